@@ -1,20 +1,20 @@
-"""Calibration, measured and mended.
+"""Calibrators, and measures of calibration.
 
-Calibrators make posteriors of scores: ``Isotonic().fit(scores, y)(new_scores)``.
+Calibrators turn scores into calibrated posteriors: ``Isotonic().fit(scores, y)(new_scores)``.
 
 - real scores of two classes: `Isotonic`, `Logistic`, `Platt`, `Histogram`;
 - posteriors of two classes: these, and `BetaMap`;
 - posteriors of any number of classes: `Affine`, `Temperature`, `VectorScaling`, `FullAffine`,
   `OneVsRestIsotonic`;
 - `Select` chooses among several of them; `Identity` leaves posteriors as they are;
-- `cross_calibrate` for posteriors of cases that their map has not seen; fitted maps travel by
-  ``to_json`` and `from_json`.
+- `cross_calibrate` gives out-of-fold posteriors; fitted maps are stored with ``to_json`` and
+  `from_json`.
 
 Measures say what miscalibration costs: `decompose` for any proper score, `cost_of_miscalibration`
 in the currency of a problem; `reliability` with bands, the `calibration_error` of bins, and quick
 tests.
 
-Takes rows; what is measured of a score table says so in its name or its first argument.
+Functions take rows unless their name or first argument says that they take a score table.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from stakes.rows import read_posteriors
 
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
-    """Posteriors of log-odds: P(second class) when the scores came as such, else of both."""
+    """Posteriors from log-odds: P(second class) if the scores were one column, else of both."""
     from scipy.special import expit
 
     if is_one_column(scores):
@@ -61,11 +61,11 @@ class FittedAffine(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """A line in the log-odds rises or falls."""
+        """Always: a line in the log-odds is monotonic."""
         return True
 
     def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
+        """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
         pairs = read_posteriors("scores", scores, self.classes)
         odds = np.clip(log_odds(pairs), -self.limit, self.limit) * self.slope + self.intercept
         return posteriors_of(odds, scores)
@@ -88,11 +88,11 @@ class FittedLogistic(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """A line in the score rises or falls."""
+        """Always: a line in the score is monotonic."""
         return True
 
     def __call__(self, scores: object) -> FloatArray:
-        """P(second class), (n,), of finite scores (n,)."""
+        """P(second class), (n,), from finite scores (n,)."""
         from scipy.special import expit
 
         values = _check.floats("scores", real_scores(scores, self.classes))
@@ -102,7 +102,7 @@ class FittedLogistic(CalibrationMap):
 
 @dataclass(frozen=True, eq=False)
 class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
-    r"""Log-posteriors, stretched by one slope and shifted class by class; least log loss.
+    r"""One slope and an intercept for each class on log-posteriors, fitted by log loss.
 
     .. math:: \log p_k = a \log q_k + b_k + \text{const}
 
@@ -153,7 +153,7 @@ def _fitted_logistic(
 
 @dataclass(frozen=True, eq=False)
 class Logistic(CheckedCalibrator[FittedLogistic]):
-    """Logistic regression, without penalty, of the class on a real score as it is.
+    """Logistic regression of the class on a real score, without penalty.
 
     For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
     separable data as for `Affine`. Where a few scores lie so far out (by 1e15 times the spread of
@@ -175,7 +175,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
 
 @dataclass(frozen=True, eq=False)
 class Platt(CheckedCalibrator[FittedLogistic]):
-    r"""Platt's scaling of 1999: `Logistic` with targets that are drawn in a little.
+    r"""Platt scaling (1999): `Logistic` with targets slightly inside 0 and 1.
 
     A positive case counts as positive with weight :math:`(N_1+1)/(N_1+2)` and as negative with the
     rest, a negative case the other way round with :math:`N_0`; N are the total weights of the

@@ -1,4 +1,4 @@
-"""Beta calibration: an affine map on log q and log(1 − q), free to bend at either end."""
+"""Beta calibration: an affine map on log q and log(1 − q)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stakes.calibration.logistic import LogisticFit, fit_logistic
 from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
 from stakes.rows import read_posteriors
 
-_TIE = 1e-9  # relative difference of losses that is none
+_TIE = 1e-9  # relative difference of losses that is only rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,11 @@ class FittedBeta(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Neither slope is negative, so that it rises."""
+        """Always: neither slope is negative."""
         return True
 
     def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, 2), of posteriors of the same shape."""
+        """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
         log_negative, log_positive = bounded_logs(
             read_posteriors("scores", scores, self.classes), self.limit
         ).T
@@ -95,10 +95,10 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
 
 
 def _rising_fit(first: FloatArray, second: FloatArray, cases: Cases) -> LogisticFit:
-    """Best slopes that are not negative: the best of all if they are so, else those on an edge.
+    """The best fit with slopes ≥ 0: the unconstrained one if it has such slopes, else on an edge.
 
-    Both features rise with q. So if slopes that are not negative tell the classes apart, one of the
-    features does so alone, and only then there is no best map that does not fall.
+    Both features rise with q. If slopes ≥ 0 separate the classes, one of the features separates
+    them alone; only then is there no best non-decreasing map.
     """
     both = fit_logistic(np.stack([first, second]), *cases.by_class, size=1.0)
     if both.converged and (both.slopes >= 0).all():

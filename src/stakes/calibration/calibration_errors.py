@@ -1,11 +1,11 @@
-r"""The calibration error of bins: of what is scored, in which bins, by which norm.
+r"""The calibration error of bins, for a choice of scores, bins and norm.
 
-What is scored is a table or several: P(positive class) of a `ScoreTable`, the top label
+The scores are one table or several: P(positive class) of a `ScoreTable`, the top label
 (`top_label_table`), or each class against the rest (`class_tables`). The bins are a value from
 `stakes.scoring` (`EqualWidth`, `EqualMass`, …). The norm is the order of a power mean. The error
 depends on the bins and is biased upwards: calibrated scores show an error too, the larger the fewer
-cases there are in a bin. `decompose` needs no bins but has the same bias; a miscalibration that
-other cases would confirm is that of `decompose_by_cross_calibration`.
+cases there are in a bin. `decompose` needs no bins but has the same bias;
+`decompose_by_cross_calibration` estimates miscalibration out of sample.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def calibration_error(
 
 
 def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
-    """The norm (…) of the gaps of one table; empty bins have none."""
+    """The norm (…) of the gaps of one table; empty bins are ignored."""
     with _check.renamed(table="tables"):
         probability_scores(table)
     pooled = bin_sums(table, bins)
@@ -90,7 +90,7 @@ def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
 def top_label_table(
     y_true: object, posteriors: object, *, classes: object = None, weights: object = None
 ) -> ScoreTable:
-    """The largest posterior of every case, and whether its class was right (the second class).
+    """The table of the largest posterior of every case and whether its class was the true one.
 
     The first of equally probable classes is the top one.
 
@@ -119,7 +119,7 @@ def top_label_table(
 def class_tables(
     y_true: object, posteriors: object, *, classes: object = None, weights: object = None
 ) -> tuple[ScoreTable, ...]:
-    """For every class its posterior and whether it was true: K tables, each against the rest.
+    """K tables, one for each class: its posterior, and whether it was the true class.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""What all calibrators share: the contract, and how they read the scores of cases.
+"""The base classes of calibrators, and how they read the scores of cases.
 
-A calibrator is a value without data; ``fit(scores, y)`` makes a map of it, also a value; calling
-the map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
-Posteriors that name their classes (`stakes.Posteriors`, frames) go by these names, so that columns
-which scikit-learn has sorted cannot be read in another order; their logarithms are bounded where
-certainty would make them infinite.
+A calibrator is a value without data; ``fit(scores, y)`` returns a map, also a value; calling the
+map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
+Posteriors that name their classes (`stakes.Posteriors`, frames) are matched by these names, so that
+columns sorted by scikit-learn cannot be read in another order. Logarithms of posteriors are
+bounded, since that of 0 is infinite.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes, n_columns, shape_of
 
-_CERTAIN = 53 * float(np.log(2))  # log-odds next to a posterior of one, as float64 resolves it
+_CERTAIN = 53 * float(np.log(2))  # log-odds of the largest float64 below 1
 
 
 class Calibrator(Value, ABC):
-    """A way to make posteriors of scores; subclasses are frozen dataclasses."""
+    """A method that turns scores into posteriors; subclasses are frozen dataclasses."""
 
     @abstractmethod
     def fit(
@@ -66,7 +66,7 @@ class Calibrator(Value, ABC):
     def _fit_in_groups(
         self, scores: object, y: object, clusters: IntArray | None, **options: Any
     ) -> CalibrationMap:
-        """Learn the map; one that deals the cases into folds keeps these clusters whole."""
+        """Learn the map; a calibrator that uses folds keeps these clusters whole."""
         return self.fit(scores, y, **options)
 
 
@@ -76,12 +76,12 @@ class Cases(NamedTuple):
     classes: Labels
     codes: IntArray
     weights: FloatArray
-    shares: FloatArray  # of the classes in the data as they came
+    shares: FloatArray  # class shares of the data, before weights follow the prior
     prior: FloatArray | None
 
     @property
     def by_class(self) -> tuple[FloatArray, FloatArray]:
-        """Weights as negatives and as positives, when there are two classes."""
+        """The weights of negatives and of positives, for two classes; 0 for cases of the other."""
         positive = self.weights * self.codes
         return self.weights - positive, positive
 
@@ -90,7 +90,7 @@ Fitted = TypeVar("Fitted", bound=CalibrationMap)
 
 
 class CheckedCalibrator(Calibrator, Generic[Fitted]):
-    """A calibrator that says how it reads scores, and what it makes of cases that were checked."""
+    """A calibrator defined by how it reads scores (`_read`) and fits checked cases (`_fitted`)."""
 
     def fit(  # noqa: D102
         self,
@@ -109,26 +109,27 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
     def _read(
         scores: object, y: object, classes: object, weights: object, prior: object
     ) -> tuple[FloatArray, Cases]:
-        """Scores of the cases that have weight, and these cases."""
+        """Read the scores and the cases, without those of weight 0."""
 
     @abstractmethod
     def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
-        """Learn the map from cases that have weight."""
+        """Learn the map from cases of positive weight."""
 
 
 def read_cases(
     scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Scores, (n,) or (n, K), of the cases that have weight, and these cases.
+    """Scores, (n,) or (n, K), and the cases, without those of weight 0.
 
-    Labels, weights and prior are checked; every class must occur, or nothing is known about it.
+    Labels, weights and prior are checked; every class must occur, since a map cannot be learnt for
+    one without cases.
     """
     names, codes = _read_labels(y, size, classes)
     _check.same_length(scores=scores, y=codes)
     weight = _check.weights("weights", weights, len(scores), of="y")
     if weights is not None and not weight.all():
-        kept = np.flatnonzero(weight)
-        scores, codes, weight = scores[kept], codes[kept], weight[kept]
+        weighted = np.flatnonzero(weight)
+        scores, codes, weight = scores[weighted], codes[weighted], weight[weighted]
     mass = np.bincount(codes, weights=None if weights is None else weight, minlength=size)
     _refuse_absent(names, mass)
     shares = mass / mass.sum()
@@ -146,7 +147,7 @@ def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArra
         return names, _check.codes("y", y, names)
     except InputError:
         if classes is None:
-            class_labels(y, None, size, name="y")  # says that classes must be stated
+            class_labels(y, None, size, name="y")  # raises the error that asks for classes
         raise
 
 
@@ -170,23 +171,23 @@ def _refuse_absent(names: Labels, mass: Any) -> None:
         )
 
 
-# Scores as they come ------------------------------------------------------------------------------
+# Forms of scores ----------------------------------------------------------------------------------
 
 
 def is_posteriors(scores: object) -> bool:
-    """Whether the scores say that they are posteriors: a wrapper or a frame."""
+    """Whether the scores are marked as posteriors, by a wrapper or by the columns of a frame."""
     _check.refuse_lazy("scores", scores)
     return isinstance(scores, Posteriors) or hasattr(scores, "columns")
 
 
 def is_one_column(scores: object) -> bool:
-    """Whether posteriors of two classes came as P(second class)."""
+    """Whether posteriors of two classes are one column with P(second class)."""
     values: Any = scores.values if isinstance(scores, Posteriors) else scores
     return not hasattr(values, "columns") and _check.array("scores", values).ndim == 1
 
 
 def n_classes_of(scores: object) -> int:
-    """How many classes posteriors have, two or more."""
+    """The number of classes of posteriors, at least 2."""
     named = column_classes("scores", scores)
     size = n_columns("scores", scores) if named is None else len(named)
     if size < 2:
@@ -200,14 +201,14 @@ def n_classes_of(scores: object) -> int:
 def read_posterior_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Posteriors (n, K) of cases of any number of classes, and these; only those with weight."""
+    """Posteriors (n, K) of any number of classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
 
 
 def read_pair_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Posteriors (n, 2) of cases of two classes, and these; only those with weight."""
+    """Posteriors (n, 2) of two classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, 2, classes, weights, prior)
 
 
@@ -223,7 +224,7 @@ def _read_posteriors(
 
 
 def real_scores(scores: object, classes: Labels | None) -> FloatArray:
-    """One real or infinite score for each case; of named posteriors, P(second class)."""
+    """One real or infinite score for each case; for named posteriors, P(second class)."""
     if isinstance(scores, Scores):
         return scores.read("scores")
     if is_posteriors(scores):
@@ -240,7 +241,7 @@ def real_scores(scores: object, classes: Labels | None) -> FloatArray:
 def read_score_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """Real or infinite scores (n,) of cases of two classes, and these; only those with weight."""
+    """Real or infinite scores (n,) of two classes, and the cases, without those of weight 0."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(values, y, 2, names, weights, prior)
 
@@ -248,7 +249,7 @@ def read_score_cases(
 def read_finite_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, Cases]:
-    """The same, of scores that are finite, those without weight too."""
+    """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite, too."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
 
@@ -262,7 +263,7 @@ def _scores_and_names(
 
 
 def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
-    """Posteriors (n, K), or P(second class) when the scores came as such."""
+    """Posteriors (n, K), or P(second class) alone if the scores were one column."""
     return np.asarray(posteriors[:, 1]) if is_one_column(scores) else posteriors
 
 
@@ -270,7 +271,7 @@ def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
 
 
 def largest_finite(values: FloatArray) -> float:
-    """What certainty is read as: the largest finite size, at least the resolution of float64.
+    """The finite size that replaces infinite log-odds: the largest one, at least that of float64.
 
     Parameters
     ----------
@@ -296,7 +297,7 @@ def log_odds(pairs: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    pairs : pairs of models; None for all
+    pairs : posteriors of both classes, (n, 2)
 
     Returns
     -------
@@ -308,12 +309,12 @@ def log_odds(pairs: FloatArray) -> FloatArray:
     array([ 0., inf])
     """
     with np.errstate(divide="ignore"):
-        log_negative, log_positive = np.log(pairs).T  # at once: columns are slower one by one
+        log_negative, log_positive = np.log(pairs).T  # in one call: strided columns are slower
     return np.asarray(log_positive - log_negative)
 
 
 def finite_logs(rows: FloatArray) -> tuple[FloatArray, float]:
-    """Logarithms of posteriors and how far down they reach; those of zero are read as that."""
+    """Logarithms of posteriors and their lower limit, which replaces the logarithm of 0."""
     with np.errstate(divide="ignore"):
         logs = np.log(rows)
     limit = largest_finite(logs)

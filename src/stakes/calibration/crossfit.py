@@ -1,4 +1,4 @@
-"""Posteriors of cases that their own map has not seen."""
+"""Out-of-fold posteriors."""
 
 from __future__ import annotations
 
@@ -77,24 +77,56 @@ def cross_calibrate(
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Scores and classes of cases, checked once, as a calibrator takes them part by part."""
+    """Scores and classes of cases, checked once, from which a calibrator can take parts.
 
-    scores: npt.NDArray[Any]  # (n,) or (n, K)
+    Parameters
+    ----------
+    scores : (n,) or (n, K)
+    codes : position of the class of each case, (n,)
+    weights : weight of each case, or None
+    prior : class shares to calibrate for, or None
+    n_classes : number of classes
+    wrapped : wraps scores to say what they are, such as `Posteriors`
+    """
+
+    scores: npt.NDArray[Any]
     codes: IntArray
-    weights: FloatArray | None  # None: every case counts once
+    weights: FloatArray | None
     prior: FloatArray | None
     n_classes: int
-    wrapped: Callable[[Any], object] = lambda some: some  # says what the scores are
+    wrapped: Callable[[Any], object] = lambda some: some
 
     def part(self, some: Any) -> CheckedRows:
-        """Some of the cases."""
+        """Select cases.
+
+        Parameters
+        ----------
+        some : a mask, positions or a slice
+
+        Returns
+        -------
+        CheckedRows
+            The selected cases.
+        """
         weights = None if self.weights is None else self.weights[some]
         return replace(self, scores=self.scores[some], codes=self.codes[some], weights=weights)
 
     def fitted(
         self, calibrator: Calibrator, some: BoolArray, clusters: IntArray | None
     ) -> CalibrationMap:
-        """The map of some cases, its classes called by their positions."""
+        """Fit a calibrator to some of the cases.
+
+        Parameters
+        ----------
+        calibrator : the calibrator
+        some : mask of the cases, (n,)
+        clusters : cluster of each case, (n,), or None
+
+        Returns
+        -------
+        CalibrationMap
+            The map, whose classes are positions 0 … K − 1.
+        """
         rows = self.part(some)
         return calibrator._fit_in_groups(
             self.wrapped(rows.scores),
@@ -108,7 +140,18 @@ class CheckedRows:
     def out_of_fold(
         self, calibrator: Calibrator, number: IntArray, clusters: IntArray | None
     ) -> FloatArray:
-        """Posteriors of every fold by the map of all others."""
+        """Posteriors of the cases of every fold by a map fitted to all others.
+
+        Parameters
+        ----------
+        calibrator : the calibrator
+        number : fold of each case, (n,), from 0
+        clusters : cluster of each case, (n,), or None
+
+        Returns
+        -------
+        posteriors, (n,) or (n, K)
+        """
         result: FloatArray | None = None
         for fold in range(int(number.max()) + 1):
             in_fold = number == fold
@@ -118,14 +161,14 @@ class CheckedRows:
             if result is None:
                 result = np.empty((len(self.codes), *posteriors.shape[1:]))
             result[in_fold] = posteriors
-        assert result is not None  # there are two folds at least
+        assert result is not None  # there are at least two folds
         return result
 
 
 def read_rows(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[CheckedRows, Labels]:
-    """Check cases as every calibrator does; with the labels of their classes."""
+    """Check cases as every calibrator does, and return them with the labels of their classes."""
     bare, size, names, wrapped = _read_scores(scores, y, classes)
     labels = read_cases(bare, y, size, names, weights, prior)[1].classes
     rows = CheckedRows(
@@ -142,7 +185,7 @@ def read_rows(
 def _read_scores(
     scores: object, y: object, classes: object
 ) -> tuple[npt.NDArray[Any], int, object, Callable[[Any], object]]:
-    """Scores as rows, the number of classes, their labels, and what to make of some rows."""
+    """Scores as an array, the number of classes, their labels, and a wrapper for the scores."""
     if is_posteriors(scores):
         stated = column_classes("scores", scores) if classes is None else classes
         size = n_classes_of(scores)
@@ -169,7 +212,7 @@ def _read_scores(
 
 
 def read_clusters(clusters: object, codes: IntArray) -> IntArray:
-    """The position of every case's group among the distinct ones."""
+    """The position of the cluster of each case among the distinct clusters."""
     owners = _check.clusters(clusters).codes
     _check.same_length(y=codes, clusters=owners)
     return owners
@@ -178,7 +221,7 @@ def read_clusters(clusters: object, codes: IntArray) -> IntArray:
 def _numbers(
     folds: Any, codes: IntArray, clusters: IntArray | None, rng: np.random.Generator | None
 ) -> IntArray:
-    """The fold of every case, drawn or as stated."""
+    """The fold of every case, drawn at random or as stated."""
     if _check.array("folds", folds).ndim == 0:
         _check.generator(rng)
         assert rng is not None
@@ -200,13 +243,15 @@ def _numbers(
 
 
 def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
-    """Over how many folds every class can be spread: its cases, or the clusters that have one.
+    """The most folds over which every class can be spread.
+
+    It is the least number of cases of a class, or of clusters with cases of it.
 
     Parameters
     ----------
     codes : position of the class of each case, (n,)
-    clusters : labels, one per case, of what was sampled together
-    size : how many, or the shape to draw
+    clusters : position of the cluster of each case, (n,), or None
+    size : number of classes
 
     Returns
     -------
@@ -225,16 +270,15 @@ def spread(codes: IntArray, clusters: IntArray | None, size: int) -> int:
 def fold_numbers(
     codes: IntArray, folds: object, *, clusters: IntArray | None = None, rng: np.random.Generator
 ) -> IntArray:
-    """Fold of every case, (n,): dealt out at random, class after class, group by group.
+    """Random folds, stratified by class, that keep clusters whole.
 
-    Groups are numbered from zero. One counts as a case of its rarest class, so that rare classes
-    are spread first.
+    A cluster counts as a case of its rarest class, so that rare classes are spread first.
 
     Parameters
     ----------
     codes : position of the class of each case, (n,)
-    folds : number of folds, or labels of the fold of each case
-    clusters : labels, one per case, of what was sampled together
+    folds : number of folds, at least 2
+    clusters : position of the cluster of each case, (n,), from 0, or None
     rng : the generator that draws
 
     Returns
@@ -268,7 +312,7 @@ def fold_numbers(
 
 
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:
-    """A class whose cases all lie in one fold is unknown to the map of that fold."""
+    """Refuse folds where all cases of a class are in one: the map for that fold lacks the class."""
     for k, label in enumerate(classes):
         occupied = np.unique(number[codes == k])
         if occupied.size < 2:

@@ -1,4 +1,4 @@
-r"""A mean score taken apart: what is due to miscalibration, what discrimination earns.
+r"""Decomposition of a mean score into miscalibration, discrimination and uncertainty.
 
 .. math:: S = \underbrace{(S - S_{recal})}_{MCB} - \underbrace{(S_{prior} - S_{recal})}_{DSC}
           + \underbrace{S_{prior}}_{UNC}
@@ -59,7 +59,7 @@ class Decomposition(Value):
 
     @property
     def miscalibration_share(self) -> FloatArray:
-        """Miscalibration as a share of the score: what recalibrating would save; nan for 0/0."""
+        """Miscalibration as a share of the score, which recalibration would save; nan for 0/0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return unwrapped(self.miscalibration / self.score)
 
@@ -115,7 +115,7 @@ def decompose(table: ScoreTable, rule: ScoringRule) -> Decomposition:
     [0.185, 0.06, 0.125]
     """
     score = table_score(table, rule)
-    posteriors = np.nan_to_num(isotonic_posteriors(table))  # nan: scores without cases
+    posteriors = np.nan_to_num(isotonic_posteriors(table))  # nan where a score has no cases
     losses = rule.losses_by_class(posterior_pairs(posteriors))
     after = ratio(weighted_sum(table.weights, losses, axis=(-2, -1)), table.n_cases)
     return _parts(score, after, rule.entropy(table.shares))

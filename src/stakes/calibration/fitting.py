@@ -5,25 +5,25 @@ Along a step that changes no log-odds of two classes by more than r, second deri
 by a factor of :math:`e^r` at most (Bach, 2010). Two things follow.
 
 - *Every step can be made to gain.* The share :math:`\log(1+r)/r` of a Newton step lowers the loss
-  by :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2` at least, with :math:`\lambda^2` minus the slope of
-  the loss along the step. The whole step is taken, or the largest share of it, in quarters, that
-  gains as much.
-- *The step that is left tells whether there is an optimum.* Where the classes can be told apart
-  without error, but for ties, there is none: let d be a direction in which no log-odds of a true
-  class against another fall, and some rise. The equation of the Newton step, times d, says that
-  changes of log-odds, each times a chance, have the mean one. So a step which changes all of them
-  by less proves that there is no such direction.
+  by at least :math:`\lambda^2 ((1+r)\log(1+r) - r)/r^2`, with :math:`\lambda^2` minus the slope of
+  the loss along the step. The full step is tried first, then quarters of it, until one gains as
+  much.
+- *The Newton step shows whether there is an optimum.* Where the classes are separable, except for
+  ties, there is none: let d be a direction in which the log-odds of no true class against another
+  fall, and some rise. The equation of the Newton step, multiplied by d, says that the changes of
+  log-odds, each times a probability, have the mean 1. A step that changes all of them by less
+  therefore proves that there is no such direction.
 
-A fit without an optimum does not converge; what is returned minimises the mean log loss plus
-`RIDGE` / 2 times the squared slopes, in units of what their features spread. Constant forecasts
-lose log K at most, for K classes: so no slope is beyond :math:`\sqrt{2 \log K / \text{RIDGE}}` of
-these units, 1177 for two classes.
+A fit without an optimum does not converge. The parameters returned then minimise the mean log loss
+plus `RIDGE` / 2 times the squared slopes, measured in standard deviations of their features. Since
+constant forecasts lose at most log K for K classes, no slope exceeds
+:math:`\sqrt{2 \log K / \text{RIDGE}}` of these units, 1177 for two classes.
 
-Steps come from conjugate gradients, which ask for products of the second derivatives with vectors
-and for the inverse of their diagonal blocks only. Parameters that change no forecast are another
-matter: features may say the same thing twice, as the logarithms of q and 1 − q do when q takes two
-values. The fits move along *broad axes* only, those directions in which the forecasts change; of
-all best parameters they find the smallest, each in units of what its feature spreads.
+Steps are computed by conjugate gradients, which need only products of the second derivatives with
+vectors, and the inverse of their diagonal blocks. Features may be collinear, as the logarithms of q
+and 1 − q are when q takes two values, so that some directions change no forecast. The fits move
+only along *broad axes*, the directions in which forecasts change; among all best parameters they
+find the smallest, each measured in standard deviations of its feature.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ import numpy as np
 from stakes._check import FloatArray
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
-_NEAR = 0.5  # change of log-odds by a Newton step that proves, with room for rounding, an optimum
-_FAR = 10.0  # largest change of log-odds in one step: beyond it, progress could not be measured
-_THERE = 1e-5  # change of log-odds by a Newton step after which there is nothing left to do
-_AT_REST = 1e-12  # gain still expected, relative to the loss, at which a search far off ends
-_MOST_STEPS = 200  # what has an optimum is there after twenty or so
-_ROUNDING = 1e-12  # range of a feature, relative to its mean, that is rounding
-_NARROW = 1e-10  # share of the largest curvature below which a direction is rounding
-_LARGE = 200_000  # cases from which a fit on a tenth of so many pays as a start
+_NEAR = 0.5  # largest change of log-odds by a Newton step that proves an optimum; theory allows 1
+_FAR = 10.0  # largest change of log-odds in the first steps; it grows from there
+_THERE = 1e-5  # change of log-odds by a Newton step after which the search has converged
+_AT_REST = 1e-12  # expected relative gain at which a search without a proven optimum ends
+_MOST_STEPS = 200  # a fit with an optimum needs about twenty
+_ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
+_NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
+_LARGE = 200_000  # cases from which a fit to about a tenth of this number is a good start
 
 
 class Evaluation(NamedTuple):
@@ -51,9 +51,9 @@ class Evaluation(NamedTuple):
 
     Parameters
     ----------
-    product : what the second derivatives make of a vector, (P,)
-    rough : makes (B, P / B, P / B) blocks on the diagonal of the second derivatives
-    apart : whether all true classes have chances above one half, so that there is no optimum
+    product : multiplies the matrix of second derivatives by a vector, (P,)
+    rough : returns the diagonal blocks of that matrix, (B, P / B, P / B)
+    apart : whether all true classes have probabilities above 1/2, so that there is no optimum
     """
 
     loss: float
@@ -64,13 +64,13 @@ class Evaluation(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """What a fit makes small.
+    """The function that a fit minimises.
 
     Parameters
     ----------
     at : the mean log loss and its derivatives
-    reach : the most by which a step, (P,), changes the log-odds of any two classes in any case
-    rest : gain still expected, relative to the loss, at which a search far off ends
+    reach : the largest change that a step, (P,), makes to the log-odds of any two classes of a case
+    rest : expected relative gain at which a search without a proven optimum ends
     """
 
     at: Callable[[FloatArray], Evaluation]
@@ -89,13 +89,19 @@ class Fit(NamedTuple):
 def fit_convex(
     on: Callable[[slice], Objective], n_cases: int, start: FloatArray, penalised: FloatArray
 ) -> Fit:
-    """Minimise; where there is no minimum, or none can be shown, minimise with a penalty.
+    """Minimise an objective, with a penalty where a minimum does not exist or cannot be proven.
 
     Parameters
     ----------
-    on : the objective on some of the cases
-    penalised : second derivatives of half the squares that a bounded fit makes small as well, in
-        the blocks of `Evaluation.rough`
+    on : returns the objective on some of the cases
+    n_cases : the number of cases
+    start : parameters to start from, (P,)
+    penalised : second derivatives of the penalty, in the blocks of `Evaluation.rough`
+
+    Returns
+    -------
+    Fit
+        The parameters; not converged where the penalty was needed.
     """
     objective = on(slice(None))
     if n_cases >= _LARGE:
@@ -106,16 +112,16 @@ def fit_convex(
 
 
 def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) -> Fit:
-    """Minimise with a penalty; never converged, be the minimum of both together met or not."""
+    """Minimise the objective plus the penalty; the fit counts as not converged in any case."""
     ridge = RIDGE * penalised
 
     def at(point: FloatArray) -> Evaluation:
-        here, pull = objective.at(point), _times(ridge, point)
+        evaluation, pull = objective.at(point), _times(ridge, point)
         return Evaluation(
-            here.loss + float(pull @ point) / 2,
-            here.gradient + pull,
-            lambda step: here.product(step) + _times(ridge, step),
-            lambda: here.rough() + ridge,
+            evaluation.loss + float(pull @ point) / 2,
+            evaluation.gradient + pull,
+            lambda step: evaluation.product(step) + _times(ridge, step),
+            lambda: evaluation.rough() + ridge,
             False,
         )
 
@@ -124,70 +130,71 @@ def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) 
 
 
 def _times(blocks: FloatArray, vector: FloatArray) -> FloatArray:
-    """A matrix of blocks on its diagonal, (B, p, p), times a vector."""
+    """The product of a block-diagonal matrix, (B, p, p), and a vector."""
     return np.asarray((blocks @ vector.reshape(*blocks.shape[:2], 1)).ravel())
 
 
 def minimised(objective: Objective, start: FloatArray) -> Fit:
-    """The minimum of a convex function, if a Newton step proves that there is one."""
-    point, here, change, tolerance, far = start, objective.at(start), np.inf, 0.1, _FAR
-    with np.errstate(all="ignore"):  # where there is no minimum, a step may be of any length
+    """The minimum of a convex function; converged only if a Newton step proves that it exists."""
+    point, current, change, tolerance, far = start, objective.at(start), np.inf, 0.1, _FAR
+    with np.errstate(all="ignore"):  # without a minimum, steps may overflow
         for _ in range(_MOST_STEPS):
-            if here.apart or not here.loss < np.inf:
+            if current.apart or not current.loss < np.inf:
                 break
-            if change > _NEAR:  # else second derivatives are nearly what they were
-                inverse = _inverse(here.rough())
-            step = _newton_step(here, inverse, tolerance)
-            change, gain = objective.reach(step), -float(here.gradient @ step) / 2
-            if change <= _THERE and tolerance <= _THERE:  # but for the parabola, a gain of rounding
-                return Fit(point + step, here.loss - gain, True)
-            if not change < np.inf or (change > _NEAR and not gain > objective.rest * here.loss):
+            if change > _NEAR:  # after a small step, the last inverse is still good
+                inverse = _inverse(current.rough())
+            step = _newton_step(current, inverse, tolerance)
+            change, gain = objective.reach(step), -float(current.gradient @ step) / 2
+            if change <= _THERE and tolerance <= _THERE:  # the last step gains only rounding errors
+                return Fit(point + step, current.loss - gain, True)
+            if not change < np.inf or (change > _NEAR and not gain > objective.rest * current.loss):
                 break
-            point, here = _moved(objective, point, here, step, change, far)
+            point, current = _moved(objective, point, current, step, change, far)
             tolerance, far = min(0.1, change**2), far + min(change, far)
-    return Fit(point, here.loss, False)
+    return Fit(point, current.loss, False)
 
 
 def _moved(
     objective: Objective,
     point: FloatArray,
-    here: Evaluation,
+    current: Evaluation,
     step: FloatArray,
     change: float,
     far: float,
 ) -> tuple[FloatArray, Evaluation]:
-    """The point after the step, or after a share of it that gains as much as is sure."""
+    """The point after the step, or after a share of it with the guaranteed gain."""
     if change <= _NEAR:
         return point + step, objective.at(point + step)
-    sure = -float(here.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
+    sure = -float(current.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
     share, least = far / max(change, far), np.log1p(change) / change
     while share > least:
-        there = objective.at(point + share * step)
-        if there.loss <= here.loss - sure:
-            return point + share * step, there
+        ahead = objective.at(point + share * step)
+        if ahead.loss <= current.loss - sure:
+            return point + share * step, ahead
         share /= 4
     return point + least * step, objective.at(point + least * step)
 
 
 def _inverse(blocks: FloatArray) -> FloatArray:
-    """The inverse of every block, (B, p, p); nan where rounding hides a direction."""
+    """The inverse of every block, (B, p, p); nan where it is singular up to rounding."""
     values, vectors = np.linalg.eigh(blocks)
     values[values[:, 0] <= np.finfo(np.float64).eps * values[:, -1]] = np.nan
     return np.asarray((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
 
 
-def _newton_step(here: Evaluation, inverse: FloatArray, tolerance: float) -> FloatArray:
-    """Where the parabola that touches here has its minimum, as seen from here.
+def _newton_step(current: Evaluation, inverse: FloatArray, tolerance: float) -> FloatArray:
+    """The Newton step, by preconditioned conjugate gradients.
 
-    Conjugate gradients until the residual, as the rough inverse measures it, has fallen so far.
+    They end when the residual, in the norm of the preconditioner, has fallen to `tolerance` times
+    its first size.
     """
-    step, residual = np.zeros_like(here.gradient), -here.gradient
+    step, residual = np.zeros_like(current.gradient), -current.gradient
     direction = _times(inverse, residual)
     size = first = residual @ direction
     for _ in range(2 * step.size + 10):
         if size <= tolerance**2 * first:
             break
-        bent = here.product(direction)
+        bent = current.product(direction)
         share = size / (direction @ bent)
         step, residual = step + share * direction, residual - share * bent
         better = _times(inverse, residual)
@@ -199,10 +206,11 @@ def _newton_step(here: Evaluation, inverse: FloatArray, tolerance: float) -> Flo
 def centred(
     features: FloatArray, share: FloatArray, *, size: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Features (d, n) with mean zero, constant ones being zero exactly; the means (d,).
+    """Features (d, n) less their means, constant ones exactly 0, and the means (d,).
 
-    What varies by rounding only is constant, rounding being that of numbers of this size at least:
-    logarithms of posteriors are as exact as numbers of size one, be they near zero themselves.
+    A feature that varies only by rounding is constant. Rounding is relative to the mean, and to
+    `size` where that is larger: logarithms of posteriors have the error of numbers of size 1, even
+    when they are near 0.
     """
     centre = features @ share
     rows = features - centre[:, None]
@@ -211,10 +219,10 @@ def centred(
 
 
 def broad_axes(curvature: FloatArray) -> FloatArray:
-    """Directions (P, r) in which the loss bends, each by as much as the others; flat ones left out.
+    """Directions (P, r) along which the loss has curvature, scaled to curvature 1.
 
-    The curvature, (P, P), is that of the loss at even forecasts, where a direction without any
-    changes no forecast.
+    The curvature, (P, P), is that of the loss at uniform forecasts, where a flat direction changes
+    no forecast.
     """
     sizes = np.sqrt(np.diag(curvature))
     scale = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)

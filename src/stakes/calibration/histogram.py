@@ -46,14 +46,14 @@ class FittedHistogram(CalibrationMap):
         return self
 
     def __call__(self, scores: object) -> FloatArray:
-        """P(second class), (n,), of real or infinite scores (n,)."""
+        """P(second class), (n,), from real or infinite scores (n,)."""
         values = real_scores(scores, self.classes)
         return np.asarray(self.values[np.searchsorted(self.cuts, values, side="left")])
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram(CheckedCalibrator[FittedHistogram]):
-    """Share of positives bin by bin (Zadrozny and Elkan, 2001).
+    """Histogram binning: the share of positives of each bin (Zadrozny and Elkan, 2001).
 
     A bin without cases takes the value between its neighbours'. The map need not rise.
 

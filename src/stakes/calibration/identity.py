@@ -1,4 +1,4 @@
-"""No calibration: posteriors as they are."""
+"""No calibration: posteriors are left unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stakes.rows import read_posteriors
 
 @dataclass(frozen=True, eq=False)
 class FittedIdentity(CalibrationMap):
-    """Posteriors as they are, moved from one prior to another where these differ."""
+    """Leaves posteriors unchanged, or moves them from one prior to another."""
 
     kind: ClassVar[str] = "identity"
 
@@ -40,11 +40,11 @@ class FittedIdentity(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Of two classes it rises."""
+        """Whether there are two classes; the map is then increasing."""
         return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        """Posteriors, (n,) or (n, K), from posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
         if not np.array_equal(self.from_prior, self.to_prior):
             rows = shift_prior(rows, self.from_prior, self.to_prior)
@@ -53,7 +53,7 @@ class FittedIdentity(CalibrationMap):
 
 @dataclass(frozen=True, eq=False)
 class Identity(CheckedCalibrator[FittedIdentity]):
-    """Leaves posteriors as they are: for those that are calibrated, or to turn calibration off.
+    """Leaves posteriors unchanged: for calibrated ones, or to turn calibration off.
 
     With a prior, posteriors are moved from the shares of the data to it. Raw scores are refused:
     they are no posteriors.

@@ -1,6 +1,6 @@
-"""Isotonic regression of the class on the score: calibrators that only trust the order.
+"""Isotonic regression of the class on the score: calibrators that use only the order of scores.
 
-For more than two classes it is that of each class against the rest, normalised to posteriors.
+For more than two classes, each class is calibrated against the rest, and the results normalised.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class FittedIsotonic(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """It rises."""
+        """Always: the map is non-decreasing."""
         return True
 
     def __call__(self, scores: object) -> FloatArray:
-        """P(second class), (n,), of real or infinite scores (n,)."""
+        """P(second class), (n,), from real or infinite scores (n,)."""
         return self._at(real_scores(scores, self.classes))
 
     def _at(self, scores: FloatArray) -> FloatArray:
@@ -129,7 +129,7 @@ def _from_blocks(
     shares: FloatArray,
     classes: Labels,
 ) -> FittedIsotonic:
-    shares = np.maximum.accumulate(shares)  # rounding must not make it fall
+    shares = np.maximum.accumulate(shares)  # so that rounding cannot make the map decrease
     ends = np.stack([first, last], axis=1)
     twice = np.stack([np.ones(first.size, dtype=bool), first < last], axis=1)
     knots, values = scores[ends[twice]], np.repeat(shares, 1 + (first < last))
@@ -168,11 +168,11 @@ class FittedOneVsRest(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Of two classes, the first falls as the second rises."""
+        """Whether there are two classes: the first falls where the second rises."""
         return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        """Calibrated posteriors, (n,) or (n, K), from posteriors of the same shape."""
         rows = read_posteriors("scores", scores, self.classes)
         values = np.stack([part(rows[:, k]) for k, part in enumerate(self.maps)], axis=1)
         totals = values.sum(axis=1, keepdims=True)

@@ -17,10 +17,10 @@ from stakes.calibration.fitting import (
     fit_convex,
 )
 
-_ALL_AT_REST = 1e-16  # gain at which a search ends that has an optimum, be it hardly felt
-_FAR = 400  # binary exponent from which squares of features might not be numbers
-_LEAST_WITHIN = 0.1  # share of the variance within classes that a first guess may rest on
-_BLOCK = 1 << 15  # cases at a time
+_ALL_AT_REST = 1e-16  # expected relative gain at which a search with a flat optimum ends
+_FAR = 400  # binary exponent of features from which their squares might overflow
+_LEAST_WITHIN = 0.1  # least share of variance within classes that the first guess assumes
+_BLOCK = 1 << 15  # cases at a time, so that temporary arrays stay in the cache
 
 
 class LogisticFit(NamedTuple):
@@ -73,8 +73,8 @@ def _covariance(
     .. math:: B = \Big(\sum_i w_i p_i (1 - p_i)\, x_i x_i^T\Big)^{-1}, \quad
         B \, \frac{G}{G-1} \sum_g u_g u_g^T \, B, \quad u_g = \sum_{i \in g} w_i (y_i - p_i) x_i
 
-    The first where weights are numbers of cases, the second (the "sandwich") where G clusters were
-    drawn, or cases with weights of their own.
+    The first is for weights that are numbers of cases, the second (the "sandwich") for G sampled
+    clusters, or for cases with fractional weights.
 
     Parameters
     ----------
@@ -100,22 +100,29 @@ def coefficient_variances(
     *,
     owner: IntArray | None,
 ) -> FloatArray:
-    """Variances (p,) of sums `at` (d, p) of the coefficients; see `_covariance`.
+    """Variances (p,) of linear combinations `at` (d, p) of the coefficients.
 
-    With clusters or weights the larger of what the sandwich says and what as many independent cases
-    would leave: of few cases of a class the sandwich is too small (of three in 50, by two thirds).
+    With clusters or weights it is the larger of the sandwich variance and that of as many
+    independent cases: for few cases of a class the sandwich is too small (for three in 50, by two
+    thirds).
 
     Parameters
     ----------
-    design : design matrix, (n, p)
-    residual : observed less fitted, (n,)
+    design : features, (d, n), with a row of ones for the intercept
+    residual : class, 0 or 1, less its probability, (n,)
     weights : weight of each case, (n,)
-    at : the sums of coefficients, (d, p)
-    owner : cluster of each case, or None
+    at : linear combinations of the coefficients, (d, p)
+    owner : position of the cluster of each case, (n,), or None
 
     Returns
     -------
     variances, (p,)
+
+    Examples
+    --------
+    >>> design, residual = np.ones((1, 4)), np.array([0.5, -0.5, 0.5, -0.5])
+    >>> coefficient_variances(design, residual, np.ones(4), np.ones((1, 1)), owner=None)
+    array([1.])
     """
     covariances = [_covariance(design, residual, weights, owner=None)]
     if owner is not None:
@@ -145,26 +152,28 @@ def _fit_moderate(
         return objective._replace(rest=_ALL_AT_REST) if is_line else objective
 
     near = fit_convex(on, positive.size, _discriminant(features, negative, positive), penalised)
-    # Where next to no weight makes the optimum, it is found from no slope only.
+    # If cases of tiny weight decide the optimum, only a search from zero slopes finds it.
     return near if near.converged else fit_convex(on, positive.size, start, penalised)
 
 
 def _discriminant(features: FloatArray, negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """Intercept and slopes of the linear discriminant: the solution, were the features normal.
+    """Intercept and slopes of the linear discriminant, the solution for normal features.
 
     Features (d, n) have mean zero, variance one, and no correlation.
     """
     sizes = np.array([negative.sum(), positive.sum()])
     below, above = features @ negative / sizes[0], features @ positive / sizes[1]
     apart = above - below
-    between = sizes.prod() / sizes.sum() ** 2 * (apart @ apart)  # the rest is variance within
+    between = (
+        sizes.prod() / sizes.sum() ** 2 * (apart @ apart)
+    )  # variance between classes, of a total of 1
     slopes = apart / max(1 - between, _LEAST_WITHIN)
     odds = np.log(sizes[1]) - np.log(sizes[0])
     return np.append(odds - slopes @ (above + below) / 2, slopes)
 
 
 def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Features of a size that can be squared, and the binary exponents that were taken away."""
+    """Features scaled so that squares do not overflow, and the binary exponents of the scaling."""
     largest = np.maximum(features.max(axis=1, initial=0.0), -features.min(axis=1, initial=0.0))
     exponents = np.frexp(largest)[1].astype(np.intp)
     if np.abs(exponents).max(initial=0) < _FAR:
@@ -173,8 +182,8 @@ def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> bool:
-    """Whether one threshold tells the classes apart, but for cases that lie on it."""
-    for some in (slice(0, 1024), slice(None)):  # where a few cases overlap, all of them do
+    """Whether one threshold separates the classes, except for cases that lie on it."""
+    for some in (slice(0, 1024), slice(None)):  # if a few cases overlap, all do
         below, above = x[some][negative[some] > 0], x[some][positive[some] > 0]
         if not (below.size and above.size):
             continue
@@ -198,7 +207,7 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
             float(loss), gradient, lambda step: hessian @ step, lambda: hessian[None], not missed
         )
 
-    ends = features  # of one feature the least and the largest value are enough
+    ends = features  # a linear function of one feature is extreme at its ends
     if len(features) == 1:
         ends = np.array([[features.min(), features.max()]])
 
@@ -211,10 +220,10 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
 def _losses(
     features: FloatArray, negative: FloatArray, positive: FloatArray, parameters: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, float]:
-    """Log losses of some cases, their derivatives, and weight that is on the wrong side; summed.
+    """Sums of log losses, of their derivatives, and of the weight of misclassified cases.
 
-    What is small is never a difference of what is large, so that cases which are all but certain
-    keep their digits.
+    Small numbers are never computed as differences of large ones, so that cases with probabilities
+    near 0 and 1 lose no digits.
     """
     weight = negative + positive
     odds = np.full(weight.size, parameters[0])
@@ -224,7 +233,7 @@ def _losses(
     small = np.exp(-sure)
     share = 1.0 / (1.0 + small)
     missed = np.where(np.signbit(odds), positive, negative)
-    expected = weight * small * share  # to be missed
+    expected = weight * small * share  # expected weight of misclassified cases
     loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
     surplus = np.copysign(1.0, odds) * (missed - expected)
     return loss, *_derivatives(features, surplus, expected * share), missed.sum()
@@ -233,7 +242,7 @@ def _losses(
 def _derivatives(
     features: FloatArray, surplus: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and Hessian in intercept and slopes, from those in the log-odds of each case."""
+    """Gradient and Hessian for intercept and slopes, from those for the log-odds of each case."""
     size = 1 + len(features)
     gradient, hessian = np.empty(size), np.empty((size, size))
     gradient[0], hessian[0, 0] = surplus.sum(), spread.sum()
@@ -247,5 +256,5 @@ def _derivatives(
 
 
 def _dot(left: FloatArray, right: FloatArray) -> float:
-    """Inner product without BLAS, whose threads cost more than they bring on blocks this small."""
+    """Inner product without BLAS, whose threads slow down blocks as small as these."""
     return float(np.einsum("i,i->", left, right))

@@ -1,4 +1,4 @@
-"""Fitted maps from scores to posteriors: values made of plain parts, which travel as JSON.
+"""Fitted maps from scores to posteriors, which can be stored as JSON.
 
 A map is numbers and labels only, so that it is shipped as JSON and never as a pickle. Parts that
 came as text must keep the rules of their map, each with its message.
@@ -22,8 +22,13 @@ from stakes.errors import InputError
 _FORMAT = "stakes.calibration"
 _VERSION = 1
 _WHAT = "a calibration map"
-_MOST = 1e200  # size of a number of a map: products with larger ones overflow
-_AROUND = {"format", "version", "checksum", "prior"}  # prior: a note of the command line
+_MOST = 1e200  # largest number in a map: products of larger ones overflow
+_AROUND = {
+    "format",
+    "version",
+    "checksum",
+    "prior",
+}  # entries that are not fields; `prior` is written by the command line
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
 
@@ -59,15 +64,15 @@ class CalibrationMap(Value, ABC):
 
     @property
     def monotone(self) -> bool:
-        """Whether P(second class) of two never turns as the score rises: it rises or falls."""
+        """Whether P(second class) of two is a monotonic function of the score."""
         return False
 
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:
-        """Posteriors of new scores."""
+        """Calibrated posteriors of new scores."""
 
     def _checked(self) -> Self:
-        """Return the map if its parts, which came as text, fit together; others are refused."""
+        """The map itself, after a check that the fields read from JSON are consistent."""
         return self
 
     def relabelled(self, classes: Labels) -> Self:
@@ -108,17 +113,24 @@ _KINDS: dict[str, type[CalibrationMap]] = {}
 
 
 def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path | None) -> str:
-    """A map as JSON with notes that `from_json` skips.
+    """A map as JSON with a checksum, and with notes that `from_json` ignores.
 
     Parameters
     ----------
     fitted : the map
-    notes : what else to write
-    path : where to write it; None does not
+    notes : further entries
+    path : file to write; None writes none
 
     Returns
     -------
     the JSON
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic
+    >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> from_json(sealed_map(fitted, {"prior": [0.7, 0.3]}, None)) == fitted
+    True
     """
     text = sealed({"format": _FORMAT, "version": _VERSION, **encoded(fitted), **notes})
     if path is not None:
@@ -127,7 +139,7 @@ def sealed_map(fitted: CalibrationMap, notes: dict[str, Any], path: str | Path |
 
 
 def encoded(part: CalibrationMap) -> dict[str, Any]:
-    """The parts of a map as JSON has them.
+    """The fields of a map as values for JSON.
 
     Parameters
     ----------
@@ -135,7 +147,13 @@ def encoded(part: CalibrationMap) -> dict[str, Any]:
 
     Returns
     -------
-    parts that JSON can hold
+    a dictionary with the kind of the map and its fields
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic
+    >>> encoded(Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))["kind"]
+    'isotonic'
     """
     body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
     return {"kind": part.kind, **body}
@@ -169,22 +187,29 @@ def from_json(text: str | Path) -> CalibrationMap:
     """
     body = parsed("text", text, _WHAT, form=_FORMAT, version=_VERSION)
     content = {key: part for key, part in body.items() if key not in _AROUND}
-    fitted = decoded(content)  # what is wrong with a part says more than that something is
+    fitted = decoded(content)  # before the checksum, because its errors say more
     if "checksum" in body:  # the first release wrote none
         verify("text", body, _WHAT)
     return fitted
 
 
 def decoded(body: object) -> CalibrationMap:
-    """The map that these parts make; refused where they make none.
+    """The map with these fields, which are checked.
 
     Parameters
     ----------
-    body : what JSON held
+    body : the dictionary of `encoded`, as read from JSON
 
     Returns
     -------
     the map
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic
+    >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> decoded(encoded(fitted)) == fitted
+    True
     """
     if not isinstance(body, dict):
         raise InputError(f"a map must be an object; got {body!r}. Pass what to_json wrote.")
@@ -195,11 +220,13 @@ def decoded(body: object) -> CalibrationMap:
             f"A newer release of stakes may know it."
         )
     cls = _KINDS[kind]
-    wanted = {field.name: str(field.type) for field in fields(cls)}  # type: ignore[arg-type]
-    if set(wanted) != set(body) - {"kind"}:
-        odd = sorted(set(wanted) ^ (set(body) - {"kind"}))
-        raise InputError(f"a {kind} map must have {sorted(wanted)}; {odd[0]!r} is odd. Fit again.")
-    parts = {name: _part(name, body[name], type_) for name, type_ in wanted.items()}
+    expected = {field.name: str(field.type) for field in fields(cls)}  # type: ignore[arg-type]
+    if set(expected) != set(body) - {"kind"}:
+        odd = sorted(set(expected) ^ (set(body) - {"kind"}))
+        raise InputError(
+            f"a {kind} map must have {sorted(expected)}; {odd[0]!r} is odd. Fit again."
+        )
+    parts = {name: _part(name, body[name], type_) for name, type_ in expected.items()}
     if len(parts["classes"]) < 2:
         raise InputError(
             f"classes must be 2 labels or more; got {len(parts['classes'])}. Fit again."
@@ -208,7 +235,7 @@ def decoded(body: object) -> CalibrationMap:
 
 
 def _part(name: str, value: Any, type_: str) -> Any:
-    """One part from its JSON, by the type of the field; numbers are finite."""
+    """The value of a field from JSON, by the type of the field; numbers must be finite."""
     if type_.startswith("tuple"):
         if not isinstance(value, list):
             raise InputError(f"{name} must be a list of maps; got {value!r}. {_REMEDY}")
@@ -226,37 +253,37 @@ def _part(name: str, value: Any, type_: str) -> Any:
     if type_ == "float":
         return _check.number(name, value, low=-_MOST, high=_MOST)
     array = _check.floats(name, value)
-    return array if array.ndim else array[None]  # a lone number is refused by its shape
+    return array if array.ndim else array[None]  # a check of its shape will refuse a single number
 
 
-# Rules of parts ----------------------------------------------------------------------------------
+# Checks of fields --------------------------------------------------------------------------------
 
 
 def require_labels(classes: Labels, size: int) -> None:
-    """Exactly this many classes."""
+    """Refuse another number of classes."""
     if len(classes) != size:
         raise InputError(f"classes must be {size} labels; got {len(classes)}. {_REMEDY}")
 
 
 def require_positive(name: str, value: float) -> None:
-    """A number above zero."""
+    """Refuse numbers that are not positive."""
     if not value > 0:
         raise InputError(f"{name} must be above zero; got {value:g}. {_REMEDY}")
 
 
 def require_shape(name: str, array: FloatArray, shape: tuple[int, ...]) -> None:
-    """An array of this shape."""
+    """Refuse an array of another shape."""
     if array.shape != shape:
         raise InputError(f"{name} must have shape {shape}; it has {array.shape}. {_REMEDY}")
 
 
 def require_increasing(name: str, array: FloatArray) -> None:
-    """Numbers in strictly increasing order."""
+    """Refuse numbers that are not strictly increasing."""
     if array.ndim != 1 or not (array[1:] > array[:-1]).all():
         raise InputError(f"{name} must be increasing; these are not. {_REMEDY}")
 
 
 def require_rising(names: str, array: FloatArray) -> None:
-    """Numbers that do not fall."""
+    """Refuse numbers that decrease somewhere."""
     if not (np.diff(array) >= 0).all():
         raise InputError(f"{names} must not fall; these do. {_REMEDY}")

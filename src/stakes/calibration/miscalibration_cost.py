@@ -1,4 +1,4 @@
-"""What bad calibration costs in the user's own currency.
+"""The cost of bad calibration, in the unit of the problem.
 
 Bayes decisions are optimal for calibrated posteriors only (ferrer-ec, section 2.3). The calibration
 loss of an expected cost is what the decisions cost as the posteriors come, minus what they cost
@@ -65,7 +65,7 @@ class CostOfMiscalibration(Value):
 
 
 def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfMiscalibration:
-    """Two classes: the cost of deciding by the scores against that of the best thresholds.
+    """For two classes: the cost of Bayes decisions by the scores, and of the best thresholds.
 
     Recalibration is isotonic regression on the table itself, under the problem's prior; its Bayes
     decisions are the best thresholds. The scores are used as they come: when they hold for another
@@ -110,7 +110,7 @@ def cost_of_miscalibration(
     *,
     weights: object = None,
 ) -> CostOfMiscalibration:
-    """Any number of classes and decisions, given posteriors before and after recalibration.
+    """For any number of classes and decisions, given posteriors before and after recalibration.
 
     The recalibrated posteriors come from a map that was fitted on other cases (held out, or from
     `cross_calibrate`) for the problem's prior.
@@ -162,7 +162,7 @@ def _require_two(problem: Problem) -> None:
 
 
 def _cost_of(table: ScoreTable, posteriors: FloatArray, problem: Problem) -> Numbers:
-    """Expected cost (…) when every score is decided by its posterior, (…, S)."""
+    """Expected cost (…) of the Bayes decisions for the posterior of every score, (…, S)."""
     decided = bayes_decision_indices(posteriors.ravel(), problem).reshape(posteriors.shape)
     chosen = (decided[..., None] == np.arange(problem.n_decisions)).astype(np.float64)
     values = np.einsum("...sk,...sm->...km", table.weights, chosen)

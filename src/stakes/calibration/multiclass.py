@@ -31,7 +31,7 @@ from stakes.calibration.fitting import (
 from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
-_BLOCK = 1 << 16  # logits at a time, so that intermediate results stay in the cache
+_BLOCK = 1 << 16  # logits at a time, so that temporary arrays stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class FittedVector(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Of two classes it is, if both slopes point the same way."""
+        """Whether there are two classes and both slopes have the same sign."""
         return len(self.slopes) == 2 and bool(self.slopes[0] * self.slopes[1] >= 0)
 
     def __call__(self, scores: object) -> FloatArray:
@@ -94,7 +94,7 @@ class FittedFullAffine(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Of two classes it is, if log q and log(1 − q) pull opposite ways."""
+        """Whether there are two classes, and log q and log(1 − q) have opposite effects."""
         return len(self.matrix) == 2 and bool(np.prod(self.matrix[1] - self.matrix[0]) <= 0)
 
     def __call__(self, scores: object) -> FloatArray:
@@ -108,7 +108,7 @@ class FittedFullAffine(CalibrationMap):
 
 @dataclass(frozen=True, eq=False)
 class VectorScaling(CheckedCalibrator[FittedVector]):
-    """A slope and an intercept for every class, on log-posteriors; 2K − 1 free numbers.
+    """A slope and an intercept for every class on log-posteriors; 2K − 1 free parameters.
 
     Prior and separable data as for `Affine`.
 
@@ -127,7 +127,7 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 
 @dataclass(frozen=True, eq=False)
 class FullAffine(CheckedCalibrator[FittedFullAffine]):
-    """Any affine map of log-posteriors: K² − 1 free numbers, for K classes with many cases each.
+    """Any affine map of log-posteriors: K² − 1 free parameters, for classes with many cases.
 
     For K = 2 it is `BetaMap` that may also fall. Prior and separable data as for `Affine`.
 
@@ -168,12 +168,12 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
 
 
 def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVector:
-    """The best slopes within the columns of a matrix (K, F), and K intercepts that are free."""
+    """The best slopes in the span of the columns of a matrix (K, F), with K free intercepts."""
     share = cases.weights / cases.weights.sum()
     rows, centre, limit = _centred_logs(scores, share)
     moments, size = (rows * share) @ rows.T, len(rows)
     spreads = np.diag(moments)
-    even = np.diag(spreads) / size - moments / size**2  # curvature where all are as probable
+    even = np.diag(spreads) / size - moments / size**2  # curvature at uniform forecasts
     slopes = slopes @ broad_axes(slopes.T @ even @ slopes)
     axes = np.zeros((size, 2, slopes.shape[1] + size - 1))
     axes[:, 0, : slopes.shape[1]] = slopes
@@ -198,18 +198,18 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
 
 
 def _centred_logs(scores: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Logarithms (K, n), class by class in memory, less their means; these (K,); their limit."""
+    """Logarithms (K, n) less their means, the means (K,), and the lower limit of logarithms."""
     logs, limit = finite_logs(np.ascontiguousarray(scores.T))
     return *centred(logs, share, size=1.0), limit
 
 
 def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
-    """Log-odds of every class but the first against it: the best intercepts of constant scores."""
+    """Log-odds of every class against the first: the best intercepts without slopes."""
     logs = np.log(np.bincount(codes, weights=share))
     return np.asarray(logs[1:] - logs[0])
 
 
-# Logits as linear maps of coefficients, those of a class next to each other ----------------------
+# Logits as linear functions of coefficients, which are sorted by class ----------------------------
 
 
 class _Design(Protocol):
@@ -219,15 +219,15 @@ class _Design(Protocol):
 
     @staticmethod
     def pull(x: FloatArray, slopes: FloatArray) -> FloatArray:
-        """The gradient of a sum that has these slopes, (K, n), in the logits."""
+        """The gradient for the coefficients, from that for the logits, (K, n)."""
 
     @staticmethod
     def squares(x: FloatArray, spread: FloatArray) -> FloatArray:
-        """Second derivatives class by class, from those in the logits, (K, n)."""
+        """Blocks of second derivatives, one for each class, from those for the logits, (K, n)."""
 
 
 class _SharedFeatures:
-    """Coefficients of all features for every class but the first, whose logit is zero."""
+    """Coefficients of all features for every class but the first, whose logit is 0."""
 
     @staticmethod
     def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
@@ -243,7 +243,7 @@ class _SharedFeatures:
 
 
 class _OwnFeature:
-    """A slope for the feature of each class, and an intercept."""
+    """A slope for the feature of each class itself, and an intercept."""
 
     @staticmethod
     def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
@@ -264,7 +264,7 @@ class _OwnFeature:
 
 
 class _Block(NamedTuple):
-    """Some of the cases, so few that intermediate results stay in the cache."""
+    """A block of cases, small enough that temporary arrays stay in the cache."""
 
     x: FloatArray  # features, (F, n)
     true: tuple[IntArray, IntArray]  # cells of the true classes in (K, n)
@@ -274,7 +274,7 @@ class _Block(NamedTuple):
 def _objective(
     design: type[_Design], features: FloatArray, codes: IntArray, weights: FloatArray
 ) -> Objective:
-    """Mean log loss of cases of these classes as a function of the coefficients."""
+    """The mean log loss as a function of the coefficients."""
     share, width = weights / weights.sum(), max(_BLOCK // len(features), 1)
     blocks = [
         _Block(
@@ -322,10 +322,10 @@ def _objective(
 
 
 def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[FloatArray, FloatArray]:
-    """Posteriors (K, n) less one for the true class, and the log losses (n,).
+    """Posteriors (K, n) minus 1 for the true class, and the log losses (n,).
 
-    What is small is never a difference of what is large, so that cases which are all but certain
-    keep their digits: the surplus of the true class is minus the posteriors of all others.
+    Small numbers are never computed as differences of large ones, so that cases with posteriors
+    near 1 lose no digits: the surplus of the true class is minus the sum of all other posteriors.
     """
     logits -= logits.max(axis=0)
     reached = logits[true]
@@ -339,13 +339,16 @@ def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[Float
 
 
 def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:
-    r"""What the second derivatives in the logits, (K, n), make of a change of these.
+    r"""The product of the second derivatives for the logits and a change of the logits, (K, n).
 
     With :math:`u_k` the change of class k less that of the true class, and :math:`\bar u` its mean
-    over the posteriors, it is :math:`p_k (u_k - \bar u)`; that of the true class being zero, cases
-    which are all but certain keep their digits. Surplus and result are times the share of a case.
+    over the posteriors, it is :math:`p_k (u_k - \bar u)`. Since :math:`u` is 0 for the true class,
+    cases with posteriors near 1 lose no digits. Surplus and result are multiplied by the share of
+    each case.
     """
-    mean = np.einsum("kn,kn->n", surplus, change)  # less the true class or not: they sum to zero
+    mean = np.einsum(
+        "kn,kn->n", surplus, change
+    )  # surpluses sum to 0, so that the true class need not be subtracted
     change -= change[block.true] + mean / block.share
     change *= surplus
     change[block.true] -= mean
@@ -353,17 +356,17 @@ def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:
 
 
 def _along(axes: FloatArray, objective: Objective) -> Objective:
-    """The same function of coordinates on these axes, (K, 2, r)."""
+    """The objective as a function of coordinates along axes (K, 2, r)."""
     flat = axes.reshape(-1, axes.shape[2])
 
     def at(point: FloatArray) -> Evaluation:
-        here = objective.at(flat @ point)
+        evaluation = objective.at(flat @ point)
         return Evaluation(
-            here.loss,
-            here.gradient @ flat,
-            lambda step: here.product(flat @ step) @ flat,
-            lambda: (flat.T @ (here.rough() @ axes).reshape(flat.shape))[None],
-            here.apart,
+            evaluation.loss,
+            evaluation.gradient @ flat,
+            lambda step: evaluation.product(flat @ step) @ flat,
+            lambda: (flat.T @ (evaluation.rough() @ axes).reshape(flat.shape))[None],
+            evaluation.apart,
         )
 
     return objective._replace(at=at, reach=lambda step: objective.reach(flat @ step))

@@ -1,4 +1,4 @@
-"""Reliability: how often the positive class occurs at each score, how surely, and quick tests.
+"""Reliability curves with bands, and quick tests of calibration.
 
 All take a ScoreTable of probabilities; the quick looks carry its leading axes through.
 """
@@ -21,12 +21,12 @@ from stakes.ranking import single
 from stakes.scoring import Bins, bin_sums, posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
-_BLOCK = 1 << 20  # resampled scores at a time, so that memory stays flat
+_BLOCK = 1 << 20  # resampled scores at a time, which bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability(Value):
-    """Observed share of positives against the score, as points for bins and along the scores.
+    """The observed share of positives against the score, for bins and at every score.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Reliability(Value):
 
 
 def reliability(table: ScoreTable, bins: Bins) -> Reliability:
-    """The reliability curve of a single table; calibrated scores lie on the diagonal.
+    """The reliability curve of a single table, which is the diagonal for calibrated scores.
 
     With `HullBins` it is the CORP curve: isotonic regression chooses the bins, and nobody can
     choose others to make a point. Scores without weight are left out.
@@ -87,7 +87,7 @@ def reliability(table: ScoreTable, bins: Bins) -> Reliability:
 
 @dataclass(frozen=True, eq=False)
 class Band(Value):
-    """Resampled reliability curves, and the limits that hold a share of them at each score.
+    """Resampled reliability curves, and pointwise limits that cover a share of them.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Band(Value):
         return np.asarray(self.shares[:, self.places])
 
     def limits(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limit at each score, (S,) each, that hold this share of the draws.
+        """Lower and upper limit at each score, (S,) each, that cover this share of the curves.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class Band(Value):
 def consistency_band(
     table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
 ) -> Band:
-    """Curves that calibrated scores would show: classes are resampled with the scores as chances.
+    """Consistency band: curves of classes resampled with the scores as probabilities.
 
     The band lies around the diagonal; a curve that leaves it speaks against calibration. Scores are
     held as they are. Whole cases only: fractional weights are refused.
@@ -161,7 +161,7 @@ def consistency_band(
 def confidence_band(
     table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
 ) -> Band:
-    """Curves that other cases might have shown: classes are resampled with the observed shares.
+    """Confidence band: curves of classes resampled with the observed shares.
 
     The band lies around the curve; where it leaves the diagonal out, calibration is in doubt. A bin
     of n cases, h of them positive, is resampled with the chance (h + ½)/(n + 1), so that a bin
@@ -191,11 +191,13 @@ def confidence_band(
     """
     occupied = _whole_cases(table, bins)
     pooled = bin_sums(occupied, bins)
+    # Half a case of each class, or a bin of one class would have a band of width 0.
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
     count = _check.draws("replicates", replicates, low=1)
     if bins.follow_classes:
         return _band(occupied, bins, chances[pooled.numbers], count, rng)
-    _check.generator(rng)  # within a bin the chances are equal, so that the bin is drawn as one
+    _check.generator(rng)
+    # Probabilities are equal within a bin, so that one binomial draw for each bin is enough.
     full, places = np.unique(pooled.numbers, return_inverse=True)
     mass = pooled.mass[full]
     hits = rng.binomial(mass.astype(np.int64), chances[full], size=(count, full.size))
@@ -203,8 +205,8 @@ def confidence_band(
 
 
 def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
-    """The scores that have cases, when cases are whole."""
-    reliability(table, bins)  # refuses what has no curve
+    """The table without scores that have no cases, after a check that weights are integers."""
+    reliability(table, bins)  # for its checks
     if not np.array_equal(table.weights, np.floor(table.weights)):
         raise InputError(
             "table must hold whole cases to be resampled; some weights are fractions. "
@@ -222,7 +224,7 @@ def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
 def _band(
     table: ScoreTable, bins: Bins, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> Band:
-    """Curves of tables whose classes are resampled with these chances, (S,), at each score."""
+    """Curves of tables whose classes are resampled with probabilities (S,) at each score."""
     _check.generator(rng)
     mass = table.weights.sum(axis=1)
     places = np.arange(mass.size)
@@ -258,7 +260,7 @@ def _pooled(starts: IntArray, mass: FloatArray, positive: FloatArray) -> FloatAr
 
 
 def _observed(table: ScoreTable, bins: Bins, positive: FloatArray) -> FloatArray:
-    """Shares of positives in the bin of each score, (count, S), where these classes make bins."""
+    """Shares of positives in the bin of each score, (count, S), for bins that depend on classes."""
     weights = np.stack([table.weights.sum(axis=1) - positive, positive], axis=-1)
     resampled = ScoreTable._trusted(
         scores=table.scores, weights=weights, classes=table.classes, groups=None
@@ -267,7 +269,7 @@ def _observed(table: ScoreTable, bins: Bins, positive: FloatArray) -> FloatArray
     return np.take_along_axis(pooled.shares, pooled.numbers, axis=-1)
 
 
-# Quick looks: one number or one test each ---------------------------------------------------------
+# One number or one test --------------------------------------------------------------------------
 
 
 def mean_score_gap(table: ScoreTable) -> FloatArray:
@@ -345,7 +347,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
 
 @dataclass(frozen=True, eq=False)
 class CalibrationLine(Value):
-    """Log-odds of the class as a line in the log-odds of the score, each of shape (…).
+    """The calibration line: log-odds of the class as a linear function of those of the score.
 
     Calibrated scores have slope 1 and intercept 0. A slope below 1 says that the scores are too
     sure of themselves. Not `converged`: a bounded fit, because a threshold separates the classes.
@@ -396,8 +398,8 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     for place in np.ndindex(shape):
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
-            kept = weights.sum(axis=1) > 0
-            fit = fit_logistic(odds[None, kept], *weights[kept].T, size=1.0)
+            used = weights.sum(axis=1) > 0
+            fit = fit_logistic(odds[None, used], *weights[used].T, size=1.0)
             fitted[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
     return CalibrationLine._trusted(
         intercept=unwrapped(fitted[0]), slope=unwrapped(fitted[1]), converged=(fitted[2] == 1)[()]
@@ -405,7 +407,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
 
 
 def calibration_in_the_large(table: ScoreTable) -> FloatArray:
-    r"""What to add to all log-odds so that scores are right on average, of shape (…).
+    r"""The number to add to all log-odds so that the mean score is right, of shape (…).
 
     The intercept of a logistic regression on the log-odds of the score with slope one: zero for
     calibrated scores, negative for scores that are too high. nan with one class only.
@@ -428,13 +430,13 @@ def calibration_in_the_large(table: ScoreTable) -> FloatArray:
     for place in np.ndindex(shifts.shape):
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
-            kept = weights.sum(axis=1) > 0
-            shifts[place] = _shift(odds[kept], weights[kept])
+            used = weights.sum(axis=1) > 0
+            shifts[place] = _shift(odds[used], weights[used])
     return unwrapped(shifts)
 
 
 def _shift(odds: FloatArray, weights: FloatArray) -> float:
-    """The root a of the mean of σ(odds + a) minus the share of positives, which rises in a."""
+    """The root a of the mean of σ(odds + a) minus the share of positives, which increases in a."""
     from scipy.optimize import brentq
     from scipy.special import expit
 
@@ -446,13 +448,13 @@ def _shift(odds: FloatArray, weights: FloatArray) -> float:
     def surplus(shift: float) -> float:
         return float(share @ expit(odds + shift) - target)
 
-    # Beyond these ends all chances are below, or above, the share of positives.
+    # Beyond these limits all probabilities are below, or above, the share of positives.
     low, high = middle - float(odds.max()) - 1, middle - float(odds.min()) + 1
     return float(brentq(surplus, low, high, xtol=1e-12, rtol=1e-14))
 
 
 def finite_log_odds(table: ScoreTable) -> FloatArray:
-    """Log-odds (S,) of the scores, certainty being read as `calibration_line` says.
+    """Finite log-odds (S,) of the scores; those of 0 and 1 are bounded as in `calibration_line`.
 
     Parameters
     ----------

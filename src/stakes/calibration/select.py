@@ -1,4 +1,4 @@
-"""A calibrator that chooses among others, by what they lose on cases that they have not seen."""
+"""A calibrator that chooses among others by their out-of-fold log loss."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores
 
-_FOLDS, _FEWER_FOLDS = 5, 3  # for two classes; for more, whose fits take more time
-_SEED = 0  # of the folds that choose: a fit is the same whenever it is repeated
-_MOST = 1 << 15  # cases of a class that take part in choosing
-_DEARER = 8  # fewer of them, beyond two classes
-_FEW = 4096  # cases of two classes up to which they choose one by one, not in bins of their scores
-_BINS = 512
-_FEW_FOR_SLOPES = 200  # cases of the rarest class below which slopes of its own are noise
-_MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which a map of so many numbers is too costly
+_FOLDS, _FEWER_FOLDS = 5, 3  # for two classes, and for more, whose fits take longer
+_SEED = 0  # seed of the folds, fixed so that repeated fits agree
+_MOST = 1 << 15  # most cases of a class that take part in the choice
+_DEARER = 8  # divides that number, with the number of classes, for more than two classes
+_FEW = 4096  # most cases of two classes for a choice by single scores; beyond, by bins
+_BINS = 512  # bins of the scores
+_FEW_FOR_SLOPES = 200  # cases of the rarest class below which its own slope is mostly noise
+_MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which slopes, and intercepts, cost too much
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Select(Calibrator):
-    """The candidate with the least log loss on cases that it has not seen; then fitted on all.
+    """The candidate with the least out-of-fold log loss, fitted to all cases.
 
-    Choosing is part of the fit: the cases of the fit are dealt into folds, each candidate is fitted
-    on all folds but one and judged on that one. Outside, `cross_calibrate` therefore judges choice
-    and fit together. The map is the chosen candidate's own. Candidates that cannot be fitted are
-    dropped, and where a class has one case only the first that can be fitted is taken.
+    The choice is part of the fit: the cases are split into folds, and each candidate is fitted to
+    all folds but one and judged on that one. `cross_calibrate` therefore judges choice and fit
+    together. The map is that of the chosen candidate. Candidates that cannot be fitted are dropped;
+    where a class has only one case, the first that can be fitted is chosen.
 
-    Posteriors of 0 and 1, which isotonic regression gives, are judged as if half a case had spoken
-    against them. Of more than a few thousand cases, choosing looks at bins of the scores (two
-    classes) or at a part of the cases (more); the chosen map is fitted on all cases as they are.
+    Posteriors of 0 and 1, as isotonic regression gives them, are judged as if half a case
+    contradicted them. With more than a few thousand cases, the choice uses bins of the scores (two
+    classes) or some of the cases (more); the chosen map is fitted to all cases.
 
     Parameters
     ----------
@@ -87,8 +87,7 @@ class Select(Calibrator):
     ) -> CalibrationMap:
         """Choose and learn the map; arguments as for `Calibrator.fit`.
 
-        `clusters` are labels, one per case, of cases that belong together (patients, sites): they
-        stay together while choosing.
+        Cases of one cluster (a patient, a site) stay in one fold of the choice.
 
         Parameters
         ----------
@@ -126,7 +125,7 @@ _FAULTS = (InputError, np.linalg.LinAlgError, FloatingPointError)
 
 
 def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
-    """Candidates for these scores, the simplest first."""
+    """The default candidates for these scores, the simplest first."""
     size, scores = rows.n_classes, rows.scores
     if scores.ndim == 1:
         is_raw = raw or not (scores.min() >= 0 and scores.max() <= 1)
@@ -142,12 +141,12 @@ def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
 def _ranked(
     candidates: tuple[Calibrator, ...], rows: CheckedRows, clusters: IntArray | None
 ) -> tuple[Calibrator, ...]:
-    """The candidates by their loss on cases that they have not seen, the least first."""
+    """The candidates in the order of their out-of-fold loss."""
     if len(candidates) == 1:
         return candidates
     if rows.weights is not None and not rows.weights.all():
-        kept = rows.weights > 0
-        rows, clusters = rows.part(kept), None if clusters is None else clusters[kept]
+        weighted = rows.weights > 0
+        rows, clusters = rows.part(weighted), None if clusters is None else clusters[weighted]
     rows, clusters = _thinned(rows, clusters)
     two = rows.n_classes == 2
     most = spread(rows.codes, clusters, rows.n_classes)
@@ -162,9 +161,9 @@ def _ranked(
 
 
 def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: float) -> float:
-    """Log loss of cases by maps that have not seen them, posteriors being this at least.
+    """Out-of-fold log loss, with posteriors of at least `least`.
 
-    Infinite where a map cannot be fitted. Folds without which a class is unknown are left out.
+    It is infinite where a map cannot be fitted. A fold is skipped if the others lack a class.
     """
     weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
     shares = np.bincount(rows.codes, weights)
@@ -192,7 +191,7 @@ def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
 
 
 def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
-    """Every second, third … case of each class that has very many, with so much more weight."""
+    """Every second, third, … case of each class that has very many, with weights to match."""
     most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _DEARER)
     sizes = np.bincount(rows.codes, minlength=rows.n_classes)
     steps = -(-sizes // most)
@@ -208,9 +207,10 @@ def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows,
 
 
 def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]:
-    """Cases of two classes in one fold with nearly the same score as one case of their weight.
+    """Pool cases of a fold and class with nearly the same score into one case of their weight.
 
-    The bins part both classes alike, and each has a score of its middle.
+    Edges are quantiles of a sample with equal parts of both classes; each bin gets the score in its
+    middle.
     """
     scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
     classes = [scores[rows.codes == k] for k in range(2)]

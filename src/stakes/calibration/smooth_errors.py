@@ -15,18 +15,18 @@ from stakes._check import FloatArray, IntArray
 from stakes.scoring import probability_scores
 from stakes.tally import ScoreTable
 
-_SPAN = 2 / 3  # of the cases have a say at each score
-_APART = 0.01  # of the range of the scores
-_HALVINGS = 60
-_SHARES = np.array([0.5, 0.9, 1.0])  # of the cases: E50, E90 and Emax
+_SPAN = 2 / 3  # share of the cases in each local fit, the default of R's lowess
+_APART = 0.01  # distance of local fits, relative to the range of scores, as in R
+_HALVINGS = 60  # steps of bisection: more than the 53 bits of a double
+_SHARES = np.array([0.5, 0.9, 1.0])  # quantiles: E50, E90 and Emax
 
 
 def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
     r"""ICI, E50, E90 and Emax, of shape (…, 4): distances of scores from the smooth curve.
 
-    Mean, median, ninth decile and maximum over the cases of :math:`|s - \hat c(s)|`, the curve
-    being `smooth_curve`. None is zero in a sample, of calibrated scores neither: the curve follows
-    chance to some extent, and small samples show larger values. nan without cases.
+    Mean, median, 90 % quantile and maximum over the cases of :math:`|s - \hat c(s)|`, where
+    :math:`\hat c` is `smooth_curve`. None is 0 in a sample, even for calibrated scores: the curve
+    follows chance to some extent, and small samples have larger values. They are nan without cases.
 
     Parameters
     ----------
@@ -52,18 +52,24 @@ def smooth_calibration_errors(table: ScoreTable) -> FloatArray:
 
 
 def lowess_distances(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """The same (4,) of increasing scores (S,) with weights (S, 2) of negatives and positives.
+    """ICI, E50, E90 and Emax of increasing scores, as in `smooth_calibration_errors`.
 
-    Only the sum of the two must be zero or more: outcomes may be any numbers.
+    Only the sum of both weights of a score must be ≥ 0, so that outcomes may be any numbers.
 
     Parameters
     ----------
-    scores : scores of the cases
-    weights : weight of each case, (n,); None counts each once
+    scores : increasing scores, (S,)
+    weights : weights of negatives and positives at each score, (S, 2)
 
     Returns
     -------
     ICI, E50, E90 and Emax, (4,)
+
+    Examples
+    --------
+    >>> weights = np.array([[9.0, 1.0], [7.0, 3.0], [5.0, 5.0], [3.0, 7.0]])
+    >>> lowess_distances(np.array([0.2, 0.4, 0.6, 0.8]), weights).round(2)
+    array([0.1, 0.1, 0.1, 0.1])
     """
     occupied = weights.sum(axis=1) > 0
     if not occupied.any():
@@ -97,7 +103,7 @@ def smooth_curve(table: ScoreTable) -> FloatArray:
 
 
 def lowess(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """The curve at increasing scores (S,), each with weights (S, 2) of negatives and positives."""
+    """The lowess curve at increasing scores (S,) with weights (S, 2) of negatives and positives."""
     mass = weights.sum(axis=1)
     span = scores[-1] - scores[0]
     places = _places(scores, _APART * span)
@@ -110,7 +116,10 @@ def lowess(scores: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _places(scores: FloatArray, apart: float) -> IntArray:
-    """The first score, then each time the last one within reach, or else the next; the last."""
+    """Positions of the scores with local fits: each is the last within `apart` of the one before.
+
+    The first and the last score are among them.
+    """
     places, last = [0], scores.size - 1
     while places[-1] < last:
         at = int(np.searchsorted(scores, scores[places[-1]] + apart, side="right")) - 1
@@ -119,16 +128,16 @@ def _places(scores: FloatArray, apart: float) -> IntArray:
 
 
 def _radii(scores: FloatArray, mass: FloatArray, middles: FloatArray) -> FloatArray:
-    """Distance (P,) within which the nearest share of the cases lies of each middle."""
+    """The distance (P,) from each middle that covers the nearest `_SPAN` of the cases."""
     below = np.append(0.0, np.cumsum(mass))
-    whole = np.array_equal(mass, np.floor(mass))
-    wanted = min(max(2.0, np.floor(_SPAN * below[-1] + 1e-7)), below[-1])
-    wanted = wanted if whole else _SPAN * below[-1]
+    integral = np.array_equal(mass, np.floor(mass))
+    n_near = min(max(2.0, np.floor(_SPAN * below[-1] + 1e-7)), below[-1])
+    n_near = n_near if integral else _SPAN * below[-1]
     low, high = np.zeros(middles.shape), np.full(middles.shape, scores[-1] - scores[0])
     for _ in range(_HALVINGS):
         radius = (low + high) / 2
         left, right = _window(scores, middles, radius)
-        enough = below[right] - below[left] >= wanted
+        enough = below[right] - below[left] >= n_near
         low, high = np.where(enough, low, radius), np.where(enough, radius, high)
     left, right = _window(scores, middles, high)
     return np.asarray(np.maximum(middles - scores[left], scores[right - 1] - middles))
@@ -144,7 +153,10 @@ def _window(
 def _local(
     apart: FloatArray, mass: FloatArray, positive: FloatArray, radius: float, span: float
 ) -> float:
-    """The height at zero of a straight line through what lies within the radius."""
+    """The value at 0 of the line fitted to the scores within the radius.
+
+    The constants 0.001 and 0.999 are those of R's lowess.
+    """
     first = np.searchsorted(apart, -radius, side="left")
     end = np.searchsorted(apart, radius, side="right")
     x, weight, hits = apart[first:end], mass[first:end], positive[first:end]
@@ -155,14 +167,14 @@ def _local(
     centre = (pull * weight) @ x / total
     height = pull @ hits / total
     spread = (pull * weight) @ (x - centre) ** 2 / total
-    if np.sqrt(spread) <= 0.001 * span:  # as good as one score
+    if np.sqrt(spread) <= 0.001 * span:  # practically one score: no slope can be fitted
         return float(height)
     slope = (pull * hits) @ (x - centre) / total / spread
     return float(height - slope * centre)
 
 
 def _quantiles(values: FloatArray, mass: FloatArray, shares: FloatArray) -> FloatArray:
-    """Quantiles of cases, interpolated between neighbours as R and numpy do; weights repeat."""
+    """Quantiles of cases, interpolated as in R and numpy; a weight counts as repetition."""
     order = np.argsort(values)
     value, weight = values[order], mass[order]
     end = np.cumsum(weight)

@@ -21,9 +21,9 @@ from stakes.calibration.fitting import RIDGE
 from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
-_ROUNDING = 1e-12  # difference of logarithms, relative to their size, that is none
-_FLAT = 1e-14  # slope at even posteriors, relative to the spread of the logarithms, that is none
-_EVEN = 1e-4  # coldness, on logarithms of spread one, of the bounded fit that is next to even
+_ROUNDING = 1e-12  # relative difference of logarithms that is only rounding
+_FLAT = 1e-14  # slope at uniform posteriors, in standard deviations, that is only rounding
+_EVEN = 1e-4  # inverse temperature of the bounded fit, in standard deviations: nearly uniform
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class FittedTemperature(CalibrationMap):
 
     @property
     def monotone(self) -> bool:
-        """Of two classes it rises."""
+        """Whether there are two classes; the map is then increasing."""
         return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
@@ -64,14 +64,14 @@ class FittedTemperature(CalibrationMap):
 
 @dataclass(frozen=True, eq=False)
 class Temperature(CheckedCalibrator[FittedTemperature]):
-    """The temperature at which the log loss is least, for any number of classes.
+    """The temperature with the least log loss, for any number of classes.
 
-    Above 1 it makes posteriors less sure, below 1 surer; order and most probable class stay. With a
-    prior, posteriors are moved from the shares of the data to it, and then scaled. Where the most
-    probable class is always the true one, or the posteriors point the wrong way, the best
-    temperature would be 0 or infinite: the fit is then bounded and `converged` is False. Where all
-    classes of every case are equally probable, but for rounding, every temperature is as good as
-    another, and it is 1.
+    A temperature above 1 makes posteriors less confident, one below 1 more; the order of classes
+    does not change. With a prior, posteriors are first moved to it from the shares of the data.
+    Where the most probable class is always the true one, or posteriors are worse than uniform ones,
+    the best temperature would be 0 or infinite: the fit is then bounded and `converged` is False.
+    Where all posteriors are uniform, except for rounding, every temperature is equally good, and it
+    is 1.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
 
 
 def _best_coldness(lead: FloatArray, share: FloatArray) -> tuple[float, bool]:
-    """Inverse temperature at which the log loss, which is convex in it, has slope zero.
+    """The inverse temperature at which the log loss, a convex function of it, has slope 0.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def _best_coldness(lead: FloatArray, share: FloatArray) -> tuple[float, bool]:
     highest = lead.max(axis=1, keepdims=True)
     if slope(0.0) >= -_FLAT:
         return _EVEN / spread, False
-    if share @ highest[:, 0] > 0:  # a case is misjudged, and costs the more the colder it is
+    if share @ highest[:, 0] > 0:  # a case is misclassified, so that the loss has a minimum
         return _root(slope) / spread, True
     return _root(lambda coldness: slope(coldness) + RIDGE * coldness) / spread, False
 
 
 def _root(slope: Callable[[float], float]) -> float:
-    """Where a function that rises from below zero to above it is zero."""
+    """The root of an increasing function of positive numbers."""
     from scipy.optimize import brentq
 
     is_above = slope(1.0) < 0

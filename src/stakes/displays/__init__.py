@@ -1,8 +1,9 @@
 """Displays: one call from an estimator, or from predictions, to a figure for a paper.
 
-Each has ``from_estimator`` and ``from_predictions``, ``plot(ax=None)``, which gives the Axes back,
-``columns()`` and ``frame()``, the numbers that are drawn. Bands are pointwise intervals; the figure
-says so. Needs the extra ``plot``, and ``frames`` for frames. Nothing of scikit-learn is imported.
+Each display has ``from_estimator`` and ``from_predictions``; ``plot(ax=None)``, which returns the
+Axes; and ``columns()`` and ``frame()``, the numbers that are drawn. Bands are pointwise confidence
+intervals, and the figure says so. Needs the extra ``plot``, and ``frames`` for frames. Scikit-learn
+is not imported.
 """
 
 from stakes.displays.capacity_displays import CapacityDisplay, CoverageDisplay

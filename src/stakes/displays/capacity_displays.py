@@ -1,4 +1,4 @@
-"""Cost over the share of cases that may get a decision, and over the share that are decided."""
+"""Cost as a function of the capacity of a decision, and of the share of decided cases."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from stakes.problem import Problem
 from stakes.rows import Posteriors
 
 _POINTS = 51  # shares at which a cost is drawn
-_NOISE = 1e-11  # of the largest gain: cases that differ by less are equal
+_NOISE = 1e-11  # relative to the largest gain: smaller differences are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CapacityDisplay(CurvesDisplay):
     """Cost per case over the share of cases that may get a decision, such as a review.
 
-    The cases that are expected to save the most get it first, and what they cost is that of their
-    true classes. A dot marks the share that gets the decision where nothing limits it. Where the
-    problem has a limit on that share, a vertical line marks it; its other limits are not looked at.
+    The cases with the largest expected saving get it first; costs are those of the true classes. A
+    dot marks the share that gets the decision without a limit. Where the problem has a limit on
+    that share, a vertical line marks it; its other limits are ignored.
 
     Attributes
     ----------
     decision : the decision with the capacity
     limit : the limit of the problem on its share; nan where there is none
-    unit : of the costs
+    unit : unit of the costs
     """
 
     decision: Label
@@ -73,7 +73,7 @@ class CapacityDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Cost of every capacity.
+        """Make the display for the cost at every capacity.
 
         Parameters
         ----------
@@ -85,7 +85,12 @@ class CapacityDisplay(CurvesDisplay):
         capacities : increasing shares within [0, 1]; by default up to what some model would take
         data : frame, or mapping from column to numbers, that the costs depend on where they do
         weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        CapacityDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -100,11 +105,14 @@ class CapacityDisplay(CurvesDisplay):
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         column = limited_column(problem, decision)
         cases, named = _read(y_true, models, problem, data, weights, clusters)
-        read = {name: _Limited.of(cases, name, given, column) for name, given in named.items()}
-        most = max((one.need for one in read.values()), default=0.0) or 1.0
+        ordered = {
+            name: _Limited.of(cases, name, predictions, column)
+            for name, predictions in named.items()
+        }
+        most = max((model.need for model in ordered.values()), default=0.0) or 1.0
         grid = grid_of("capacities", capacities, np.linspace(0, most, _POINTS), inside=False)
         level = _check.level(level)
-        lines = tuple(one.line(name, grid, level) for name, one in read.items())
+        lines = tuple(model.line(name, grid, level) for name, model in ordered.items())
         shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
         label = problem.decisions[column]
         return cls(lines, *shared, label, _limit(problem, label), problem.unit)
@@ -123,14 +131,14 @@ class CapacityDisplay(CurvesDisplay):
 class CoverageDisplay(CurvesDisplay):
     """Cost per decided case over the share of cases that are decided.
 
-    The cases whose decisions are expected to cost the most are left undecided first, and what the
-    others cost is that of their true classes: the risk-coverage curve of selective classification,
-    for any costs. A dot marks the coverage that is the best where an abstention has a stated price.
+    The cases with the largest expected cost are left undecided first; costs are those of the true
+    classes. This is the risk-coverage curve of selective classification for any costs. A dot marks
+    the best coverage where a price of an abstention is stated.
 
     Attributes
     ----------
     abstention : the price of an abstention; nan where none was stated
-    unit : of the costs
+    unit : unit of the costs
     break_even : (J, P) the price of an abstention at which each coverage is the best, by model
     """
 
@@ -155,13 +163,18 @@ class CoverageDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Cost per decided case at every coverage.
+        """Make the display for the cost per decided case at every coverage.
 
         Parameters
         ----------
         y_true, models, problem, data, weights, clusters, level : as in `CapacityDisplay`
         abstention : the price of leaving a case undecided, optional
         coverages : increasing shares within (0, 1]; by default from one in ten to all cases
+
+        Returns
+        -------
+        CoverageDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -182,14 +195,22 @@ class CoverageDisplay(CurvesDisplay):
                 argument="coverages",
             )
         level = _check.level(level)
-        read = {name: _Selective.of(cases, name, given) for name, given in named.items()}
-        lines = tuple(one.line(name, grid, level, price) for name, one in read.items())
+        ordered = {
+            name: _Selective.of(cases, name, predictions) for name, predictions in named.items()
+        }
+        lines = tuple(model.line(name, grid, level, price) for name, model in ordered.items())
         shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
-        prices = np.array([one.curve.break_even(grid) for one in read.values()])
+        prices = np.array([model.curve.break_even(grid) for model in ordered.values()])
         return cls(lines, *shared, price, problem.unit, prices)
 
     def columns(self) -> dict[str, Any]:
-        """The same as for other curves, and the price at which each coverage is the best."""
+        """The columns of all curves, and the price at which each coverage is the best.
+
+        Returns
+        -------
+        dict
+            From the name of a column to its values.
+        """
         return {**super().columns(), "break_even": self.break_even.ravel()}
 
     def _y_label(self) -> str:
@@ -210,7 +231,7 @@ def _read(
 def _frame_of(
     lines: tuple[BandedLine, ...], level: float, n_cases: int, library: str | None
 ) -> tuple[float, str, tuple[float, float], str | None]:
-    """Level, note, ends of the vertical axis, and library."""
+    """The fields that both displays share: level, note, limits of the vertical axis, library."""
     bands = [end for line in lines for end in (line.low, line.high) if end is not None]
     low, high = extent(bands)
     size = max(abs(low), abs(high))
@@ -220,37 +241,37 @@ def _frame_of(
 
 @dataclass(frozen=True, eq=False)
 class _Ordered:
-    """Cases in the order in which one model would give them a decision that has a price.
+    """Cases with their gain from a decision that has a price, by the predictions of one model.
 
-    That is the decision with a limited capacity, or to leave the case undecided.
+    That decision is the one with a limited capacity, or to leave the case undecided.
     """
 
     cases: Cases
-    charged: FloatArray  # (n, M) what each decision costs every case
-    gains: FloatArray  # (n,) what the decision is expected to save
+    charged: FloatArray  # (n, M) cost of each decision for every case
+    gains: FloatArray  # (n,) expected saving of the decision
     instead: IntArray  # (n,) the best other decision
     column: int
 
     def ends(self, price: float, share: float, level: float) -> tuple[float, float, float]:
-        r"""Mean and interval of costs with the price in them.
+        r"""Mean of costs including the price, and the limits of its interval.
 
-        Which cases get the decision depends on all of them. To first order the cost at a share
-        :math:`q` is a mean over cases, of what each costs and the price for what it takes of the
-        share: :math:`E[c_i + \lambda\,t_i] - \lambda q`. Cases that save the price itself, which
-        are equal, share what is left by chance.
+        Which cases get the decision depends on all cases. To first order the cost at a share
+        :math:`q` is still a mean over cases, :math:`E[c_i + \lambda\,t_i] - \lambda q`, of the
+        cost of each case and the price of the part :math:`t_i` of it that gets the decision. Cases
+        whose saving equals the price are tied, and get the remaining share in equal parts.
         """
         cases, costs = self.cases, self.charged.copy()
         costs[:, self.column] += price
         costs -= costs.min()
-        taken = self._taken(price, share)
-        own = costs[np.arange(taken.size), self.instead]
+        shares = self._allotted(price, share)
+        otherwise = costs[np.arange(shares.size), self.instead]
         priced = costs[:, self.column]
-        tied = (taken > 0) & (taken < 1)
+        tied = (shares > 0) & (shares < 1)
         sample = LossSample(
             names=("all",),
-            losses=(taken * priced + (1 - taken) * own)[None],
-            dearest=_mixed(tied, taken, priced, costs.max(axis=1)),
-            perfect=_mixed(tied, taken, priced, costs.min(axis=1)),
+            losses=(shares * priced + (1 - shares) * otherwise)[None],
+            dearest=_mixed(tied, shares, priced, costs.max(axis=1)),
+            perfect=_mixed(tied, shares, priced, costs.min(axis=1)),
             truth=cases.truth,
             n_classes=cases.problem.n_classes,
             prior=cases.problem.prior,
@@ -265,23 +286,23 @@ class _Ordered:
     def band(
         self, costs: FloatArray, prices: FloatArray, shares: FloatArray, level: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Both ends around the costs where these shares get the decision, at these prices."""
+        """The limits of the intervals of costs at which these shares get the decision."""
         points = zip(prices.tolist(), shares.tolist(), strict=True)
         value, low, high = np.array([self.ends(*point, level) for point in points]).T
         return low + (costs - value), high + (costs - value)
 
     def possible(self, end: FloatArray, costs: FloatArray) -> FloatArray:
-        """An end of intervals of these costs; within the costs of decisions, where these are known.
+        """Limits of intervals, clipped to the range of possible costs where that is known.
 
-        To first order alone it might lie beyond them.
+        The first-order approximation may lie outside it.
         """
         if self.cases.costs is not None:
             return end
         known = np.append(self.cases.problem.costs, costs)
         return np.clip(end, known.min(), known.max())
 
-    def _taken(self, price: float, share: float) -> FloatArray:
-        """What of each case gets the decision: all, none, or of equal cases a part, (n,)."""
+    def _allotted(self, price: float, share: float) -> FloatArray:
+        """The part of each case that gets the decision, (n,): 1, 0, or between for tied cases."""
         noise, mass = _NOISE * float(np.abs(self.gains).max()), self.cases.mass
         above = self.gains > price + noise
         tied = (self.gains >= price - noise) & ~above
@@ -292,15 +313,15 @@ class _Ordered:
 
 @dataclass(frozen=True, eq=False)
 class _Limited:
-    """One model and a decision with a capacity."""
+    """The capacity curve of one model."""
 
     ordered: _Ordered
     curve: CapacityCurve
 
     @classmethod
-    def of(cls, cases: Cases, name: str, given: Any, column: int) -> Self:
-        """The cases by the posteriors of one model, moved to the prior of deployment."""
-        expected = _expected(cases, name, given)
+    def of(cls, cases: Cases, name: str, predictions: Any, column: int) -> Self:
+        """The cases with the posteriors of one model, moved to the prior of deployment."""
+        expected = _expected(cases, name, predictions)
         charged = costs_by_class(cases.charges, cases.truth)
         curve = capacity_of(expected, charged, cases.mass, column, cases.problem.decisions[column])
         others = expected.copy()
@@ -314,7 +335,7 @@ class _Limited:
         return float(self.curve.shares[-1]) if self.curve.shares.size else 0.0
 
     def line(self, name: str, grid: FloatArray, level: float) -> BandedLine:
-        """The cost at capacities, with the band of each point."""
+        """The cost at each capacity, with its band."""
         costs = self.curve.cost(grid)
         shares, prices = np.minimum(grid, self.need), self.curve.price(grid)
         low, high = self.ordered.band(costs, prices, shares, level)
@@ -325,15 +346,15 @@ class _Limited:
 
 @dataclass(frozen=True, eq=False)
 class _Selective:
-    """One model that leaves the hardest cases undecided."""
+    """The coverage curve of one model, which leaves the hardest cases undecided."""
 
     ordered: _Ordered
     curve: CoverageCurve
 
     @classmethod
-    def of(cls, cases: Cases, name: str, given: Any) -> Self:
-        """The same cases, with one decision more, which costs nothing: to abstain."""
-        expected, best = _expected(cases, name, given), _best(cases, name, given)
+    def of(cls, cases: Cases, name: str, predictions: Any) -> Self:
+        """The cases with one more decision, to abstain, which costs nothing."""
+        expected, best = _expected(cases, name, predictions), _best(cases, name, predictions)
         every = np.arange(len(expected))
         hardness = expected[every, best]
         charged = costs_by_class(cases.charges, cases.truth)
@@ -342,7 +363,7 @@ class _Selective:
         return cls(_Ordered(cases, with_abstention, hardness, best, charged.shape[1]), curve)
 
     def line(self, name: str, grid: FloatArray, level: float, price: float) -> BandedLine:
-        """The cost per decided case at coverages, with the band of each point."""
+        """The cost per decided case at each coverage, with its band."""
         costs = self.curve.cost(grid)
         shown = costs / grid
         ends = self.ordered.band(costs, self.curve.break_even(grid), 1 - grid, level)
@@ -355,38 +376,44 @@ class _Selective:
         return BandedLine(name, grid, shown, low, high, mark=mark)
 
 
-def _mixed(tied: BoolArray, taken: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
-    return np.where(tied, taken * one + (1 - taken) * other, other)
+def _mixed(
+    tied: BoolArray, shares: FloatArray, priced: FloatArray, other: FloatArray
+) -> FloatArray:
+    return np.where(tied, shares * priced + (1 - shares) * other, other)
 
 
 def _limit(problem: Problem, decision: Label) -> float:
     """The lowest bound on the share of the decision; nan where there is none."""
-    own = [one for one in problem.limits if one.given is None and one.decision == decision]
-    return min((one.at_most for one in own if one.at_most is not None), default=float("nan"))
+    limits = [
+        limit for limit in problem.limits if limit.given is None and limit.decision == decision
+    ]
+    return min(
+        (limit.at_most for limit in limits if limit.at_most is not None), default=float("nan")
+    )
 
 
-def _expected(cases: Cases, name: str, given: Any) -> FloatArray:
-    """What each decision is expected to cost every case, once deployed, (n, M)."""
-    rows = _moved(cases, cases.rows(_posteriors(name, given, cases.problem)))
+def _expected(cases: Cases, name: str, predictions: Any) -> FloatArray:
+    """Expected cost of each decision for every case once deployed, (n, M)."""
+    rows = _moved(cases, cases.rows(_posteriors(name, predictions, cases.problem)))
     return mean_costs(rows, cases.charges)
 
 
-def _best(cases: Cases, name: str, given: Any) -> IntArray:
-    """The cheapest decision about every case, ties as in a report."""
-    rows = cases.rows(_posteriors(name, given, cases.problem))
-    rounding = cases.rows(given.rounding(f"models[{name!r}]", cases.problem.classes))
+def _best(cases: Cases, name: str, predictions: Any) -> IntArray:
+    """The cheapest decision for every case, with ties resolved as in a report."""
+    rows = cases.rows(_posteriors(name, predictions, cases.problem))
+    rounding = cases.rows(predictions.rounding(f"models[{name!r}]", cases.problem.classes))
     ratios = class_ratios(cases.shares, cases.prior) if _moves(cases) else None
     return cheapest_decisions(rows, cases.charges, rounding, ratios)
 
 
-def _posteriors(name: str, given: Any, problem: Problem) -> FloatArray:
-    if not isinstance(given, Posteriors):
+def _posteriors(name: str, predictions: Any, problem: Problem) -> FloatArray:
+    if not isinstance(predictions, Posteriors):
         raise InputError(
             f"models[{name!r}] must hold posteriors, by which cases are ordered; got "
-            f"{type(given).__name__}. Calibrate raw scores first; decisions have no order.",
+            f"{type(predictions).__name__}. Calibrate raw scores first; decisions have no order.",
             argument="models",
         )
-    return given.read(f"models[{name!r}]", problem.classes)
+    return predictions.read(f"models[{name!r}]", problem.classes)
 
 
 def _moved(cases: Cases, rows: FloatArray) -> FloatArray:

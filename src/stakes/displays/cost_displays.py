@@ -54,19 +54,24 @@ class LossDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Loss of probabilities or scores at each cost proportion.
+        """Make the display for the loss of probabilities or scores at each cost proportion.
 
         Parameters
         ----------
         y_true : labels of the true classes, (n,)
         models : predictions of one model, or a mapping from name to predictions
-            P(positive class), (n,), or `Posteriors`; raw `Scores` but for the Brier curve
+            P(positive class), (n,), or `Posteriors`; also raw `Scores`, except for the Brier curve
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         prevalence : share of positives where the models are to be used; by default that of the
             cases
         cost_proportions : increasing, within [0, 1]; by default 0, 0.01, …, 1
         weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        LossDisplay
+            The display, ready to plot.
         """
         problem = two_class_problem(y_true, positive, prevalence)
         refuse_unnamed_columns(models, problem.classes)
@@ -89,14 +94,15 @@ class LossDisplay(CurvesDisplay):
     @classmethod
     @abstractmethod
     def _mean(cls, cases: ScoredCases, model: str, grid: FloatArray, level: float) -> PointwiseMean:
-        """Loss and interval of one model."""
+        """Loss of one model with its interval."""
 
 
 class CostCurveDisplay(LossDisplay):
     """The cost curve: loss of the best threshold at each cost proportion (Drummond and Holte).
 
-    The lower envelope of the cost lines of all thresholds. It was chosen on the cases that measure
-    it, and is a little too low in small samples; its interval is that of the chosen threshold.
+    It is the lower envelope of the cost lines of all thresholds. Since the threshold is chosen on
+    the cases that measure its loss, the curve is a little too low in small samples; its interval is
+    that of the chosen threshold.
 
     Examples
     --------
@@ -115,7 +121,7 @@ class CostCurveDisplay(LossDisplay):
 class BrierCurveDisplay(LossDisplay):
     """The Brier curve: loss when the cost proportion is the threshold; the area is the Brier score.
 
-    What it lies above the cost curve is lost to bad calibration.
+    The distance above the cost curve is the loss due to bad calibration.
 
     Examples
     --------
@@ -162,18 +168,21 @@ class RateDrivenCurveDisplay(LossDisplay):
         below = np.array([1.0, 0.0]) - grid[:, None]  # by decision: negative, positive
         values = (np.array([0.0, 1.0]) - share[:, None])[..., None] * below[:, None, :]
         mean = cases.mean_at([model], threshold, 2 * values, level)
-        shift = exact - mean.value  # 2c(1 − c), and what ties leave between two thresholds
+        shift = exact - mean.value  # 2c(1 − c), and the remainder of tied scores
         return PointwiseMean(exact, mean.low + shift, mean.high + shift)
 
 
 def _losses(grid: FloatArray) -> FloatArray:
-    """Costs (P, 2, 2) of decisions at cost proportions."""
+    """Costs (P, 2, 2) of each class and decision at cost proportions."""
     values = np.zeros((grid.size, 2, 2))
     values[:, 0, 1], values[:, 1, 0] = 2 * grid, 2 * (1 - grid)
     return values
 
 
 def _limits(lines: list[BandedLine], blind: FloatArray) -> tuple[float, float]:
-    """What holds all bands, and not looking, too, unless that would make them small."""
+    """Limits of the vertical axis around all bands.
+
+    The line of no model is included unless it would make the bands less than 1/1.7 of the height.
+    """
     _, top = extent([line.high for line in lines if line.high is not None])
     return 0.0, max(1.05 * top, min(1.05 * float(blind.max()), 1.7 * top), 1e-9)

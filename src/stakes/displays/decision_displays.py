@@ -31,8 +31,8 @@ class DecisionCurveDisplay(CurvesDisplay):
     """Net benefit over the threshold probability, beside treating all and treating nobody.
 
     See `stakes.curves.decision_curve` for the formula. Higher is better. A model is worth using
-    at thresholds where it lies above both lines of no model; whether another model is better is a
-    matter of `NetBenefitDifferenceDisplay`, whose intervals are paired.
+    at thresholds where it lies above both reference lines. To compare models, draw
+    `NetBenefitDifferenceDisplay`, whose intervals are paired.
     """
 
     x_column, y_column = "threshold", "net_benefit"
@@ -52,7 +52,7 @@ class DecisionCurveDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Net benefit of probabilities.
+        """Make the display for the net benefit of probabilities.
 
         Parameters
         ----------
@@ -64,7 +64,12 @@ class DecisionCurveDisplay(CurvesDisplay):
             by default that of the cases
         thresholds : threshold probabilities, increasing; by default 0.01, 0.02, …, 0.99
         weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        DecisionCurveDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -101,11 +106,18 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Differences of net benefit; the other arguments are those of `DecisionCurveDisplay`.
+        """Make the display for differences of net benefit.
 
         Parameters
         ----------
         reference : the name of one of the models, "treat all" or "treat none"
+        y_true, models, positive, prevalence, thresholds, weights, clusters, level : as in
+            `DecisionCurveDisplay`
+
+        Returns
+        -------
+        NetBenefitDifferenceDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -147,10 +159,10 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
 
 
 class InterventionsAvoidedDisplay(CurvesDisplay):
-    """Interventions that a model spares per 100 cases against treating all; higher is better.
+    """Net interventions avoided per 100 cases compared with treating all; higher is better.
 
-    Net of the positives that it misses, each of which counts for as many interventions as the
-    threshold says; see `DecisionCurve.interventions_avoided`.
+    Each missed positive counts as (1 − threshold) / threshold interventions; see
+    `DecisionCurve.interventions_avoided`.
     """
 
     x_column, y_column = "threshold", "interventions_avoided"
@@ -170,7 +182,17 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Interventions avoided per 100 cases; arguments are those of `DecisionCurveDisplay`.
+        """Make the display for interventions avoided per 100 cases.
+
+        Parameters
+        ----------
+        y_true, models, positive, prevalence, thresholds, weights, clusters, level : as in
+            `DecisionCurveDisplay`
+
+        Returns
+        -------
+        InterventionsAvoidedDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -202,17 +224,17 @@ def _read(
     cases = read_scored(
         y_true, models, problem, weights=weights, clusters=clusters, probabilities=True
     )
-    taken = [name for name in _NO_MODEL if name in cases.scores]
-    if taken:
+    reserved = [name for name in _NO_MODEL if name in cases.scores]
+    if reserved:
         raise InputError(
-            f"models must not be called {taken[0]!r}, which is the line of no model. Rename it.",
+            f"models must not be called {reserved[0]!r}, which is the line of no model. Rename it.",
             argument="models",
         )
     return cases, grid_of("thresholds", thresholds, THRESHOLDS, inside=True)
 
 
 def _benefits(grid: FloatArray) -> FloatArray:
-    """What each decision about each class is worth (P, 2, 2), in true positives."""
+    """Net benefit (P, 2, 2) of each decision for each class, in true positives."""
     values = np.zeros((grid.size, 2, 2))
     values[:, 0, 1], values[:, 1, 1] = -grid / (1 - grid), 1.0
     return values
@@ -224,7 +246,7 @@ def _treat_all(cases: ScoredCases, grid: FloatArray) -> FloatArray:
 
 
 def _with_no_model(cases: ScoredCases) -> ScoredCases:
-    """The same cases, on which treating all and treating nobody are models, too."""
+    """The same cases with treating all and treating nobody as additional models."""
     n_cases = len(cases.cases.truth)
     extra = {"treat all": np.full(n_cases, np.inf), "treat none": np.full(n_cases, -np.inf)}
     return ScoredCases(cases.cases, {**cases.scores, **extra}, cases.library)
@@ -253,7 +275,10 @@ def _line(
 
 
 def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
-    """From a little below zero: what bad decisions cost at extreme thresholds has no end."""
+    """Limits of the vertical axis from a little below 0.
+
+    At extreme thresholds the loss of bad decisions is unbounded and would fill the figure.
+    """
     _, top = extent([line.y for line in lines])
     _, reach = extent([line.high for line in lines if line.high is not None])
     top = top if top > 0 else max(reach, 1e-3)
@@ -261,7 +286,7 @@ def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
 
 
 def _around_zero(lines: list[BandedLine], prevalence: float) -> tuple[float, float]:
-    """What holds all differences, but no more than the prevalence on either side."""
+    """Limits of the vertical axis around all differences, at most ± the prevalence."""
     bands = [ends for line in lines for ends in (line.low, line.high) if ends is not None]
     (low, high), most = extent(bands), max(prevalence, 1e-3)
     room = 0.05 * most

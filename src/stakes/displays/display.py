@@ -1,4 +1,4 @@
-"""What all displays share: estimators or predictions in; a picture, columns and a frame out."""
+"""The base classes of displays: figures of estimators or predictions, and their numbers."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ THRESHOLDS = np.arange(1, 100) / 100
 
 
 class Display(Value, ABC):
-    """A picture and its numbers; subclasses are frozen dataclasses made by `from_predictions`."""
+    """A figure and its numbers; subclasses are frozen dataclasses with `from_predictions`."""
 
-    library: str | None  # that of the frames or series that were given
+    library: str | None  # the library of the frames or series that were passed
     models: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -35,7 +35,7 @@ class Display(Value, ABC):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *problem: Any, **options: Any) -> Self:
-        """The display of fitted classifiers.
+        """Make the display for fitted classifiers.
 
         Parameters
         ----------
@@ -45,6 +45,11 @@ class Display(Value, ABC):
         X : features of the cases
         y : labels of their true classes, (n,)
         problem, options : all other arguments of `from_predictions`, in the same order
+
+        Returns
+        -------
+        Display
+            The display, ready to plot.
 
         Examples
         --------
@@ -63,35 +68,73 @@ class Display(Value, ABC):
     @classmethod
     @abstractmethod
     def from_predictions(cls, y_true: Any, models: Any, *args: Any, **options: Any) -> Self:
-        """The display of predictions: an array, or a mapping from name to array."""
+        """Make the display for predictions.
+
+        Parameters
+        ----------
+        y_true : labels of the true classes, (n,)
+        models : an array of predictions, or a mapping from name to array
+        args, options : further arguments; see the displays
+
+        Returns
+        -------
+        Display
+            The display, ready to plot.
+        """
 
     @abstractmethod
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw into the Axes, or into a new figure: ``display.plot().figure.savefig(path)``."""
+        """Draw into the Axes, or into a new figure: ``display.plot().figure.savefig(path)``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            Axes to draw into; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were passed or made.
+        """
 
     @abstractmethod
     def columns(self) -> dict[str, Any]:
-        """What is drawn, as columns of equal length; nan where there is no number."""
+        """The numbers of the figure as columns of equal length; nan where there is none.
+
+        Returns
+        -------
+        dict
+            From the name of a column to its values.
+        """
 
     def frame(self, library: Any = None) -> Any:
-        """The same as a frame of a library: pandas, polars or pyarrow, as module or by name.
+        """The numbers of the figure as a frame.
 
-        Left out, it is the library of the frames or series that were given.
+        Parameters
+        ----------
+        library : pandas, polars or pyarrow
+            The module or its name; by default the library of the frames or series that were
+            passed.
+
+        Returns
+        -------
+        frame
+            The columns of `columns`.
         """
         return frame_of(self.columns(), library, self.library)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CurvesDisplay(Display):
-    """A line with a pointwise band for each model, and lines of no model for comparison.
+    """A line with a pointwise band for each model, and reference lines without a model.
 
     Attributes
     ----------
-    lines : one for each model, then those for comparison
-    level : of the intervals, each of which is for one point of one line
-    note : what the picture says of bands and cases
-    limits : ends of the vertical axis
-    library : that of the frames or series that were given
+    lines : one for each model, then the reference lines
+    level : confidence level of each interval, for one point of one line
+    note : what the figure says about bands and cases
+    limits : lower and upper limit of the vertical axis
+    library : the library of the frames or series that were passed
     """
 
     lines: tuple[BandedLine, ...]
@@ -111,7 +154,13 @@ class CurvesDisplay(Display):
         return tuple(line.name for line in self.lines if not line.reference)
 
     def columns(self) -> dict[str, Any]:
-        """Model, point, value, and the ends of the interval; nan for lines of no model."""
+        """Model, point, value, and the limits of the interval; nan for reference lines.
+
+        Returns
+        -------
+        dict
+            From the name of a column to its values.
+        """
         return {
             "model": [line.name for line in self.lines for _ in line.x],
             self.x_column: np.concatenate([line.x for line in self.lines]),
@@ -121,7 +170,18 @@ class CurvesDisplay(Display):
         }
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw lines, bands and names; see `Display.plot`."""
+        """Draw lines, bands and names.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            Axes to draw into; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were passed or made.
+        """
         return banded_lines(
             self.lines,
             x=self._x_label(),
@@ -150,12 +210,12 @@ def band_note(level: float, *more: str, method: str = "") -> str:
 
 
 def percent(level: float) -> str:
-    """A level as it is written in a sentence."""
+    """A confidence level as a percentage, as in "95 %"."""
     return f"{100 * level:.4g} %"
 
 
 def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:
-    """Least and greatest finite number of several arrays; 0 and 1 where there is none."""
+    """The smallest and largest finite number of several arrays; 0 and 1 where there is none."""
     numbers = np.concatenate(parts)
     numbers = numbers[np.isfinite(numbers)]
     return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What fitted estimators say of rows; nothing of scikit-learn is imported for it."""
+"""Predictions of fitted estimators, without an import of scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from stakes.rows import Posteriors, Scores
 
 @dataclass(frozen=True, eq=False)
 class DecisionScores(Scores):
-    """Scores of a ``decision_function``: a higher one speaks for the second of these classes."""
+    """Scores of a ``decision_function``; higher scores favour the second of `classes`."""
 
     classes: Any = None
 
     def towards(self, positive: Label) -> Scores:
-        """Scores of which a higher one speaks for this class."""
+        """The scores with their sign chosen so that higher ones favour the class `positive`."""
         first, _ = _check.labels("the classes of the estimator", self.classes)
         return Scores(np.negative(self.values) if positive == first else self.values)
 
 
 def predictions_of(estimators: Any, X: Any) -> dict[str, Posteriors | DecisionScores]:
-    """Predictions by the name of their estimator; a single one goes by the name of its type."""
+    """Predictions by the name of their estimator; a single estimator is named after its type."""
     if not isinstance(estimators, Mapping):
         return {_type_name(estimators): _predicted("estimator", estimators, X)}
     return {
@@ -37,7 +37,7 @@ def predictions_of(estimators: Any, X: Any) -> dict[str, Posteriors | DecisionSc
 
 
 def _type_name(estimator: Any) -> str:
-    """The type of an estimator; that of the last step of a pipeline."""
+    """The name of the type of an estimator; for a pipeline, that of its last step."""
     steps = getattr(estimator, "steps", None)
     return _type_name(steps[-1][1]) if steps else type(estimator).__name__
 
@@ -45,9 +45,9 @@ def _type_name(estimator: Any) -> str:
 def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionScores:
     classes = getattr(estimator, "classes_", None)
     if isinstance(estimator, type) or classes is None:
-        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else "one without"
+        got = f"the class {estimator.__name__}" if isinstance(estimator, type) else "one without"
         raise InputError(
-            f"{argument} must be a fitted classifier, which has classes_; got {given} "
+            f"{argument} must be a fitted classifier, which has classes_; got {got} "
             f"({type(estimator).__name__}). Fit it first, or pass predictions to from_predictions.",
             argument=argument,
         )

@@ -1,4 +1,4 @@
-"""Reliability diagrams: bins with intervals, a smooth line in its band, and how many cases."""
+"""Reliability diagrams: bins with intervals, a smooth line with its band, and case counts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from stakes.tally import Counts, ScoreTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POINTS = 101  # of a smooth line
-_SHOWN = (0.005, 0.995)  # quantiles of the scores between which it is drawn
+_POINTS = 101  # points of a smooth line
+_SHOWN = (0.005, 0.995)  # quantiles of the scores between which the smooth line is drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityDisplay(Display):
-    """How often each class occurs among cases that were given a probability of it.
+    """Observed share of each class against its predicted probability.
 
     Dots are bins with the interval of their share; the line is a smooth curve (logistic regression
     on a spline of the log-odds) in its band; bars say how many cases a bin holds. Calibrated
@@ -40,9 +40,9 @@ class ReliabilityDisplay(Display):
     Attributes
     ----------
     panels : one for each model and class
-    models, classes : of each panel
-    level : of the intervals, each of which is for one bin or one point
-    library : that of the frames or series that were given
+    models, classes : model and class of each panel
+    level : confidence level of each interval, for one bin or one point
+    library : the library of the frames or series that were passed
     """
 
     panels: tuple[ReliabilityPanel, ...]
@@ -64,7 +64,7 @@ class ReliabilityDisplay(Display):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Reliability of probabilities.
+        """Make the display for the reliability of probabilities.
 
         Parameters
         ----------
@@ -76,7 +76,12 @@ class ReliabilityDisplay(Display):
             By default the labels of `Posteriors` or of a frame, or else those of y_true, sorted
         bins : by default `EqualWidth(10)`; not `HullBins`, which the classes themselves choose
         weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -96,8 +101,8 @@ class ReliabilityDisplay(Display):
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
         entries = [
             (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
-            for name, given in named.items()
-            for rows in [cases.rows(_posteriors(f"models[{name!r}]", given, problem.classes))]
+            for name, predictions in named.items()
+            for rows in [cases.rows(_posteriors(f"models[{name!r}]", predictions, problem.classes))]
             for k in shown
         ]
         several = len(shown) > 1
@@ -113,15 +118,32 @@ class ReliabilityDisplay(Display):
 
     @property
     def note(self) -> str:
-        """What dots, bars and bands are."""
+        """The note above the figure."""
         return f"dots and bands: {percent(self.level)} intervals, pointwise · bars: cases"
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the panels; see `Display.plot`."""
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            Axes to draw into; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were passed or made.
+        """
         return reliability_panels(self.panels, note=self.note, ax=ax)
 
     def columns(self) -> dict[str, Any]:
-        """Bins, then points of the smooth line, panel by panel; `weight` is nan for points."""
+        """Bins, then points of the smooth line, panel by panel; `weight` is nan for points.
+
+        Returns
+        -------
+        dict
+            From the name of a column to its values.
+        """
         parts = [
             (panel.scores, panel.shares, panel.low, panel.high, panel.weights)
             for panel in self.panels
@@ -159,10 +181,10 @@ def _checked_bins(bins: Bins | None) -> Bins:
 
 
 def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) -> Problem:
-    """The classes, in the order of the columns of bare arrays."""
-    given = next(iter(models.values()), None) if isinstance(models, Mapping) else models
-    named = given.classes if isinstance(given, Posteriors) else _check.frame_columns(given)
-    values = given.values if isinstance(given, Posteriors) else given
+    """The zero-one problem with the classes in the order of the columns of bare arrays."""
+    first = next(iter(models.values()), None) if isinstance(models, Mapping) else models
+    named = first.classes if isinstance(first, Posteriors) else _check.frame_columns(first)
+    values = first.values if isinstance(first, Posteriors) else first
     shape: tuple[int, ...] = np.shape(np.asarray(values))
     size = shape[-1] if len(shape) == 2 else 2
     if size == 2 and classes is None:
@@ -182,14 +204,14 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     return Problem.zero_one(labels)
 
 
-def _posteriors(name: str, given: Any, classes: Labels) -> FloatArray:
-    if not isinstance(given, Posteriors):
+def _posteriors(name: str, predictions: Any, classes: Labels) -> FloatArray:
+    if not isinstance(predictions, Posteriors):
         raise InputError(
             f"{name} must hold probabilities, to be compared with shares; these are "
-            f"{type(given).__name__.lower()}. Calibrate scores first; decisions have none.",
+            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none.",
             argument=name,
         )
-    return given.read(name, classes)
+    return predictions.read(name, classes)
 
 
 def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -> ReliabilityPanel:
@@ -228,15 +250,15 @@ def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -
 def _bin_counts(
     cases: Cases, positive: IntArray, place: IntArray, size: int, weights: FloatArray
 ) -> Counts:
-    """Cases (B, 2, 1) of the bins, by class; clusters come first."""
+    """Counts (B, 2, 1) of cases by bin and class; clusters add a leading axis."""
     clusters = cases.clusters
     owner = np.zeros(len(positive), dtype=np.intp) if clusters is None else clusters.codes
     n_owners = 1 if clusters is None else len(clusters.labels)
     code = (owner * size + place) * 2 + positive
     values = np.bincount(code, weights, n_owners * size * 2).reshape(n_owners, size, 2, 1)
     groups = None if clusters is None else ClusterLabels(clusters.labels)
-    held = values[0] if clusters is None else values
-    return Counts._trusted(values=held, classes=None, decisions=None, groups=groups)
+    by_bin = values[0] if clusters is None else values
+    return Counts._trusted(values=by_bin, classes=None, decisions=None, groups=groups)
 
 
 def _title(model: str, label: Label | None, several: bool) -> str:

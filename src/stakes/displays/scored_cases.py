@@ -1,4 +1,4 @@
-"""Cases with the scores of several models, counted at thresholds, and pointwise intervals."""
+"""Cases with the scores of several models, and their means at thresholds with intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stakes.tally import Counts, ScoreTable, two_classes
 
 @dataclass(frozen=True, eq=False)
 class PointwiseMean:
-    """Means (P,) of something that each case has at each point, and the ends of intervals."""
+    """Means (P,) over cases at the points of a curve, and the limits of their intervals."""
 
     value: FloatArray
     low: FloatArray
@@ -32,13 +32,13 @@ class PointwiseMean:
 
 @dataclass(frozen=True, eq=False)
 class ScoredCases:
-    """Two classes of cases, read once, and what each model says of them.
+    """Cases of two classes and the scores of each model.
 
     Attributes
     ----------
     cases : truth, weights, clusters, and the problem with its prior
     scores : for each model P(second class), or a raw score, of every case
-    library : that of the frames or series that were given
+    library : the library of the frames or series that were passed
     """
 
     cases: Cases
@@ -47,12 +47,12 @@ class ScoredCases:
 
     @property
     def prevalence(self) -> float:
-        """Share of the second class: as stated, else that of the cases."""
+        """Share of the second class: as the problem states it, or else in the cases."""
         return float(self.cases.prior[1])
 
     @cached_property
     def note(self) -> str:
-        """What the share of positives is, and where it comes from."""
+        """The prevalence and where it comes from, for the note of a figure."""
         stated = self.cases.problem.prior is not None
         origin = "as stated" if stated else f"in {len(self.cases.truth)} cases"
         return f"prevalence {self.prevalence:.3g} {origin}"
@@ -68,11 +68,11 @@ class ScoredCases:
     def mean_at(
         self, models: Sequence[str], thresholds: FloatArray, values: FloatArray, level: float
     ) -> PointwiseMean:
-        """What decisions at thresholds (P,), which do not fall, are worth, by their class.
+        """Mean value per case of decisions at non-decreasing thresholds (P,).
 
-        Values are (P, 2, 2), class by decision; of two models they are (P, 2, 4), class by pair of
-        decisions. Intervals are those of `profile_interval`: by profile likelihood, without random
-        numbers, each at this level for itself.
+        `values` are (P, 2, 2), class by decision; for two models they are (P, 2, 4), class by pair
+        of decisions. The pointwise intervals are those of `profile_interval`, by profile likelihood
+        and without random numbers.
         """
         bins = [np.searchsorted(thresholds, self.scores[model], side="left") for model in models]
         counts = self._counts(bins, thresholds.size, self.cases.weights)
@@ -84,18 +84,25 @@ class ScoredCases:
     def mean_of(
         self, counts: Counts, values: FloatArray, level: float, squares: FloatArray | None
     ) -> PointwiseMean:
-        """The same of counts (P, K, M), or (G, P, K, M) with clusters."""
+        """Mean value per case of decisions from counts (P, K, M), or (G, P, K, M) with clusters.
+
+        `squares` are sums of squared weights where weights are not counts.
+        """
         prior = self.cases.problem.prior
         support = unchecked_cost_support(counts, values, prior, squares=squares)
         low, high = profile_bounds(support, profile_threshold(level, support.degrees))
-        whole = counts.values if counts.groups is None else counts.values.sum(axis=0)
-        pooled = Counts._trusted(values=whole, classes=None, decisions=None, groups=None)
-        shares = prior_of(pooled, Problem(np.zeros(whole.shape[-2:]), prior=prior))[..., None]
+        totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
+        pooled = Counts._trusted(values=totals, classes=None, decisions=None, groups=None)
+        shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]
         rates = np.where(shares > 0, decision_rates(pooled), 0.0)
         return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
 
     def _counts(self, bins: list[IntArray], size: int, weights: FloatArray | None) -> Counts:
-        """Decisions (P, 2, M) at thresholds that so many are exceeded of; clusters come first."""
+        """Counts (P, 2, M) of decisions at all thresholds; clusters add a leading axis.
+
+        `bins` hold for every model how many thresholds each score exceeds. Cases with the same bins
+        are pooled first, so that the loop over thresholds costs the number of distinct bins.
+        """
         clusters = self.cases.clusters
         n_owners = 1 if clusters is None else len(clusters.labels)
         owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
@@ -103,12 +110,12 @@ class ScoredCases:
         cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
         used, place = np.unique(cells, return_inverse=True)
         mass = np.bincount(place, weights, used.size)
-        held = np.unravel_index(used, shape)
-        stem = (held[0] * 2 + held[1]) * 2 ** len(bins)
+        codes = np.unravel_index(used, shape)
+        stem = (codes[0] * 2 + codes[1]) * 2 ** len(bins)
         values = np.empty((n_owners, size, 2, 2 ** len(bins)))
         for point in range(size):
             code = stem.copy()
-            for bit, exceeded in enumerate(reversed(held[2:])):
+            for bit, exceeded in enumerate(reversed(codes[2:])):
                 code += (exceeded > point) << bit
             sums = np.bincount(code, mass, minlength=values[:, 0].size)
             values[:, point] = sums.reshape(values[:, 0].shape)
@@ -131,7 +138,7 @@ def read_scored(
     probabilities: bool,
     data: object = None,
 ) -> ScoredCases:
-    """Read and check rows; where probabilities are needed, raw scores are refused."""
+    """Read and check cases of two classes; raw scores are refused if probabilities are needed."""
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes here; it has {problem.n_classes}. For one class "
@@ -142,23 +149,23 @@ def read_scored(
     named = read_models(models, cases.n_rows)
     refuse_misaligned(y_true, named, weights, None, clusters, data)
     scores = {
-        name: cases.rows(_score(f"models[{name!r}]", given, problem.classes, probabilities))
-        for name, given in named.items()
+        name: cases.rows(_score(f"models[{name!r}]", predictions, problem.classes, probabilities))
+        for name, predictions in named.items()
     }
     return ScoredCases(cases, scores, frame_library(y_true, models))
 
 
-def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> FloatArray:
-    """One number of each case, which speaks for the second class."""
-    if isinstance(given, Decisions):
+def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) -> FloatArray:
+    """One number for each case; higher ones favour the second class."""
+    if isinstance(predictions, Decisions):
         raise InputError(
             f"{name} must hold probabilities{' or Scores' * (not probabilities)}; these are whole "
             f"numbers, booleans or labels, which are read as decisions. Pass what the model says "
             f"before it decides, as floats.",
             argument=name,
         )
-    if not isinstance(given, Scores):
-        return np.asarray(given.read(name, classes)[:, 1])
+    if not isinstance(predictions, Scores):
+        return np.asarray(predictions.read(name, classes)[:, 1])
     if probabilities:
         raise InputError(
             f"{name} must hold probabilities here, to be compared with threshold probabilities; "
@@ -166,19 +173,21 @@ def _score(name: str, given: Any, classes: Labels, probabilities: bool) -> Float
             f"stakes.calibration.cross_calibrate.",
             argument=name,
         )
-    towards = given.towards(classes[1]) if isinstance(given, DecisionScores) else given
+    towards = (
+        predictions.towards(classes[1]) if isinstance(predictions, DecisionScores) else predictions
+    )
     return towards.read(name)
 
 
 def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
-    """Refuse two columns without names where scikit-learn's order would not be ours.
+    """Refuse two columns without names where the positive class is not the last in sorted order.
 
-    It sorts classes; here the positive one is the second.
+    Scikit-learn sorts classes; here the positive class is the second.
     """
     named = models if isinstance(models, Mapping) else {"model": models}
-    for name, given in named.items():
-        values = given.values if isinstance(given, Posteriors) else given
-        known = _check.frame_columns(values) or getattr(given, "classes", None)
+    for name, predictions in named.items():
+        values = predictions.values if isinstance(predictions, Posteriors) else predictions
+        known = _check.frame_columns(values) or getattr(predictions, "classes", None)
         if known is None and np.ndim(values) == 2 and not _sorted(*classes):
             raise InputError(
                 f"columns of models[{name!r}] must be named where the positive class "
@@ -195,7 +204,7 @@ def _sorted(first: Any, second: Any) -> bool:
 
 
 def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:
-    """Right or wrong of two classes, the positive one second, at a stated prevalence or none."""
+    """The zero-one problem of two classes, the positive one second, with a prevalence or None."""
     names, _ = two_classes(y_true, positive)
     classes = names or (f"not {positive}", positive)
     prior = None
@@ -206,7 +215,7 @@ def two_class_problem(y_true: object, positive: Label | None, prevalence: object
 
 
 def grid_of(name: str, points: object, usual: FloatArray, *, inside: bool) -> FloatArray:
-    """Increasing probabilities at which a curve is drawn; strictly inside (0, 1) if asked."""
+    """Increasing probabilities at which a curve is drawn, strictly in (0, 1) if `inside`."""
     if points is None:
         return usual
     grid = _check.probabilities(name, points, ndim=1)

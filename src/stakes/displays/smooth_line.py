@@ -18,47 +18,58 @@ from stakes.displays.scored_cases import PointwiseMean
 from stakes.evaluation import Cases
 from stakes.inference import profile_threshold
 
-_CLIP = 1e-3  # probabilities beyond are read as this: in a picture nothing lies there
-_STEPS, _STILL = 100, 1e-8  # most steps, and the change of log-odds at which they end
-_LONGEST = 3.0  # step, in log-odds
+_CLIP = 1e-3  # probabilities are clipped here, which a figure does not show
+_STEPS, _STILL = 100, 1e-8  # most steps of Newton's method, and the change that ends it
+_LONGEST = 3.0  # longest step, in log-odds: keeps Newton's method from overshooting
+# Least number of cases of the rarer class, and the quantiles of the knots.
 _KNOTS = ((100, (0.05, 0.35, 0.65, 0.95)), (40, (0.1, 0.5, 0.9)), (0, (0.1, 0.9)))
 
 
 def smooth_line(
     cases: Cases, positive: IntArray, scores: FloatArray, at: FloatArray, level: float
 ) -> PointwiseMean:
-    """Share of positives at scores (P,), with pointwise intervals.
+    """Smooth share of positives at scores (P,), with pointwise intervals.
 
-    nan where a class is absent and where all scores are equal.
+    It is nan where a class is absent and where all scores are equal.
 
     Parameters
     ----------
-    positive : (n,) 1 for each positive case
-    scores, at : probabilities
+    cases : the cases, with weights and clusters
+    positive : (n,) 1 for each positive case, 0 for others
+    scores : (n,) probabilities of the cases
+    at : (P,) probabilities at which the line is drawn
+    level : confidence level
+
+    Returns
+    -------
+    PointwiseMean
+        The line and the limits of its band, (P,).
     """
     from scipy.special import expit
 
     weights = np.ones(scores.size) if cases.weights is None else cases.weights
     if not cases.whole:
-        weights = weights / weights.mean()  # leverages are shares of a case
+        weights = weights / weights.mean()  # Firth's penalty must not depend on their scale
     x = _log_odds(scores)
     counts = np.bincount(positive, minlength=2)
     if not counts.all() or x.min() == x.max():
         undefined = np.full(at.shape, np.nan)
         return PointwiseMean(undefined, undefined, undefined)
     knots = _knots(x, positive, next(q for least, q in _KNOTS if counts.min() >= least))
-    here, there = (np.vstack([np.ones_like(z), _spline(z, knots)]) for z in (x, _log_odds(at)))
-    slopes = _firth(here, positive, weights)
+    at_cases, at_points = (
+        np.vstack([np.ones_like(z), _spline(z, knots)]) for z in (x, _log_odds(at))
+    )
+    slopes = _firth(at_cases, positive, weights)
     owner, degrees = _owners(cases)
-    residual = positive - expit(slopes @ here)
-    variance = coefficient_variances(here, residual, weights, there, owner=owner)
+    residual = positive - expit(slopes @ at_cases)
+    variance = coefficient_variances(at_cases, residual, weights, at_points, owner=owner)
     error = np.sqrt(profile_threshold(level, np.asarray(degrees)) * np.maximum(variance, 0.0))
-    middle = slopes @ there
+    middle = slopes @ at_points
     return PointwiseMean(expit(middle), expit(middle - error), expit(middle + error))
 
 
 def _firth(design: FloatArray, positive: IntArray, weights: FloatArray) -> FloatArray:
-    """Intercept and slopes under Jeffreys' prior, by Newton's method with steps of bounded size."""
+    """Coefficients of Firth's logistic regression, by Newton's method with bounded steps."""
     from scipy.special import expit
 
     slopes = np.zeros(len(design))
@@ -77,7 +88,10 @@ def _firth(design: FloatArray, positive: IntArray, weights: FloatArray) -> Float
 
 
 def _knots(x: FloatArray, positive: IntArray, shares: tuple[float, ...]) -> FloatArray:
-    """Quantiles, each the mean of those of the classes: where one is absent no bend can be told."""
+    """Knots: the mean of the quantiles of both classes.
+
+    Quantiles of all cases could lie where a rare class has no cases to fit a bend.
+    """
     both = [np.quantile(x[positive == k], shares) for k in (0, 1)]
     return np.unique(np.mean(both, axis=0))
 
@@ -88,7 +102,7 @@ def _log_odds(scores: FloatArray) -> FloatArray:
 
 
 def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:
-    """Features (d, n): x itself and, with three knots or more, cubes that end in straight lines."""
+    """Features (d, n): x and, with three knots or more, restricted cubic splines, linear beyond."""
     if knots.size < 3:
         return x[None]
     *first, before, last = knots
@@ -107,7 +121,7 @@ def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 def _owners(cases: Cases) -> tuple[IntArray | None, float]:
-    """Who was drawn, where not cases that count as one, and the degrees of freedom."""
+    """The sampling unit of each case, None if cases are, and the degrees of freedom."""
     if cases.clusters is not None:
         return cases.clusters.codes, len(cases.clusters.labels) - 1.0
     return (None if cases.whole else np.arange(len(cases.truth))), np.inf

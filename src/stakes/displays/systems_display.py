@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemCostsDisplay(Display):
-    """What every system of a report costs per case, the cheapest first, with its interval.
+    """Costs per case of the systems of a report with intervals, the cheapest first.
 
-    A system is a model with a decision rule. Vertical lines are the best decision made without
-    looking and perfect decisions. The system that the verdict deploys is in bold; an open circle
-    marks one that cannot win: it was tuned on these very cases, or breaks a limit.
+    A system is a model with a decision rule. Vertical lines mark the best decision made without
+    looking at the case, and perfect decisions. The system to deploy is in bold. An open circle
+    marks a system that cannot be recommended: it was tuned on these very cases, or breaks a limit.
 
     Attributes
     ----------
-    systems : in the order of their costs
-    report : where they come from
+    systems : the systems in the order of their costs
+    report : the report that they come from
     """
 
     systems: tuple[System, ...]
@@ -38,7 +38,17 @@ class SystemCostsDisplay(Display):
 
     @classmethod
     def from_report(cls, report: Report) -> Self:
-        """The systems of a report that `stakes.evaluate` made.
+        """Make the display for the systems of a report.
+
+        Parameters
+        ----------
+        report : Report
+            As `stakes.evaluate` returns it.
+
+        Returns
+        -------
+        SystemCostsDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -56,13 +66,25 @@ class SystemCostsDisplay(Display):
 
     @classmethod
     def from_predictions(cls, y_true: Any, models: Any, problem: Problem, **options: Any) -> Self:
-        """The systems of the report that `stakes.evaluate` makes of the same arguments."""
+        """Evaluate predictions, and make the display for the systems of the report.
+
+        Parameters
+        ----------
+        y_true, models, problem, options : as in `stakes.evaluate`
+
+        Returns
+        -------
+        SystemCostsDisplay
+            The display, ready to plot.
+        """
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         if isinstance(models, dict):
             positive = problem.classes[-1]
             models = {
-                name: given.towards(positive) if isinstance(given, DecisionScores) else given
-                for name, given in models.items()
+                name: predictions.towards(positive)
+                if isinstance(predictions, DecisionScores)
+                else predictions
+                for name, predictions in models.items()
             }
         return cls.from_report(evaluate(y_true, models, problem, **options))
 
@@ -73,12 +95,12 @@ class SystemCostsDisplay(Display):
 
     @property
     def library(self) -> str | None:  # type: ignore[override]
-        """That of the frames or series that were evaluated."""
+        """The library of the frames or series that were evaluated."""
         return self.report.assumptions.frame_library
 
     @property
     def note(self) -> str:
-        """What the bars are."""
+        """The note above the figure."""
         report = self.report.assumptions
         bars = f"bars: {percent(report.level)} intervals · {report.n_cases:.7g} cases"
         parts = []
@@ -92,7 +114,18 @@ class SystemCostsDisplay(Display):
         return "\n".join([bars, " · ".join(parts)] if parts else [bars])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the costs; see `Display.plot`."""
+        """Draw the costs.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes
+            Axes to draw into; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes that were passed or made.
+        """
         report, unit = self.report, self.report.problem.unit
         deployed = report.verdict.cheapest
         rows = [
@@ -116,7 +149,13 @@ class SystemCostsDisplay(Display):
         )
 
     def columns(self) -> dict[str, Any]:
-        """System, model, rule, whether it is a candidate, its cost and the ends of the interval."""
+        """System, model, rule, whether it is a candidate, cost, and the limits of its interval.
+
+        Returns
+        -------
+        dict
+            From the name of a column to its values.
+        """
         systems = self.systems
         return {
             "system": [system.name for system in systems],

@@ -1,4 +1,4 @@
-"""Cost over the threshold, with the best threshold and that of Bayes."""
+"""Cost as a function of the threshold, with the best and the Bayes threshold."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from stakes.problem import Problem
 from stakes.thresholds import BestThreshold, best_threshold, weighed
 
 _POINTS = 201  # thresholds at which a cost is drawn
-_BLOCK = 1 << 21  # losses of cases at thresholds that are held in memory at a time
+_BLOCK = 1 << 21  # entries of (thresholds, cases) held in memory at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CostByThresholdDisplay(CurvesDisplay):
-    """Expected cost per case over the threshold, with the best threshold and that of Bayes.
+    """Expected cost per case over the threshold, with the best and the Bayes threshold.
 
-    A dot marks the threshold that was the best on these cases, see `best_threshold`, the vertical
-    line the Bayes threshold, which is the best for calibrated probabilities; a dot far from it
-    speaks of bad calibration, or of a flat minimum. Where every case has its own costs, it also has
-    a Bayes threshold of its own, and there is no such line; `SystemCostsDisplay` says what Bayes
-    decisions cost then.
+    A dot marks the best threshold on these cases, see `best_threshold`; the vertical line marks the
+    Bayes threshold, which is the best for calibrated probabilities. A dot far from the line is a
+    sign of bad calibration, or of a flat minimum. Where every case has its own costs, it also has
+    its own Bayes threshold, and there is no such line; `SystemCostsDisplay` then shows what Bayes
+    decisions cost.
 
     Attributes
     ----------
     bayes : the Bayes threshold; nan for raw scores and where every case has its own costs
     best : the best threshold of each model
-    unit : of the costs
+    unit : unit of the costs
     """
 
     bayes: float
@@ -57,7 +57,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Cost of every threshold.
+        """Make the display for the cost at every threshold.
 
         Parameters
         ----------
@@ -67,7 +67,12 @@ class CostByThresholdDisplay(CurvesDisplay):
         problem : of two classes and two decisions; a prior that it states is that of deployment
         data : frame, or mapping from column to numbers, that the costs depend on where they do
         weights, clusters : of the cases, as in `stakes.evaluate`
-        level : of the intervals
+        level : confidence level of the intervals
+
+        Returns
+        -------
+        CostByThresholdDisplay
+            The display, ready to plot.
 
         Examples
         --------
@@ -100,8 +105,8 @@ class CostByThresholdDisplay(CurvesDisplay):
         bayes = problem.threshold if chances and not problem.columns else float("nan")
         lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
         lines, best = zip(*lines_and_best, strict=True)
-        own = ["every case at its own costs"] if problem.columns else []
-        note = band_note(level, cases.note, *own)
+        remarks = ["every case at its own costs"] if problem.columns else []
+        note = band_note(level, cases.note, *remarks)
         ends = [side for line in lines for side in (line.low, line.high)]
         (low, high), room = extent(ends), 0.05
         limits = low - room * (high - low), high + room * (high - low)
@@ -135,7 +140,7 @@ def _refuse_other_problems(problem: object, data: object) -> None:
 def _cost_line(
     cases: ScoredCases, name: str, chances: bool, bayes: float, level: float
 ) -> tuple[BandedLine, float]:
-    """The cost at thresholds of one model, the best and that of Bayes among them."""
+    """The cost of one model on a grid with its best and the Bayes threshold, and the best."""
     best = _best(cases, name)
     usual = np.linspace(0, 1, _POINTS) if chances else _quantiles(cases.scores[name])
     extra = [at for at in (best.threshold, bayes) if usual[0] < at < usual[-1]]
@@ -153,10 +158,10 @@ def _cost_line(
 
 
 def _best(cases: ScoredCases, name: str) -> BestThreshold:
-    own, problem = cases.cases, cases.cases.problem
-    if own.costs is None:
+    rows, problem = cases.cases, cases.cases.problem
+    if rows.costs is None:
         return best_threshold(cases.table(name), problem)
-    weighed_scores = weighed(own.truth, cases.scores[name], own.weights, own.costs, problem)
+    weighed_scores = weighed(rows.truth, cases.scores[name], rows.weights, rows.costs, problem)
     if weighed_scores is None:
         raise InputError(
             "problem must have decisions that cost differently in some case; here they do not. "
@@ -169,7 +174,7 @@ def _best(cases: ScoredCases, name: str) -> BestThreshold:
 def _charged_mean(
     cases: ScoredCases, name: str, thresholds: FloatArray, level: float
 ) -> PointwiseMean:
-    """Mean cost at each threshold where every case has its own, some thresholds at a time."""
+    """Mean cost at each threshold where every case has its own costs, in blocks of thresholds."""
     scores, parts = cases.scores[name], []
     size = max(_BLOCK // scores.size, 1)
     for start in range(0, thresholds.size, size):
@@ -179,7 +184,7 @@ def _charged_mean(
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))
         ends = profile_bounds(support, profile_threshold(level, support.degrees))
-        means = [losses.mean(losses.loss(one)) for one in decided]
+        means = [losses.mean(losses.loss(threshold)) for threshold in decided]
         parts.append(np.array([means, *ends]) + base)
     return PointwiseMean(*np.concatenate(parts, axis=1))
 

@@ -1,9 +1,9 @@
-"""Pictures: values in, matplotlib Axes in and out.
+"""Figures of curves and tables on matplotlib Axes.
 
-One function for each curve and table; they compute nothing (`stakes.displays` computes what it
-draws, and calls these). Every function takes ``ax=`` and gives
-the Axes back; without it, it makes a figure of its own, outside pyplot's global state, so that
-``plot.roc(...).figure.savefig(path)`` works anywhere. Needs the extra ``plot``.
+There is one function for each curve and table. They only draw; `stakes.displays` computes what it
+draws and then calls them. Every function takes ``ax=`` and returns the Axes. Without ``ax`` it
+makes a new figure outside pyplot's global state, so that ``plot.roc(...).figure.savefig(path)``
+works anywhere. Needs the extra ``plot``.
 """
 
 from stakes.plot._style import short_names

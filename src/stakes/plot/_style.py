@@ -1,4 +1,4 @@
-"""How pictures look: one palette, quiet axes, legible at column width."""
+"""The style of figures: one palette, quiet axes, legible at column width."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stakes.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; dashes help where colours fail.
+# Okabe and Ito's palette (2008), safe for colour-blind readers; dashes help in black and white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 INK, GREY = "#222222", "#9A9A9A"
@@ -19,10 +19,7 @@ INK, GREY = "#222222", "#9A9A9A"
 def axes_for(
     ax: Axes | None, *, square: bool = False, size: tuple[float, float] | None = None
 ) -> Axes:
-    """The Axes given, or those of a new figure that belongs to nobody else; its size is in inches.
-
-    Whatever is no Axes is refused.
-    """
+    """The Axes that were passed, or those of a new figure, whose size is in inches."""
     if ax is not None:
         return _checked_axes(ax)
     try:
@@ -50,7 +47,7 @@ def _checked_axes(ax: Any) -> Axes:
 
 
 def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each name with a colour and a dash of its own, alike for no two of the first 49."""
+    """Each name with a colour and a dash; the first 49 pairs are all different."""
     for place, name in enumerate(names):
         turn, colour = divmod(place, len(_COLOURS))
         dash = _DASHES[(colour + turn) % len(_DASHES)]
@@ -58,21 +55,24 @@ def styles(names: Iterable[object]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def plain(name: object) -> str:
-    """The text of a name as it is: no formula, and no sign that hides it from the legend."""
+    """A name as plain text for matplotlib.
+
+    Dollar signs would start a formula, and a leading underscore would hide it from the legend.
+    """
     text = str(name).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text
 
 
 def short(text: str, room: int = 28) -> str:
-    """A long name without its middle: names of one family differ at their ends."""
+    """A long name with its middle cut out, because similar names differ at their ends."""
     half = room // 2
     return text if len(text) <= room else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def short_names(names: Iterable[object], room: int = 28) -> list[str]:
-    """Names that are as short as they can be while all of them differ.
+    """Shorten long names while they stay different.
 
-    What all long ones begin or end with tells nothing, and goes first, as far as it must.
+    Words that all long names begin or end with are removed first, as many as needed.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
 
     Returns
     -------
-    names of at most that length, still different from each other
+    list of str
+        Names of about that length, still different from each other.
 
     Examples
     --------
@@ -98,17 +99,17 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
 
 
 def _without_common(texts: list[str], room: int) -> list[str]:
-    """Long texts without words that all of them begin and end with, so many that they fit."""
+    """The texts, long ones without as many of their common first and last words as needed."""
     long = [text for text in texts if len(text) > room]
     if len(set(long)) < 2:
         return texts
     start = _common_words(long)
     end = _common_words([text[len(start) :][::-1] for text in long])[::-1]
     middles = {text: text[len(start) : len(text) - len(end)] for text in long}
-    kept = [(some, end) for some in _fewer_words(start)]
-    kept += [("", some[::-1]) for some in _fewer_words(end[::-1])]
+    shortened = [(some, end) for some in _fewer_words(start)]
+    shortened += [("", some[::-1]) for some in _fewer_words(end[::-1])]
     shown: dict[str, str] = {}
-    for first, last in kept:
+    for first, last in shortened:
         before, after = "…" * (first != start), "…" * (last != end)
         for text, middle in middles.items():
             shown[text] = f"{before}{(first + middle + last).strip(' ,;:')}{after}"
@@ -118,7 +119,7 @@ def _without_common(texts: list[str], room: int) -> list[str]:
 
 
 def _fewer_words(words: str) -> Iterator[str]:
-    """All words, then without the first one, without the first two, …, none."""
+    """Yield the text without its first 0, 1, 2, … words, down to the empty text."""
     while words:
         yield words
         words = words[words.find(" ") + 1 :] if " " in words.rstrip() else ""
@@ -126,15 +127,15 @@ def _fewer_words(words: str) -> Iterator[str]:
 
 
 def _common_words(texts: list[str]) -> str:
-    """What all texts begin with, up to whole words."""
+    """The whole words that all texts begin with."""
     first, last = min(texts), max(texts)
     pairs = enumerate(zip(first, last, strict=False))
-    size = next((k for k, (one, other) in pairs if one != other), min(len(first), len(last)))
+    size = next((k for k, (letter, other) in pairs if letter != other), min(len(first), len(last)))
     return first[: first.rfind(" ", 0, size) + 1]
 
 
 def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:
-    """Axis labels, no box, a legend that does not shout."""
+    """Set axis labels, remove the box, and add a small legend."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.spines[["top", "right"]].set_visible(False)

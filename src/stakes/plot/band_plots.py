@@ -1,4 +1,4 @@
-"""Pictures of lines with their bands, of reliability panel by panel, and of costs of systems."""
+"""Figures of lines with bands, of reliability diagrams, and of costs of systems."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from stakes.plot._style import GREY, INK, axes_for, finish, plain, short_names, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_INSIDE = 0.88, 0.86  # of its place, how much of width and height a panel takes
-_FLOOR = -0.24  # of the strip below a reliability diagram that counts cases
-_WIDER, _WIDEST = 2.0, 6.0  # points by which a line that others cover is wider, each and in all
+_INSIDE = 0.88, 0.86  # shares of width and height of its cell that a panel takes
+_FLOOR = -0.24  # bottom of the strip of case counts below a reliability diagram
+_WIDER, _WIDEST = 2.0, 6.0  # extra width, in points, of a line below another, and in all
 _REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
 
 
 @dataclass(frozen=True, eq=False)
 class BandedLine(Value):
-    """A line, and a band around it unless that is None; a reference has no model and is grey.
+    """A line with an optional band; reference lines are grey and belong to no model.
 
     Attributes
     ----------
-    name : as it stands beside the line
+    name : the name written beside the line
     x, y : (P,)
-    low, high : (P,), or None
-    reference : whether it is there for comparison only
-    mark : the point of the line that is marked, such as that of the best threshold
-    detail : what follows the name beside the line
-    place : among all models, which decides the colour; None: that among these lines
+    low, high : (P,) limits of the band, or None
+    reference : whether it is a reference line
+    mark : a point to mark, such as that of the best threshold
+    detail : text that follows the name beside the line
+    place : position among all models, which decides the colour; None: that among these lines
     """
 
     name: str
@@ -59,20 +59,29 @@ def banded_lines(
     verticals: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Lines with bands and their names beside them.
+    """Draw lines with bands and write their names beside them.
 
-    Of lines that coincide the first is the widest, so that all of them are seen.
+    Where lines coincide, the first is the widest, so that all of them can be seen.
 
     Parameters
     ----------
-    x, y : what the axes show, with its unit
-    note : a small line above the axes that says what the bands are
-    ylim : ends of the vertical axis; None: by the data
-    verticals : values of x that are marked, by name
+    lines : the lines
+    x, y : labels of the axes, with units
+    note : a line of small print above the axes that explains the bands
+    ylim : limits of the vertical axis; None: from the data
+    verticals : values of x to mark, by name
+    ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> line = BandedLine("forest", np.array([0.0, 1.0]), np.array([0.2, 0.4]))
+    >>> banded_lines([line], x="threshold", y="cost", ax=Figure().subplots()).get_ylabel()
+    'cost'
     """
     names = [line.name for line in lines] + list(verticals or ())
     detail = max((len(line.detail) for line in lines), default=0)
@@ -116,23 +125,23 @@ def _write_note(ax: Axes, note: str) -> None:
 
 
 def _line_styles(lines: Sequence[BandedLine]) -> dict[int, dict[str, Any]]:
-    """A style for each line, by its id; one that later ones cover is wider than they are."""
-    own = [line for line in lines if not line.reference]
-    places = [k if line.place is None else line.place for k, line in enumerate(own)]
+    """A style for each line, by its id; a line that later ones cover is wider than they are."""
+    models = [line for line in lines if not line.reference]
+    places = [k if line.place is None else line.place for k, line in enumerate(models)]
     palette = [style for _, style in styles(range(max(places, default=0) + 1))]
-    made: dict[int, dict[str, Any]] = {}
-    for k, (place, line) in enumerate(zip(places, own, strict=True)):
-        covered = sum(_coincide(line, other) for other in own[k + 1 :])
-        above = sum(_coincide(line, other) for other in own[:k])
+    by_line: dict[int, dict[str, Any]] = {}
+    for k, (place, line) in enumerate(zip(places, models, strict=True)):
+        covered = sum(_coincide(line, other) for other in models[k + 1 :])
+        above = sum(_coincide(line, other) for other in models[:k])
         step = min(_WIDER, _WIDEST / max(covered + above, 1))
         wide = palette[place]["linewidth"] + step * covered
-        made[id(line)] = {**palette[place], "linewidth": wide}
+        by_line[id(line)] = {**palette[place], "linewidth": wide}
     greys = cycle(_REFERENCES)
     for line in lines:
         if line.reference:
             colour, dash = next(greys)
-            made[id(line)] = {"color": colour, "linestyle": dash, "linewidth": 1.0}
-    return made
+            by_line[id(line)] = {"color": colour, "linestyle": dash, "linewidth": 1.0}
+    return by_line
 
 
 def _coincide(line: BandedLine, other: BandedLine) -> bool:
@@ -145,13 +154,13 @@ def _coincide(line: BandedLine, other: BandedLine) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityPanel(Value):
-    """Reliability of the probabilities of one class, as one model says them.
+    """Reliability of the probabilities of one model for one class.
 
     Attributes
     ----------
-    name : of the model, the class, or both
-    scores, shares, low, high, weights : (B,) of bins: mean score, share of positives and the ends
-        of its interval, and how many cases there are
+    name : name of the model, the class, or both
+    scores, shares, low, high, weights : (B,) of bins: mean score, share of positives, limits of its
+        interval, and number of cases
     smooth_scores, smooth, smooth_low, smooth_high : (P,) the smooth line and its band
     """
 
@@ -170,11 +179,11 @@ class ReliabilityPanel(Value):
 def reliability_panels(
     panels: Sequence[ReliabilityPanel], *, note: str = "", ax: Axes | None = None
 ) -> Axes:
-    """A small picture for each model and class, side by side: bands never lie upon each other.
+    """Draw a panel for each model and class, side by side, so that bands do not overlap.
 
-    Dots are bins with their intervals, the line is the smooth curve in its band, and bars at the
-    bottom say how many cases each bin holds; the longest one is written out. Several panels stand
-    inside `ax`, whose own axes are then hidden.
+    Dots are bins with their intervals, the line is the smooth curve with its band, and bars at the
+    bottom show the number of cases in each bin; the largest number is written out. Several panels
+    are drawn inside `ax`, whose own axes are then hidden.
 
     Parameters
     ----------
@@ -185,6 +194,14 @@ def reliability_panels(
     Returns
     -------
     the axes that were passed or made, which hold the panels
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> bins, line = [np.array([0.2, 0.7])] * 5, [np.array([0.0, 1.0])] * 4
+    >>> panel = ReliabilityPanel("forest", *bins, *line)
+    >>> reliability_panels([panel], ax=Figure().subplots()).get_xlabel()
+    'predicted probability'
     """
     columns = min(len(panels), 5 if len(panels) > 6 else 3)
     rows = -(-len(panels) // columns)
@@ -197,7 +214,7 @@ def reliability_panels(
         return finish(ax, x=x, y=y, legend=False)
     ax.set_axis_off()
     ax.title.set_visible(True)
-    middle = (columns - 1) // 2  # the label of all columns stands below this one, or beside it
+    middle = (columns - 1) // 2  # the column below which the common label is centred
     centre = 0.5 if columns % 2 else 0.5 + 0.5 / _INSIDE[0]
     names = short_names((panel.name for panel in panels), 24)
     for place, panel in enumerate(panels):
@@ -217,7 +234,7 @@ def reliability_panels(
 
 
 def _box(row: int, column: int, rows: int, columns: int) -> tuple[float, float, float, float]:
-    """Left, bottom, width and height of a panel, as parts of the axes."""
+    """Left, bottom, width and height of a panel, as fractions of the axes."""
     left, bottom = 0.25 / columns, 0.2 / rows
     width, height = (1 - left) / columns, (1 - bottom) / rows
     inside = _INSIDE[0] * width, _INSIDE[1] * height
@@ -255,7 +272,7 @@ def _reliability_panel(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> Non
 
 
 def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
-    """How many cases each bin holds, in a strip below; of small panels the most are written out."""
+    """Draw the number of cases of each bin as bars; small panels print only the largest number."""
     tops = _FLOOR + 0.14 * panel.weights / max(panel.weights.max(initial=0.0), 1e-300)
     width = 7 if every else 3.5
     ax.vlines(panel.scores, _FLOOR, tops, color="#BBBBBB", linewidth=width, label="_bin counts")
@@ -271,18 +288,18 @@ def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CostRow(Value):
-    """What a system costs per case, with its interval.
+    """The cost per case of a system, with its interval.
 
-    The `best` is written in bold; one that is no `candidate` has an open circle.
+    The `best` system is written in bold; one that is not a `candidate` has an open circle.
 
     Parameters
     ----------
-    name : of the system
-    cost : per case
+    name : name of the system
+    cost : cost per case
     low : lower limit of the interval
     high : upper limit of the interval
-    best : whether it is recommended
-    candidate : whether it may be
+    best : whether the system is recommended
+    candidate : whether it can be recommended
     """
 
     name: str
@@ -301,7 +318,7 @@ def cost_rows(
     references: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Costs of systems, one below the other, with intervals; references are costs of no model.
+    """Draw the costs of systems, one below the other, with intervals and reference costs.
 
     Parameters
     ----------
@@ -314,6 +331,14 @@ def cost_rows(
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> rows = [CostRow("forest", 0.4, 0.3, 0.5, best=True), CostRow("tree", 0.6, 0.5, 0.7)]
+    >>> ax = cost_rows(rows, x="EUR per case", ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['forest', 'tree']
     """
     lines = references or {}
     names = short_names([*(row.name for row in rows), *lines], 40)

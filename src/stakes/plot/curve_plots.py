@@ -1,4 +1,4 @@
-"""Pictures of curves."""
+"""Figures of curves."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def cost_curves(
     x: str = "cost proportion",
     ax: Axes | None = None,
 ) -> Axes:
-    """Loss over the cost proportion (or skew), one line for each model or method.
-
-    `at` marks the cost proportion at hand.
+    """Draw loss over the cost proportion (or skew), one line for each model or method.
 
     Parameters
     ----------
@@ -72,9 +70,7 @@ def capacity_curves(
     unit: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Cost per case over the share of cases that may get a decision, one line for each model.
-
-    `at` marks the limit at hand.
+    """Draw cost per case over the share of cases that may get a decision.
 
     Parameters
     ----------
@@ -116,9 +112,7 @@ def coverage_curves(
     unit: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Cost per decided case over the share of cases that are decided.
-
-    `at` marks the coverage at hand.
+    """Draw cost per decided case over the share of cases that are decided.
 
     Parameters
     ----------
@@ -130,6 +124,15 @@ def coverage_curves(
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.limits import coverage_curve
+    >>> from stakes.problem import Problem
+    >>> curve = coverage_curve([0.01, 0.2, 0.7], Problem.zero_one(2))
+    >>> coverage_curves({"forest": curve}, ax=Figure().subplots()).get_ylabel()
+    'cost per case'
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -147,20 +150,27 @@ def break_even_curves(
     unit: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The price of an abstention at which each share of decided cases is the best.
-
-    `at` marks the price at hand.
+    """Draw the price of an abstention at which each share of decided cases is the best.
 
     Parameters
     ----------
     curves : curves by model
-    at : coverage to mark
+    at : price to mark
     unit : unit of the costs, for the label
     ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.limits import coverage_curve
+    >>> from stakes.problem import Problem
+    >>> curve = coverage_curve([0.01, 0.2, 0.7], Problem.zero_one(2))
+    >>> break_even_curves({"forest": curve}, unit="EUR", ax=Figure().subplots()).get_ylabel()
+    'price of an abstention, EUR'
     """
     ax = axes_for(ax)
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
@@ -184,7 +194,7 @@ def roc(
     best: Mapping[str, BestThreshold] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Hit rate over false-alarm rate, with hulls, and with the tangents of best thresholds.
+    """Draw hit rate over false-alarm rate, with hulls and the tangents of best thresholds.
 
     Parameters
     ----------
@@ -223,7 +233,7 @@ def roc(
 
 
 def _tangent(ax: Axes, best: BestThreshold, colour: str) -> None:
-    """The line of equal cost through the best point, and the point."""
+    """Draw the best point and the line of equal cost through it."""
     rates = best.counts.values[:, 1] / best.counts.values.sum(axis=1)
     ax.plot(*rates, marker="o", markersize=5, color=colour)
     if np.isfinite(best.intercept):
@@ -231,7 +241,7 @@ def _tangent(ax: Axes, best: BestThreshold, colour: str) -> None:
 
 
 def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None = None) -> Axes:
-    """Precision over recall, as steps: between two thresholds there is nothing to join.
+    """Draw precision over recall as steps; interpolation between thresholds would be wrong.
 
     Parameters
     ----------
@@ -262,7 +272,7 @@ def precision_recall(curves: Mapping[str, PrecisionRecall], *, ax: Axes | None =
 def detection_error_tradeoff(
     curves: Mapping[str, DetectionErrorTradeoff], *, ax: Axes | None = None
 ) -> Axes:
-    """Miss rate over false-alarm rate, in percent on probit axes.
+    """Draw miss rate over false-alarm rate, in percent on probit axes.
 
     Parameters
     ----------
@@ -287,6 +297,7 @@ def detection_error_tradeoff(
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         finite = np.isfinite(curve.false_alarm_probit) & np.isfinite(curve.miss_probit)
         ax.plot(curve.false_alarm_probit[finite], curve.miss_probit[finite], label=name, **style)
+    # Percentages to mark, and the normal quantiles at which they lie.
     percent = {0.1: -3.0902, 1: -2.3263, 5: -1.6449, 20: -0.8416, 50: 0.0, 80: 0.8416, 95: 1.6449}
     labels = [f"{p:g}" for p in percent]
     ax.set_xticks(list(percent.values()), labels)
@@ -301,7 +312,7 @@ def decision_curves(
     threshold: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Net benefit over the threshold probability, beside treating all and treating nobody.
+    """Draw net benefit over the threshold probability, with treating all and treating nobody.
 
     Parameters
     ----------
@@ -374,13 +385,13 @@ def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
 def reliability(
     curve: Reliability, *, band: Band | None = None, level: float = 0.95, ax: Axes | None = None
 ) -> Axes:
-    """Observed share of positives over the score, with a band of what chance alone would do.
+    """Draw the observed share of positives over the score, with a band for perfect calibration.
 
     Parameters
     ----------
-    curve : mean score and share of positives, bin by bin
-    band : what chance alone would do; None draws none
-    level : share of the band's draws to cover
+    curve : mean score and share of positives of each bin
+    band : simulated shares under perfect calibration; None draws no band
+    level : share of the simulated curves to cover
     ax : axes to draw on; None makes new ones
 
     Returns
@@ -412,7 +423,7 @@ def reliability(
 
 
 def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None) -> Axes:
-    """Scores of the two classes, the positives above the axis and the negatives below.
+    """Draw scores of the two classes, the positives above the axis and the negatives below.
 
     Heights are shares within each class, so that a rare class is as visible as the other.
 

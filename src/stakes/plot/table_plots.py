@@ -1,4 +1,4 @@
-"""Pictures of tables and of maps."""
+"""Figures of tables and of maps."""
 
 from __future__ import annotations
 
@@ -21,20 +21,25 @@ if TYPE_CHECKING:
 def decision_table(
     counts: Counts, *, shares: FloatArray | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Cases of each class and decision, shaded by their share of the class.
-
-    `shares`, such as ``cost_shares(counts, problem)``, are written below the counts as parts of
-    the whole cost.
+    """Draw counts by class and decision, shaded by their share of the class.
 
     Parameters
     ----------
     counts : cases by true class and decision, (K, M)
-    shares : part of the cost of each cell, (K, M)
+    shares : share of each cell in the total cost, (K, M), written below the counts
+        As ``cost_shares(counts, problem)`` returns them.
     ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> counts = Counts([[8, 2, 0], [1, 3, 6]], decisions=["wait", "ask", "treat"])
+    >>> decision_table(counts, ax=Figure().subplots()).get_xlabel()
+    'decision'
     """
     ax = axes_for(ax)
     values = counts.values
@@ -56,18 +61,27 @@ def decision_table(
 
 
 def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
-    """What following each metric costs per case above the cheapest model.
+    """Draw the extra cost per case of choosing a model by each metric.
 
-    Above each bar stands the model that the metric picks.
+    Above each bar is the model that the metric picks.
 
     Parameters
     ----------
-    table : what each metric picks, and what that costs
+    table : the picks of each metric and their costs
     ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.audit import FAMILIAR, disagreement
+    >>> tables = {"a": Counts([[9, 1], [4, 6]]), "b": Counts([[6, 4], [1, 9]])}
+    >>> table = disagreement(tables, Problem.zero_one(2), metrics=FAMILIAR)
+    >>> metric_disagreement(table, ax=Figure().subplots()).get_xlabel()
+    'extra cost per case'
     """
     ax = axes_for(ax)
     regret = table.regret
@@ -88,19 +102,29 @@ def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
 def regions_map(
     regions: Regions, *, at: tuple[float, float] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Which model is the cheapest, over the cost proportion and the share of positives.
+    """Draw which model is the cheapest, by cost proportion and share of positives.
 
-    Decisions that are fixed compare through the skew alone, so that every border is a curve of
+    The comparison of fixed decisions depends on the skew alone, so that every border is a curve of
     constant skew.
 
     Parameters
     ----------
-    regions : over the skew, as ``cheapest_regions(models, CostProportion([0.5, 0.5]))`` gives
-    at : the point (cost proportion, share of positives) at hand
+    regions : over the skew, as returned by ``cheapest_regions(models, CostProportion([0.5, 0.5]))``
+    at : the actual cost proportion and share of positives, to mark
+    ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from stakes.regions import CostProportion, cheapest_regions
+    >>> models = {"a": Counts([[9, 1], [4, 6]]), "b": Counts([[6, 4], [1, 9]])}
+    >>> regions = cheapest_regions(models, CostProportion([0.5, 0.5]))
+    >>> regions_map(regions, ax=Figure().subplots()).get_ylabel()
+    'share of positives'
     """
     ax = axes_for(ax, square=True)
     c = np.linspace(0, 1, 201)
@@ -130,19 +154,24 @@ def _share_at(c: FloatArray, skew: float) -> FloatArray:
 def utility_hexagon(
     problems: Mapping[str, Problem], *, outline: FloatArray = HEXAGON, ax: Axes | None = None
 ) -> Axes:
-    """Where binary problems sit in the space of utility matrices (dyrland, figure 1).
-
-    `outline` holds the corners (n, 2) of the admissible set.
+    """Draw binary problems as points in the space of utility matrices (dyrland, figure 1).
 
     Parameters
     ----------
     problems : binary problems by name
-    outline : corners of the space
+    outline : corners of the set of admissible matrices, (n, 2)
     ax : axes to draw on; None makes new ones
 
     Returns
     -------
     the axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> problems = {"screening": Problem.binary(false_alarm=1, miss=9)}
+    >>> len(utility_hexagon(problems, ax=Figure().subplots()).texts)
+    2
     """
     ax = axes_for(ax, square=True)
     closed = np.concatenate([outline, outline[:1]])

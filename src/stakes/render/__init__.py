@@ -1,4 +1,4 @@
-"""Renderers: a report as text, Markdown, JSON or a page. They compute nothing."""
+"""Renderers of a report as text, Markdown, JSON or a page; they compute nothing."""
 
 from stakes.render.against import clearly
 from stakes.render.html import to_html

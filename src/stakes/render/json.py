@@ -25,7 +25,26 @@ SCHEMA = "stakes-report/2"
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:
-    """The report as JSON text, written to a file when a path is given."""
+    """The report as JSON, also written to a file if a path is passed.
+
+    Parameters
+    ----------
+    report : the report
+    path : file to write; None writes none
+
+    Returns
+    -------
+    str
+        The JSON.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2), calibrator=None)
+    >>> from_json(to_json(report)) == report
+    True
+    """
     text = json.dumps({"schema": SCHEMA, **plain(report)}, ensure_ascii=False, allow_nan=False)
     if path is not None:
         write_whole(path, text)
@@ -33,7 +52,25 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
 
 
 def from_json(source: str | Path) -> Report:
-    """The report written as JSON: its text, or the path of a file."""
+    """Read a report from its JSON.
+
+    Parameters
+    ----------
+    source : the JSON, or the path of a file that holds it
+
+    Returns
+    -------
+    Report
+        The report as it was written.
+
+    Examples
+    --------
+    >>> try:
+    ...     from_json("{}")
+    ... except InputError as error:
+    ...     print(str(error).split(";")[0])
+    text must be a report of schema 'stakes-report/2'
+    """
     text = text_of("text", source, "a report")
     try:
         data = json.loads(text)
@@ -64,7 +101,7 @@ def from_json(source: str | Path) -> Report:
 
 
 def plain(value: Any) -> Any:
-    """The value made of dicts, lists, text, numbers and None alone."""
+    """The value as dicts, lists, text, numbers and None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Problem):
@@ -81,6 +118,6 @@ def plain(value: Any) -> Any:
 
 
 def _parts(problem: Problem) -> dict[str, Any]:
-    """What a problem holds beside its costs."""
+    """The fields of a problem other than its costs."""
     names = ("classes", "decisions", "prior", "unit", "answers", "limits")
     return {name: plain(getattr(problem, name)) for name in names}

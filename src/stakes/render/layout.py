@@ -1,4 +1,4 @@
-"""Sections and tables of text: labels on one line, names cut in the middle, wide tables folded."""
+"""Sections and tables of text, with long names shortened and wide tables folded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stakes._text import PAD
 from stakes.render.line_picture import LinePicture
 
 WIDTH = 96  # columns of text
-_GAP = 2  # between two columns of a table
-NAME = 30  # characters of a name in a cell
+_GAP = 2  # spaces between two columns of a table
+NAME = 30  # most characters of a name in a cell
 _BREAKS = re.compile(r"[ \x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _PERCENT = r"(?<=\d) (?=%)|(?<=[<>]) (?=\d)"
-_TIE = "\u00a0"  # a space at which no line ends
+_TIE = "\u00a0"  # no-break space
 _SPACES = str.maketrans({_TIE: " ", PAD: " "})
 
 
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and a table where there is one."""
+    """A heading, sentences, and optionally a table and a picture."""
 
     title: str
     sentences: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Section:
 
 
 def middle(text: str, room: int) -> str:
-    """A long name cut in the middle, since names of one family differ at their ends.
+    """A long name with its middle cut out, because similar names differ at their ends.
 
     >>> middle("gradient boosted model, wide", 20)
     'gradient … odel, wide'
@@ -53,19 +53,19 @@ def middle(text: str, room: int) -> str:
 
 
 def listed(names: Iterable[object], room: int) -> str:
-    """Names side by side, the first of them only where they are many.
+    """Names separated by commas, or only the first where there are many.
 
     >>> listed(["a", "b"], 9), listed(["a", "b", "c", "d"], 9), listed([], 9)
     ('a, b', 'a and 3 more', '–')
     """
-    given = [middle(str(name), room) for name in names]
-    if len(given) > 2 or len(", ".join(given)) > 2 * room:
-        return f"{given[0]} and {len(given) - 1} more" if len(given) > 1 else given[0]
-    return ", ".join(given) or "–"
+    texts = [middle(str(name), room) for name in names]
+    if len(texts) > 2 or len(", ".join(texts)) > 2 * room:
+        return f"{texts[0]} and {len(texts) - 1} more" if len(texts) > 1 else texts[0]
+    return ", ".join(texts) or "–"
 
 
 def cleaned(part: Section, unit: str | None) -> Section:
-    """The same without line breaks and control characters, which would tear a table."""
+    """The section without line breaks and control characters, which would break a table."""
 
     def clean(text: str) -> str:
         return tied(_BREAKS.sub(" ", text).strip(" "), unit)
@@ -79,22 +79,38 @@ def cleaned(part: Section, unit: str | None) -> Section:
 
 
 def tied(text: str, unit: str | None) -> str:
-    """The same with spaces at which no line ends between a number and its unit or its percent.
+    """The text with no-break spaces between a number and its unit or percent sign.
 
     >>> tied("> 99 % of 3.1 EUR in 5 weeks", "EUR").replace("\u00a0", "_")
     '>_99_% of 3.1_EUR in 5 weeks'
     """
-    own = rf"|(?<=[\d∞]) (?={re.escape(unit)}(?!\w))" if unit else ""
-    return re.sub(_PERCENT + own, _TIE, text)
+    before_unit = rf"|(?<=[\d∞]) (?={re.escape(unit)}(?!\w))" if unit else ""
+    return re.sub(_PERCENT + before_unit, _TIE, text)
 
 
 def plain(text: str) -> str:
-    """The same with ordinary spaces only, once its lines are broken."""
+    """The text with ordinary spaces only, for use after its lines have been broken.
+
+    Parameters
+    ----------
+    text : str
+        May hold no-break spaces and padding.
+
+    Returns
+    -------
+    str
+        The same text with ordinary spaces.
+
+    Examples
+    --------
+    >>> plain("95\u00a0%")
+    '95 %'
+    """
     return text.translate(_SPACES)
 
 
 def shortened(text: str, room: int) -> str:
-    """The first words of a text.
+    """The first words of a text, as many as fit.
 
     >>> shortened("too few cases to say", 12)
     'too few …'
@@ -103,21 +119,21 @@ def shortened(text: str, room: int) -> str:
 
 
 def width_of(table: Table) -> int:
-    """Columns of text that a table takes."""
+    """The width of a table, in characters."""
     columns = zip(table.header, *table.rows, strict=True)
     return sum(max(map(len, column)) + _GAP for column in columns) - _GAP
 
 
 def filled(table: Table) -> Table:
-    """The same without columns that hold nothing."""
+    """The table without empty columns."""
     columns = list(zip(table.header, *table.rows, strict=True))
-    kept = [columns[0], *(one for one in columns[1:] if set(one[1:]) - {"", "–"})]
-    header, *rows = zip(*kept, strict=True)
+    used = [columns[0], *(column for column in columns[1:] if set(column[1:]) - {"", "–"})]
+    header, *rows = zip(*used, strict=True)
     return Table(tuple(header), tuple(rows))
 
 
 def folded(part: Section) -> Iterator[Section]:
-    """Sections whose tables are as wide as the text at most, each with the first column again."""
+    """Split a section so that each table fits the width; each repeats the first column."""
     if part.table is None or not part.table.rows:
         yield part
         return
@@ -125,13 +141,13 @@ def folded(part: Section) -> Iterator[Section]:
     title, sentences, picture = part.title, part.sentences, part.picture
     for group in _groups(columns):
         header, *rows = zip(columns[0], *group, strict=True)
-        rows = [row for row in rows if any(row[1:])]  # a continued table may have little to say
+        rows = [row for row in rows if any(row[1:])]  # rows that are empty in these columns
         yield Section(title, sentences, Table(tuple(header), tuple(rows)), picture)
         title, sentences, picture = f"{part.title}, continued", (), None
 
 
 def _groups(columns: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
-    """Columns but the first, in groups that fit beside it; at least one in each."""
+    """Yield the columns after the first in groups that fit beside it, at least one in each."""
     first, *others = [max(map(len, column)) for column in columns]
     group: list[tuple[str, ...]] = []
     used = first

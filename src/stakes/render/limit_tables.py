@@ -1,4 +1,4 @@
-"""How systems stand to limits, what these cost at the margin, and what hard cases cost."""
+"""Sections about limits, their prices, and the cost of hard cases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stakes.render.line_picture import LinePicture
 from stakes.report import Points, Report
 
 CAPACITY, COVERAGE = "Cost against capacity", "Cost against coverage"
-_COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.5)  # of which the table says something
+_COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.5)  # shares that the table shows
 
 _SHARE = "Price: what one more case with the decision saves at the margin"
 _BELOW = " (for a limit from below, one fewer)"
@@ -29,21 +29,21 @@ _LEFT = (
 
 
 def limit_section(report: Report) -> Section:
-    """A row for each system and each limit."""
+    """The section with a row for each system and limit."""
     limits = report.problem.limits
     unit = f", in {report.problem.unit}" if report.problem.unit else ""
     level = _text.percent(report.assumptions.level)
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
     rows = []
-    for one in shown:
-        for place, check in enumerate(one.limits):
+    for system in shown:
+        for place, check in enumerate(system.limits):
             value, low, high = check.interval
             ends = f"{low.removesuffix(' %')} to {high}" if low != high else ""
             price = "–" if check.price is None else _text.number(check.price)
-            name = "" if place else middle(one.name, NAME)
+            name = "" if place else middle(system.name, NAME)
             what = (str(check.limit),) if len(limits) > 1 else ()
             rows.append((name, *what, value, ends, check.said, price))
-    losses = [one.rounding_loss for one in shown if one.rounding_loss is not None]
+    losses = [system.rounding_loss for system in shown if system.rounding_loss is not None]
     most, least = max(losses, default=0.0), 1e-9 * abs(report.best.cost.value)
     alone = (f"{limits[0]}.",) if len(limits) == 1 else ()
     text: tuple[str, ...] = (*alone, _FITTED, f"{_price_text(limits)}{unit}.")
@@ -51,22 +51,22 @@ def limit_section(report: Report) -> Section:
         text += (f"{_ROUNDED}: at most {_text.number(most, 2)} per case here{unit}.",)
     text += (_LEFT,)
     what = ("limit",) if len(limits) > 1 else ()
-    kind = "rate" if all(one.given is not None for one in limits) else "share"
+    kind = "rate" if all(limit.given is not None for limit in limits) else "share"
     header = ("system", *what, kind, level, "stands", "price")
     return Section("Limits", text, filled(Table(header, tuple(rows))))
 
 
 def _price_text(limits: tuple[Limit, ...]) -> str:
-    """What a price is, for the kinds of limits at hand."""
-    shares = [one for one in limits if one.given is None]
-    below = _BELOW if any(one.sign < 0 for one in shares) else ""
+    """The sentence that explains prices for these kinds of limits."""
+    shares = [limit for limit in limits if limit.given is None]
+    below = _BELOW if any(limit.sign < 0 for limit in shares) else ""
     if len(shares) == len(limits):
         return f"{_SHARE}{below}"
     return f"{_SHARE}{below}; or {_RATE}" if shares else f"Price: {_RATE}"
 
 
 def capacity_section(report: Report) -> Section | None:
-    """What other limits would cost, for the system that the report is about; None if not known."""
+    """The section with the cost of the best system at other limits; None if unknown."""
     best = report.best
     points = best.limits[0].capacity if best.limits else ()
     if not points:
@@ -94,7 +94,7 @@ def capacity_section(report: Report) -> Section | None:
 
 
 def coverage_section(report: Report) -> Section | None:
-    """What the best system costs where hard cases are left undecided; None if not known."""
+    """The section with the cost of the best system without hard cases; None if unknown."""
     points, best = report.coverage, report.best
     if len(points) < 2:
         return None

@@ -1,4 +1,4 @@
-"""A line through a few points as inline SVG, for pages that must show it without a script."""
+"""Lines through a few points as inline SVG, for pages without a script."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from math import ceil, floor, log10
 from stakes._text import fixed, number
 
 _WIDTH, _HEIGHT = 440, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # where lines are drawn
-_NAME = 140  # pixels that the name of a line may take
-_STEPS = (1, 2, 2.5, 5, 10)  # between ticks, times a power of ten
-_FLAT = 1e-9  # of the values: what differs by less is a horizontal line
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
+_NAME = 140  # pixels reserved for the name of a line
+_STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
+_FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LinePicture:
     marks: Mapping[float, str] = field(default_factory=dict)
 
     def svg(self) -> str:
-        """The picture; all text is escaped."""
+        """The picture as SVG with escaped text."""
         points = [point for line in self.lines.values() for point in line]
         across = _ticks(*_range([x for x, _ in points] + [*self.marks]))
         up = _ticks(*_range([y for _, y in points]))
@@ -53,7 +53,7 @@ class LinePicture:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where values are drawn."""
+    """The map from values to pixels."""
 
     across: tuple[float, float]
     up: tuple[float, float]
@@ -83,7 +83,7 @@ class _Frame:
     def line(
         self, name: str, points: tuple[tuple[float, float], ...], look: str, lower: int
     ) -> str:
-        """A line with its points, and its name so much below the line, near its end."""
+        """A line with its points, and its name near its end, `lower` pixels below the line."""
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         dots = "".join(
@@ -113,7 +113,7 @@ def _text(look: str, x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _range(values: list[float]) -> tuple[float, float]:
-    """From the least to the largest, zero included where it is near."""
+    """The range of values, with 0 included where it is near."""
     low, high = min(values), max(values)
     low = 0.0 if 0 < low < 0.6 * high else low
     if high - low > _FLAT * max(abs(low), abs(high)):
@@ -134,12 +134,12 @@ def _tick_names(ticks: list[float]) -> list[str]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers that enclose a range, about five of them.
+    """About five round numbers that enclose a range.
 
     >>> _ticks(0.0, 0.37), _ticks(3.0, 21.0)
     ([0.0, 0.1, 0.2, 0.3, 0.4], [0.0, 5.0, 10.0, 15.0, 20.0, 25.0])
     """
     power = 10.0 ** floor(log10((high - low) / 5))
-    step = next(power * one for one in _STEPS if power * one >= 0.999 * (high - low) / 5)
+    step = next(power * unit for unit in _STEPS if power * unit >= 0.999 * (high - low) / 5)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return [float(f"{i * step:.12g}") for i in range(first, last + 1)]

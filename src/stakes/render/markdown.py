@@ -14,7 +14,27 @@ from stakes.report import Report
 
 
 def to_markdown(report: Report, path: str | Path | None = None, *, brief: bool = False) -> str:
-    """All sections, with tables that GitHub and others show as tables; or ten lines in brief."""
+    """The report as Markdown, also written to a file if a path is passed.
+
+    Parameters
+    ----------
+    report : the report
+    path : file to write; None writes none
+    brief : whether to write only about ten lines, for a pull request
+
+    Returns
+    -------
+    str
+        The Markdown, with tables in the dialect of GitHub.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2), calibrator=None)
+    >>> print(to_markdown(report, brief=True).splitlines()[0])
+    ### Deploy new (as is)
+    """
     parts = (*stakes_sections(report.problem), *sections(report))
     text = "\n\n".join(["# What the decisions cost", *map(_section, parts)]) + "\n"
     if brief:
@@ -25,7 +45,7 @@ def to_markdown(report: Report, path: str | Path | None = None, *, brief: bool =
 
 
 def _brief(report: Report) -> str:
-    """A comment on a pull request: at most ten lines that are not empty."""
+    """A comment for a pull request, of at most ten non-empty lines."""
     heading, verdict, table, last = brief_sections(report)
     texts = (" ".join(text.split()) for text in last)
     parts = [f"### {_escaped(heading)}", _escaped(verdict), _table(table), *map(_escaped, texts)]
@@ -49,5 +69,5 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that shows as it is: no HTML, no table cells and no emphasis out of a label."""
+    """Text with all characters escaped that Markdown would interpret."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)

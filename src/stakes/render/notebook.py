@@ -1,4 +1,4 @@
-"""A report inside a notebook: static tables, every text escaped."""
+"""A report in a notebook, as static tables with escaped text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,25 @@ from stakes.report import Report
 
 
 def to_notebook(report: Report) -> str:
-    """Headings, sentences and tables as HTML without styles or scripts."""
+    """The report as HTML without styles or scripts.
+
+    Parameters
+    ----------
+    report : the report
+
+    Returns
+    -------
+    str
+        Headings, sentences and tables.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2), calibrator=None)
+    >>> "<h4>Verdict</h4>" in to_notebook(report)
+    True
+    """
     parts = [report.problem._repr_html_()]
     for part in sections(report):
         parts.append(f"<h4>{escape(part.title)}</h4>")

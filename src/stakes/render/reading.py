@@ -1,4 +1,4 @@
-"""Values read from the plain parts of JSON: every part is of the type that its field says."""
+"""Values read from JSON, with a check that every part has the type of its field."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from stakes.problem import Limit, Problem
 from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
-# What NDArray[…] is made of differs between versions of numpy; that two are equal does not.
+# Compared by equality, because the internals of NDArray[…] differ between versions of numpy.
 _ENTRIES: dict[Any, type] = {FloatArray: float, IntArray: int, BoolArray: bool}
 _NAMED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-_NO_NUMBERS = ("nan", "inf", "-inf")  # which JSON has no numbers for
-_MOST = 2**63  # whole numbers of this size and beyond fit into no array
+_NO_NUMBERS = ("nan", "inf", "-inf")  # numbers that JSON lacks
+_MOST = 2**63  # larger integers do not fit into an array
 
 
 def read_value(kind: Any, data: Any, where: str) -> Any:
-    """The value of a type that these plain parts stand for; others are refused with their place."""
+    """The value of a type from its JSON; errors say where in the report it is."""
     origin = get_origin(kind)
     if origin is UnionType:
         return _one_of(get_args(kind), data, where)
@@ -42,8 +42,8 @@ def read_value(kind: Any, data: Any, where: str) -> Any:
     return _value(kind, data, where)
 
 
-def _refuse(where: str, wanted: str, data: Any) -> NoReturn:
-    raise InputError(f"{where} must be {wanted}; got {described(data)}.")
+def _refuse(where: str, rule: str, data: Any) -> NoReturn:
+    raise InputError(f"{where} must be {rule}; got {described(data)}.")
 
 
 def _object(data: Any, where: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _object(data: Any, where: str) -> dict[str, Any]:
 
 
 def _one_of(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
-    """One of several types: nothing, one type with parts, or labels."""
+    """A value of one of several types: None, a single other type, or a label."""
     if data is None and NoneType in kinds:
         return None
     others = [kind for kind in kinds if kind is not NoneType]
@@ -99,7 +99,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
         _refuse(where, _NAMED[kind], data)
     if isinstance(data, int) and abs(data) >= _MOST:
         _refuse(where, f"{_NAMED[kind]} below 2^63", data)
-    if isinstance(data, str) and any("\ud800" <= one <= "\udfff" for one in data):
+    if isinstance(data, str) and any("\ud800" <= character <= "\udfff" for character in data):
         _refuse(where, "text that can be written as UTF-8", data)
     return data
 
@@ -107,12 +107,12 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
 def _is_double(number: float) -> bool:
     try:
         return math.isfinite(float(number))
-    except OverflowError:  # a whole number of many digits
+    except OverflowError:  # an integer beyond the range of doubles
         return False
 
 
 def read_problem(data: dict[str, Any]) -> Problem:
-    """The problem again; costs that are text are expressions of columns."""
+    """The problem from its JSON; costs that are text are expressions of columns."""
     parts = {name: data[name] for name in ("costs", "classes", "decisions", "prior", "unit")}
     answers = dict(zip(data["decisions"], data["answers"], strict=True))
     limits = [Limit(**limit) for limit in data.get("limits", [])]  # older reports have none
@@ -120,15 +120,17 @@ def read_problem(data: dict[str, Any]) -> Problem:
 
 
 def _value(kind: Any, data: dict[str, Any], where: str) -> Any:
-    """A value of the library, field by field; tallies check that their parts fit together."""
+    """A dataclass of the library from its fields; tallies check that these are consistent."""
     hints, parts = get_type_hints(kind), {}
-    for one in fields(kind):
-        if one.name in data:
-            parts[one.name] = read_value(hints[one.name], data[one.name], f"{where}.{one.name}")
-        elif one.default is MISSING:
-            raise InputError(f"{where}.{one.name} is missing.")
+    for field in fields(kind):
+        if field.name in data:
+            parts[field.name] = read_value(
+                hints[field.name], data[field.name], f"{where}.{field.name}"
+            )
+        elif field.default is MISSING:
+            raise InputError(f"{where}.{field.name} is missing.")
         else:
-            parts[one.name] = one.default  # what an older version did not write
+            parts[field.name] = field.default  # an older version did not write it
     if kind in (Counts, ScoreTable):
         if parts.pop("groups") is not None:
             raise InputError(f"{where} must have no groups; it has.")

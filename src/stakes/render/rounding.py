@@ -1,4 +1,4 @@
-"""How the numbers of a report are rounded, and which of its systems comes first."""
+"""Rounding of the numbers of a report, and the order of its systems."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ def ranked(report: Report) -> list[System]:
     """The systems that may be deployed, the best first; undefined costs come last."""
     best = report.best.name
 
-    def place(one: System) -> tuple[bool, bool, float]:
-        return one.name != best, isnan(one.cost.value), one.cost.value
+    def place(system: System) -> tuple[bool, bool, float]:
+        return system.name != best, isnan(system.cost.value), system.cost.value
 
-    return sorted((one for one in report.systems if one.candidate), key=place)
+    return sorted((system for system in report.systems if system.candidate), key=place)
 
 
 def triple(interval: Interval | None) -> Triple:
-    """A number and its ends; nan where there is none."""
+    """The value and the limits of an interval; nan where there is none."""
     return (nan, nan, nan) if interval is None else (interval.value, interval.low, interval.high)
 
 
 def ends(interval: Triple, written: tuple[str, str, str], missing: str = "–") -> str:
-    """The ends of an interval, as they are written beside its number."""
+    """The limits of an interval as text."""
     return f"{written[1]} to {written[2]}" if isfinite(interval[1] + interval[2]) else missing
 
 
 def cell(value: float | None, text: str) -> str:
-    """A dash where there is no number."""
+    """The text of a number, or a dash where there is none."""
     return "–" if value is None or isnan(value) else text
 
 
 def cost(value: float | None, report: Report) -> str:
-    """A cost per case without an interval, rounded as that of the best system is."""
+    """A cost per case without an interval, rounded like that of the best system."""
     if value is None:
         return "–"
     places = _text.supported(*triple(report.best.cost))
@@ -46,7 +46,7 @@ def cost(value: float | None, report: Report) -> str:
 
 
 def metric(value: float | None, report: Report, size: float = 1.0) -> str:
-    """A number without an interval, rounded to what so many cases can support: size / √n."""
+    """A number without an interval, rounded to the order of its standard error, size / √n."""
     n_cases = max(report.assumptions.n_cases, report.assumptions.n_rows, 1)
     if value is None or size <= 0:
         return "–" if value is None else _text.number(value)
@@ -54,32 +54,33 @@ def metric(value: float | None, report: Report, size: float = 1.0) -> str:
 
 
 def aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Rows of cells, padded so that the decimal points of each column are in line."""
+    """Rows of cells, padded so that the decimal points of each column are aligned."""
     padded = []
     for column in columns:
         decimals = [len(cell) - cell.find(".") if "." in cell else 0 for cell in column]
         padded.append(
             [
-                cell + _text.PAD * (max(decimals) - own if any(map(str.isdigit, cell)) else 0)
-                for cell, own in zip(column, decimals, strict=True)
+                cell
+                + _text.PAD * (max(decimals) - n_decimals if any(map(str.isdigit, cell)) else 0)
+                for cell, n_decimals in zip(column, decimals, strict=True)
             ]
         )
     return list(zip(*padded, strict=True))
 
 
 def told(clear: bool | None) -> str:
-    """Whether the data can tell; nothing where there is nothing to tell."""
+    """Whether a difference is clear, as a word; empty where there is none."""
     return "" if clear is None else "yes" if clear else "no"
 
 
 def flip(where: float, now: float, scale: float) -> str:
-    """Where a verdict flips, with two significant digits of the way to there from now.
+    """The value at which a verdict flips, with two significant digits of its distance from now.
 
-    What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
+    More digits are shown where it would otherwise read as 0, or as 1 although it is below 1.
     """
     way = abs(where - now)
     if not 1e-12 * scale < way < inf:
         return _text.number(_text.settled(where, scale))
-    text, zero, one = (_text.fixed(value, _text.decimals(way)) for value in (where, 0, 1))
-    hidden = _text.settled(where, scale) if text == zero else text == one and where < 1
+    text, zero, unit = (_text.fixed(value, _text.decimals(way)) for value in (where, 0, 1))
+    hidden = _text.settled(where, scale) if text == zero else text == unit and where < 1
     return _text.point(where, 2) if hidden else text

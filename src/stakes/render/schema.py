@@ -1,4 +1,4 @@
-"""The JSON Schema of what `to_json` writes, read off the dataclasses of a report."""
+"""The JSON Schema of reports, derived from their dataclasses."""
 
 from __future__ import annotations
 
@@ -39,8 +39,17 @@ _PROBLEM = {
 def report_schema(*, closed: bool = False) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the JSON of a report.
 
-    What a later release adds has a default here, and is not required; a `closed` schema permits no
-    fields but those of this release.
+    Fields that later releases add have defaults and are not required.
+
+    Parameters
+    ----------
+    closed : bool
+        Whether to permit only the fields of this release.
+
+    Returns
+    -------
+    dict
+        The schema.
 
     Examples
     --------
@@ -48,31 +57,31 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
     >>> schema["properties"]["schema"], "verdict" in schema["required"]
     ({'const': 'stakes-report/2'}, True)
     """
-    found: dict[str, dict[str, Any]] = {
+    definitions: dict[str, dict[str, Any]] = {
         name: {"anyOf": [item, {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}]}
         for name, item in zip(_ITEMS.values(), (_NUMBER, _PLAIN[int], _PLAIN[bool]), strict=True)
     }
-    _schema_of(Report, found, closed)
-    whole = found.pop(Report.__name__)
+    _schema_of(Report, definitions, closed)
+    schema = definitions.pop(Report.__name__)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A report of stakes",
-        **whole,
-        "properties": {"schema": {"const": SCHEMA}, **whole["properties"]},
-        "required": ["schema", *whole["required"]],
-        "$defs": found,
+        **schema,
+        "properties": {"schema": {"const": SCHEMA}, **schema["properties"]},
+        "required": ["schema", *schema["required"]],
+        "$defs": definitions,
     }
 
 
-def _schema_of(kind: Any, found: dict[str, dict[str, Any]], closed: bool) -> dict[str, Any]:
+def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) -> dict[str, Any]:
     """The schema of a type; those of dataclasses are collected by their names."""
     if get_origin(kind) is UnionType:
-        return {"anyOf": [_schema_of(part, found, closed) for part in get_args(kind)]}
+        return {"anyOf": [_schema_of(part, definitions, closed) for part in get_args(kind)]}
     if get_origin(kind) is tuple:
         first, *others = get_args(kind)
         if others == [...]:
-            return {"type": "array", "items": _schema_of(first, found, closed)}
-        parts = [_schema_of(part, found, closed) for part in (first, *others)]
+            return {"type": "array", "items": _schema_of(first, definitions, closed)}
+        parts = [_schema_of(part, definitions, closed) for part in (first, *others)]
         return {"type": "array", "prefixItems": parts, "minItems": len(parts), "items": False}
     if kind in _ITEMS:
         return {"$ref": f"#/$defs/{_ITEMS[kind]}"}
@@ -84,17 +93,18 @@ def _schema_of(kind: Any, found: dict[str, dict[str, Any]], closed: bool) -> dic
         rule = {"type": "object", "properties": {"problem": _PROBLEM}, "required": ["system"]}
         return {"type": "object", "additionalProperties": rule}
     name = kind.__name__
-    if name not in found:
-        found[name] = {}  # it may hold others of its own kind
+    if name not in definitions:
+        definitions[name] = {}  # before its fields, which may be of the same type
         hints = get_type_hints(kind)
-        found[name] |= {
+        definitions[name] |= {
             "type": "object",
             "properties": {
-                one.name: _schema_of(hints[one.name], found, closed) for one in fields(kind)
+                field.name: _schema_of(hints[field.name], definitions, closed)
+                for field in fields(kind)
             },
-            "required": [one.name for one in fields(kind) if one.default is MISSING],
+            "required": [field.name for field in fields(kind) if field.default is MISSING],
             "additionalProperties": not closed,
         }
         if closed and kind is Report:
-            found[name]["properties"] |= {"schema": {"const": SCHEMA}}
+            definitions[name]["properties"] |= {"schema": {"const": SCHEMA}}
     return {"$ref": f"#/$defs/{name}"}

@@ -1,4 +1,4 @@
-"""What costs and priors that are not quite known do to the verdict, as a section."""
+"""The section on uncertain costs and priors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _ALONE = (
 _REMADE = ", and with rules made again once it is known"
 
 
-def unknown_section(report: Report, found: Uncertainty) -> Section:
-    """Over how much of the unknown the verdict holds, and what is worth finding out."""
+def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:
+    """How likely the verdict is to hold, and what better knowledge would be worth."""
     level = _text.percent(report.assumptions.level)
-    remade = found.evpi_remade is not None
+    remade = uncertainty.evpi_remade is not None
     header = ("unknown", "mean", f"{level} of it", "worth knowing", *["rules remade"] * remade)
     rows = tuple(
         (
-            middle(one.what, NAME + 10),
-            "–" if isnan(one.mean) else _text.number(one.mean),
-            "–" if isnan(one.low) else f"{_text.number(one.low)} to {_text.number(one.high)}",
-            _text.number(one.evppi, 3),
-            *([] if one.evppi_remade is None else [_text.number(one.evppi_remade, 3)]),
+            middle(part.what, NAME + 10),
+            "–" if isnan(part.mean) else _text.number(part.mean),
+            "–" if isnan(part.low) else f"{_text.number(part.low)} to {_text.number(part.high)}",
+            _text.number(part.evppi, 3),
+            *([] if part.evppi_remade is None else [_text.number(part.evppi_remade, 3)]),
         )
-        for one in found.parts
+        for part in uncertainty.parts
     )
     alone = _ALONE.format(remade=_REMADE * remade)
-    return Section(UNKNOWN, (*found.sentences, alone), filled(Table(header, rows)))
+    return Section(UNKNOWN, (*uncertainty.sentences, alone), filled(Table(header, rows)))

@@ -1,12 +1,12 @@
-"""Cost-aware decisions at home in scikit-learn.
+"""Cost-aware decisions for scikit-learn.
 
-- `BayesDecisionClassifier`: fits a classifier, calibrates it out of fold, takes the decisions that
-  are expected to cost least;
+- `BayesDecisionClassifier`: fits a classifier, calibrates it out of fold, and takes the decisions
+  with the least expected cost;
 - `make_scorer`: the metrics of `stakes.metrics` and proper scores for ``scoring=``;
-- `evaluate_estimators`: estimators in, a report from cross-validation out.
+- `evaluate_estimators`: the report on estimators by cross-validation.
 
-Classes go by their labels everywhere: in which order scikit-learn or the problem lists them makes
-no difference, and labels that do not match are an error.
+Classes are matched by their labels everywhere, whatever their order in scikit-learn or in the
+problem; labels that do not match are an error.
 
 Needs the extra ``sklearn`` (scikit-learn 1.7 or newer).
 """

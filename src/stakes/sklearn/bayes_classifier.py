@@ -1,4 +1,4 @@
-"""A classifier that takes the decisions that are expected to cost least."""
+"""A classifier that takes the decisions with the least expected cost."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def _has_posteriors(classifier: BayesDecisionClassifier) -> bool:
 
 
 class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A classifier whose predictions are the decisions that are expected to cost least.
+    """A classifier whose predictions are the decisions with the least expected cost.
 
-    ``fit`` fits the estimator to all cases, and a calibration map to what fits on the other folds
-    say of each case; ``predict`` takes for every case the decision of the problem that the
-    calibrated probabilities make the cheapest. Decisions may be others than the classes: abstain,
-    review. Classes go by their labels, whatever their order in the problem.
+    ``fit`` fits the estimator to all cases, and a calibration map to out-of-fold predictions;
+    ``predict`` takes for every case the decision with the least expected cost under the calibrated
+    probabilities. Decisions may differ from the classes, such as abstain or review. Classes are
+    matched by their labels, whatever their order in the problem.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         `sklearn.frozen.FrozenEstimator` is not fitted again: all cases calibrate it, and must be
         others than those it was fitted to.
     problem : stakes.Problem, default=None
-        What is at stake. None: every mistake costs one. Its prior, where it states one, is the one
-        for which probabilities hold.
+        What is at stake. None: every mistake costs 1. Probabilities hold for its prior, if it
+        states one.
     calibrator : stakes.calibration.Calibrator, default=None
         None: `Select()`, which chooses a map. `Identity()` turns calibration off; posteriors are
         then moved to the prior of the problem, if it states one, from the class shares of the
         fit (of these cases, for a frozen estimator). An estimator that weighs classes itself, as
         by ``class_weight="balanced"``, has posteriors for other shares, and needs a calibrator.
     cv : int, splitter or iterable, default=5
-        The folds of the calibration. A number means so many stratified folds, or fewer where the
-        rarest class has fewer cases. Each case must be in exactly one test fold.
+        The folds of the calibration. A number means stratified folds, fewer where the rarest
+        class has fewer cases. Each case must be in exactly one test fold.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     decisions_ : ndarray of shape (M,)
         The decisions of the problem; the columns of `expected_costs`.
     rule_ : stakes.Rule
-        Everything that turns what the estimator says into decisions; it travels as JSON and SQL.
+        Turns the predictions of the estimator into decisions; can be written as JSON and SQL.
     estimator_ : classifier
         The fitted estimator.
     n_features_in_, feature_names_in_
@@ -115,11 +115,11 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @classmethod
     def from_rule(cls, rule: Rule, estimator: Any) -> Self:
-        """A fitted classifier that decides by a rule on what a fitted estimator says.
+        """A fitted classifier that applies a rule to the predictions of a fitted estimator.
 
-        Nothing is fitted. A rule that takes posteriors asks ``predict_proba``, one that takes
-        scores ``decision_function``, one that takes decisions ``predict``. To clone it and fit it
-        anew calibrates the frozen estimator to these cases.
+        Nothing is fitted. A rule for posteriors uses ``predict_proba``, one for scores
+        ``decision_function``, one for decisions ``predict``. Cloning the classifier and fitting the
+        clone calibrates the frozen estimator to the new cases.
 
         Parameters
         ----------
@@ -128,18 +128,19 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
         Returns
         -------
-        the classifier
+        BayesDecisionClassifier
+            The fitted classifier.
         """
         _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
         check_is_fitted(estimator)
         require_method(estimator, rule.takes)
         classes = label_array(rule.problem.classes)
-        if rule.takes != DECISIONS:  # those who decide may know decisions alone
+        if rule.takes != DECISIONS:  # an estimator that decides need not have the classes
             column_order(estimator, rule.problem)
             classes = np.asarray(estimator.classes_)
         frozen = isinstance(estimator, FrozenEstimator)
-        made = cls(estimator if frozen else FrozenEstimator(estimator), rule.problem)
-        return made._decide_by(rule, made.estimator, classes)
+        classifier = cls(estimator if frozen else FrozenEstimator(estimator), rule.problem)
+        return classifier._decide_by(rule, classifier.estimator, classes)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and calibrate it.
@@ -149,7 +150,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X : array-like of shape (n, p), as the estimator takes it
         y : labels of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            Of the calibration, and of the estimator where its ``fit`` takes them.
+            Weights for the calibration, and for the estimator if its ``fit`` takes them.
         fit_params
             For the ``fit`` of the estimator; with metadata routing also for the splitter.
 
@@ -158,20 +159,20 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         the fitted classifier itself
         """
         target, classes, codes = read_target(y)
-        X, target = indexable(X, target)  # rows of sparse matrices, and of what is no array yet
+        X, target = indexable(X, target)  # makes sparse matrices and lists indexable
         problem = self._read_problem(classes)
         codes = np.argsort(order_of(_labels(classes), problem, "the classes of y"))[codes]
         if sample_weight is not None:
             checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
-            sample_weight = np.array(checked)  # an estimator may want to write
+            sample_weight = np.array(checked)  # a copy, since an estimator may write into it
         mass = _mass(problem, codes, sample_weight)
         calibrator, kind = self._read_calibrator(), self._kind(problem)
         params, groups = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
-            seen = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
-            start = None if problem.prior is None else seen / seen.sum()
+            fit_mass = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
+            start = None if problem.prior is None else fit_mass / fit_mass.sum()
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
             if frozen:
@@ -205,21 +206,40 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @available_if(_has_posteriors)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Calibrated probabilities (n, K), columns in the order of ``classes_``."""
+        """Calibrated probabilities, with columns in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : features
+
+        Returns
+        -------
+        probabilities, (n, K)
+        """
         rule = self._rule()
         place = np.argsort(order_of(_labels(self.classes_), rule.problem))
         return np.asarray(rule.posteriors(self._responses(X))[:, place])
 
     @available_if(_has_posteriors)
     def expected_costs(self, X: Any, data: Any = None) -> FloatArray:
-        """What each decision is expected to cost, (n, M), in the order of ``decisions_``."""
+        """The expected cost of each decision, in the order of ``decisions_``.
+
+        Parameters
+        ----------
+        X : features
+        data : columns that the costs name
+
+        Returns
+        -------
+        expected costs, (n, M)
+        """
         return self._rule().expected_costs(self._responses(X), columns_of(data))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, data: Any = None) -> float:
         """Minus the cost per case of the decisions, so that higher is better.
 
-        Under the prior of the problem, where it states one. nan where the prior expects a class
-        of which there is no case.
+        The cost is under the prior of the problem, if it states one. It is nan where the prior
+        expects a class without cases.
 
         Parameters
         ----------
@@ -241,10 +261,16 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             data=columns_of(data),
         )
 
-    # scikit-learn asks these ---------------------------------------------------------------------
+    # Called by scikit-learn ---------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who gets which metadata: our own methods, the fit of the estimator, the splitter."""
+        """The routing of metadata to this classifier, the fit of the estimator and the splitter.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+            The router.
+        """
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
@@ -271,7 +297,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return rule
 
     def _responses(self, X: Any) -> Posteriors | Scores | Decisions:
-        """What the estimator says, as the rule takes it."""
+        """The predictions of the estimator in the form that the rule takes."""
         rule = self._rule()
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
 
@@ -299,7 +325,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self.calibrator
 
     def _kind(self, problem: Problem) -> str:
-        """What the estimator is asked for."""
+        """The kind of prediction that the estimator has, posteriors or scores."""
         kind = best_kind(self.estimator) if hasattr(self.estimator, "fit") else None
         if kind is None or kind == DECISIONS or isinstance(self.estimator, type):
             raise InputError(
@@ -352,7 +378,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return replace(rule, system=name, model=name, origin=origin)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """What the fit of the estimator is given, and the groups of the splitter."""
+        """Parameters for the fit of the estimator, and the groups for the splitter."""
         if get_config()["enable_metadata_routing"]:
             weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
             routed = process_routing(self, "fit", **weighted, **fit_params)
@@ -397,7 +423,7 @@ def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> Floa
 
 
 def _weights_of(params: dict[str, Any]) -> Any:
-    """The weights that the fit of an estimator, or of the last step of a pipeline, was given."""
+    """The weights passed to the fit of an estimator, or of a step of a pipeline, or None."""
     return next((params[name] for name in params if name.endswith("sample_weight")), None)
 
 
@@ -408,7 +434,7 @@ def _rows(
     codes: IntArray,
     weights: FloatArray | None,
 ) -> CheckedRows:
-    """Cases as `evaluate` calibrates them."""
+    """The cases in the form in which `evaluate` calibrates them."""
     common = (codes, weights, problem.prior, problem.n_classes)
     if kind == SCORES:
         scores = Scores(responses).read("the decision function of estimator")
@@ -418,7 +444,7 @@ def _rows(
 
 
 def _decision_array(problem: Problem, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels of the decisions; those that are classes as scikit-learn has them in `classes_`."""
+    """Labels of the decisions, with the dtype of `classes_` where they are classes."""
     labels = _labels(classes)
     if set(problem.decisions) <= set(labels):
         return np.asarray(classes[[labels.index(label) for label in problem.decisions]])

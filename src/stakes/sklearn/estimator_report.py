@@ -1,4 +1,4 @@
-"""Estimators in, a report from cross-validation out."""
+"""The report on estimators by cross-validation."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def evaluate_estimators(
     """What the decisions of these estimators cost, by cross-validation.
 
     Every estimator is fitted once for each fold, on the cases of the other folds, and predicts the
-    cases that it has not seen; all estimators have the same folds. `evaluate` makes a report of
-    these predictions. It is about the cost of the procedure, fitting to so many cases, not about
-    that of one fitted model, and the first of its caveats says so.
+    cases that it has not seen; all estimators share the folds. The report is that of `evaluate` on
+    these predictions. It estimates the cost of the procedure, fitting to that many cases, not of
+    one fitted model; its first caveat says so.
 
     Parameters
     ----------
@@ -82,12 +82,13 @@ def evaluate_estimators(
         With metadata routing, an estimator gets what it requests.
     n_jobs : how many folds are fitted at a time, as in scikit-learn
     options : those of `stakes.evaluate`: weights, by, calibrator, running_costs, volume, period,
-        level, replicates, seed and others. Weights count in the report; for weights in fits, there
-        is `fit_params`.
+        level, replicates, seed and others. Weights apply to the report; weights of fits are passed
+        in `fit_params`.
 
     Returns
     -------
-    the report
+    Report
+        The costs of the estimators, with the caveat that names the estimand first.
 
     Examples
     --------
@@ -103,7 +104,9 @@ def evaluate_estimators(
     ('line', 'cross-validation')
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    requests = {name: _request(name, given, problem) for name, given in _named(estimators).items()}
+    requests = {
+        name: _request(name, stated, problem) for name, stated in _named(estimators).items()
+    }
     data = columns_of(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)
@@ -134,8 +137,8 @@ def evaluate_estimators(
     }
     report = evaluate(y, predictions, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
-    own = _frozen({name: estimator for name, (estimator, _) in requests.items()})
-    return replace(report, caveats=(estimand, *own, *report.caveats))
+    frozen_caveats = _frozen({name: estimator for name, (estimator, _) in requests.items()})
+    return replace(report, caveats=(estimand, *frozen_caveats, *report.caveats))
 
 
 def _named(estimators: Any) -> Mapping[str, Any]:
@@ -149,12 +152,12 @@ def _named(estimators: Any) -> Mapping[str, Any]:
     return estimators
 
 
-def _request(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
-    """The estimator, and what it will be asked for."""
+def _request(name: str, stated: Any, problem: Problem) -> tuple[Any, str]:
+    """The estimator, and the kind of its predictions."""
     kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
-    stated = kinds.get(type(given))
-    estimator = given if stated is None else given.values
-    kind = stated or best_kind(estimator)
+    stated_kind = kinds.get(type(stated))
+    estimator = stated if stated_kind is None else stated.values
+    kind = stated_kind or best_kind(estimator)
     if kind is None or not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise InputError(
             f"estimators[{name!r}] must be a classifier of scikit-learn, with fit and predict; "
@@ -165,7 +168,7 @@ def _request(name: str, given: Any, problem: Problem) -> tuple[Any, str]:
 
 
 def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What one estimator is given: everything, or with metadata routing what it requests."""
+    """The parameters for one ``fit``: all of them, or with metadata routing those requested."""
     if not (fit_params and get_config()["enable_metadata_routing"]):
         return fit_params
     mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -177,7 +180,7 @@ def _routed(estimator: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
 def _refuse_options(
     y: Any, problem: Problem, clusters: object, data: object, options: Mapping[str, Any]
 ) -> None:
-    """Refuse what `evaluate` would refuse, before hours are spent on fits."""
+    """Refuse options that `evaluate` would refuse, before time is spent on fits."""
     known = set(inspect.signature(evaluate).parameters) - {"y_true", "models", "problem"}
     for name in options:
         if name not in known:
@@ -207,7 +210,7 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
 
 
 def _frozen(estimators: Mapping[str, Any]) -> list[Caveat]:
-    """What to know of classifiers that no fold fits anew, alone or inside another."""
+    """A caveat for classifiers that are frozen, alone or inside another, if there are any."""
     names = [
         repr(name)
         for name, estimator in estimators.items()

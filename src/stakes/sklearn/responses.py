@@ -1,4 +1,4 @@
-"""What fitted estimators say of cases, with classes in the order of a problem."""
+"""Predictions of fitted estimators, with classes in the order of a problem."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ METHODS = {POSTERIORS: "predict_proba", SCORES: "decision_function", DECISIONS: 
 
 
 def best_kind(estimator: Any) -> str | None:
-    """The most telling thing that an estimator gives; None where it gives nothing."""
+    """The most informative kind of prediction that an estimator has, or None."""
     return next((kind for kind, method in METHODS.items() if hasattr(estimator, method)), None)
 
 
 def require_method(estimator: Any, kind: str) -> None:
-    """Refuse an estimator that cannot be asked."""
+    """Refuse an estimator without the method for this kind of prediction."""
     if not hasattr(estimator, METHODS[kind]):
         raise InputError(
             f"estimator must have {METHODS[kind]} to give {kind}; {type(estimator).__name__} does "
@@ -44,7 +44,10 @@ def require_method(estimator: Any, kind: str) -> None:
 
 
 def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object = None) -> Any:
-    """Posteriors (n, K), scores (n,) for the second class, or decisions (n,), in our order."""
+    """Posteriors (n, K), scores (n,) for the second class, or decisions (n,) of an estimator.
+
+    Classes are in the order of the problem.
+    """
     require_method(estimator, kind)
     if kind == DECISIONS:
         return _decisions(estimator, X, data)
@@ -73,7 +76,7 @@ def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
 
 
 def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
-    """What `predict` says, by the columns of the cases where it asks for them."""
+    """The result of `predict`, which gets the columns of the cases if it takes them."""
     if data is not None:
         asks = "data" in inspect.signature(estimator.predict).parameters
         if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
@@ -82,7 +85,7 @@ def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
 
 
 def column_order(estimator: Any, problem: Problem) -> list[int]:
-    """The column of each class of the problem, found by its label."""
+    """The column of each class of the problem, matched by label."""
     if not hasattr(estimator, "classes_"):
         raise InputError(
             f"estimator must be a fitted classifier; {type(estimator).__name__} has no classes_. "
@@ -93,7 +96,7 @@ def column_order(estimator: Any, problem: Problem) -> list[int]:
 
 
 def order_of(labels: Labels, problem: Problem, name: str = "the classes of estimator") -> list[int]:
-    """The place of each class of the problem among these labels; both must be the same set."""
+    """The position of each class of the problem among these labels, which must be the same set."""
     if set(labels) != set(problem.classes):
         odd = sorted(set(labels) ^ set(problem.classes), key=str)[0]
         where = "in the problem alone" if odd in problem.classes else "not in the problem"
@@ -108,7 +111,7 @@ def order_of(labels: Labels, problem: Problem, name: str = "the classes of estim
 
 
 def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
-    """Labels (n,), the classes that scikit-learn makes of them, and the class of each case."""
+    """Labels (n,), the sorted classes as in scikit-learn, and the position of each case's class."""
     if y is None:
         raise InputError(
             "y must hold the class of every case; a classifier requires y to be passed, but the "
@@ -129,7 +132,7 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
 
 
 def columns_of(data: Any) -> Any:
-    """Columns by their names; those of a structured array, which can be sliced by rows, too."""
+    """Columns by name from a structured array, which cross-validation can slice; else unchanged."""
     if isinstance(data, np.ndarray) and data.dtype.names is not None:
         return {name: data[name] for name in data.dtype.names}
     return data

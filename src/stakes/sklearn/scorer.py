@@ -1,4 +1,4 @@
-"""Metrics as scorers: higher is better, classes by their labels, weights and columns routed."""
+"""Metrics as scorers of scikit-learn, for which higher is better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stakes.sklearn.responses import columns_of, response
 
 Metric = Callable[..., float]
 
-# What each metric judges, and whether more of it is better.
+# What each metric judges, and whether higher is better.
 METRICS: dict[Metric, tuple[str, bool]] = {
     metrics.expected_cost: (DECISIONS, False),
     metrics.normalized_cost: (DECISIONS, False),
@@ -28,7 +28,7 @@ METRICS: dict[Metric, tuple[str, bool]] = {
 
 
 def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
-    """A scorer for ``scoring=``, of which more is better.
+    """A scorer for ``scoring=``, for which higher is better.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
 
 
 def _description(metric: Any) -> str:
-    """What is no metric, and what to do instead."""
+    """A description of an invalid metric, and the remedy."""
     if isinstance(metric, type):
         remedy = (
             f"Write {metric.__name__}()" if issubclass(metric, ScoringRule) else "Pass a function"
@@ -79,7 +79,7 @@ def _description(metric: Any) -> str:
 
 
 def _refuse_decisions(y_true: object, decided: object, **options: object) -> float:
-    """In place of a metric of probabilities, where a threshold is to be chosen."""
+    """Stands in for a metric of probabilities when scikit-learn would tune a threshold by it."""
     raise InputError(
         "scoring must judge decisions for a threshold to be chosen by it; this metric judges "
         "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem).",
@@ -88,7 +88,7 @@ def _refuse_decisions(y_true: object, decided: object, **options: object) -> flo
 
 
 class Scorer:
-    """What `make_scorer` makes; scikit-learn calls it."""
+    """A scorer in the form that scikit-learn calls; see `make_scorer`."""
 
     def __init__(self, metric: Metric | ScoringRule, problem: Problem) -> None:
         self.metric = metric
@@ -99,14 +99,14 @@ class Scorer:
         self._sign = 1 if more_is_better else -1
         self._request = MetadataRequest(owner=type(self).__name__)
         self.set_score_request(sample_weight=None, data=None)
-        # TunedThresholdClassifierCV puts the decisions of its thresholds into this function.
+        # TunedThresholdClassifierCV calls this private function with the decisions of thresholds.
         judge = metric if self.takes == DECISIONS else _refuse_decisions
         self._score_func, self._kwargs = judge, {"problem": problem}
 
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None, data: Any = None
     ) -> float:
-        """Score the predictions for X of an estimator that was fitted."""
+        """The score of the predictions of a fitted estimator for X."""
         data = columns_of(data)
         responses = response(estimator, X, self.takes, self.problem, data)
         if isinstance(self.metric, ScoringRule):
@@ -117,12 +117,12 @@ class Scorer:
             common = {"problem": self.problem, "sample_weight": sample_weight, "data": data}
             if self.takes == DECISIONS:
                 self._refuse_classes(estimator, responses)
-            given = responses if self.takes == DECISIONS else Posteriors(responses)
-            loss = self.metric(y, given, **common)
+            predictions = responses if self.takes == DECISIONS else Posteriors(responses)
+            loss = self.metric(y, predictions, **common)
         return self._sign * loss + 0.0
 
     def _refuse_classes(self, estimator: Any, decided: Any) -> None:
-        """Refuse an estimator that predicts classes where decisions are others."""
+        """Refuse an estimator that predicts classes where the decisions are different."""
         labels = _check.labels("the decisions of estimator", np.unique(decided))
         if set(labels) <= set(self.problem.classes) - set(self.problem.decisions):
             raise InputError(
@@ -133,17 +133,17 @@ class Scorer:
             )
 
     def set_score_request(self, *, sample_weight: Any = UNCHANGED, data: Any = UNCHANGED) -> Self:
-        """Say which metadata are asked for: True, False, None or the name they are passed under."""
+        """Set which metadata are requested: True, False, None, or the name that they have."""
         for name, alias in (("sample_weight", sample_weight), ("data", data)):
             if alias != UNCHANGED:
                 self._request.score.add_request(param=name, alias=alias)
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Which metadata are asked for."""
+        """The metadata that are requested."""
         return self._request
 
-    _get_metadata_request = get_metadata_routing  # as TunedThresholdClassifierCV calls it
+    _get_metadata_request = get_metadata_routing  # the name TunedThresholdClassifierCV calls
 
     def __repr__(self) -> str:
         rule = isinstance(self.metric, ScoringRule)

@@ -1,4 +1,4 @@
-"""Fits that have not seen the cases on which they are asked."""
+"""Splits of the cases, and predictions of each case by a fit on the other folds."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Split = tuple[IntArray, IntArray]
 
 
 def cluster_codes(clusters: object) -> IntArray | None:
-    """The number of the cluster of each case."""
+    """The position of the cluster of each case, or None."""
     return None if clusters is None else _check.clusters(clusters).codes
 
 
 def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names: Labels) -> Any:
-    """The splitter that is meant; a number of folds is lowered to what the rarest class allows."""
+    """The splitter; a number of folds is lowered to what the rarest class allows."""
     if not isinstance(cv, Integral) or isinstance(cv, bool):
         try:
             return check_cv(cv, y, classifier=True)
@@ -58,8 +58,11 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
 def read_splits(
     chosen: Any, X: Any, y: Any, codes: IntArray, names: Labels, groups: Any = None
 ) -> list[Split]:
-    """Training and test cases of every fold: each case is tested once, by a fit that knows all."""
-    with warnings.catch_warnings():  # whether clusters stay whole is looked at, not assumed
+    """Training and test cases of every fold, after a check that each case is tested once.
+
+    Every class must occur in each training set.
+    """
+    with warnings.catch_warnings():  # whether clusters stay whole is checked below
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
         try:
             folds = list(chosen.split(X, y, groups))
@@ -100,12 +103,12 @@ def read_splits(
 
 
 def _places(rows: Any, n_cases: int) -> IntArray:
-    """Positions of cases, which may have come as a mask or from the end."""
+    """Positions of cases, also from a mask or from negative positions."""
     return np.asarray(np.arange(n_cases)[np.asarray(rows)], dtype=np.intp)
 
 
 def refuse_cut_clusters(splits: list[Split], clusters: IntArray) -> None:
-    """Cases of one cluster must not be on both sides of a fold."""
+    """Refuse splits that have cases of one cluster in training and test."""
     for fold, (train, test) in enumerate(splits):
         cut = np.intersect1d(clusters[train], clusters[test]).size
         if cut:
@@ -128,7 +131,7 @@ def out_of_fold(
     data: Any = None,
     n_jobs: int | None = None,
 ) -> npt.NDArray[Any]:
-    """What fits on the other folds say of every case, in the order of the cases."""
+    """Predictions of every case by a fit on the other folds, in the order of the cases."""
     responses = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
@@ -148,24 +151,24 @@ def _fit_and_ask(
     fit_params: Mapping[str, Any],
     data: Any,
 ) -> npt.NDArray[Any]:
-    known = {name: some(given, train, len(y)) for name, given in fit_params.items()}
+    known = {name: some(values, train, len(y)) for name, values in fit_params.items()}
     estimator.fit(_cases(estimator, X, train, train), y[train], **known)
     rows = _cases(estimator, X, test, train)
     return np.asarray(response(estimator, rows, kind, problem, some(data, test, len(y))))
 
 
 def _cases(estimator: Any, X: Any, rows: IntArray, train: IntArray) -> Any:
-    """Some of the cases; of a precomputed kernel, against those of the fit."""
+    """The features of some cases; for a precomputed kernel, the columns of the training cases."""
     if get_tags(estimator).input_tags.pairwise:
         return np.asarray(X)[np.ix_(rows, train)]
     return _safe_indexing(X, rows)
 
 
-def some(given: Any, rows: IntArray, n_cases: int) -> Any:
-    """Some rows of what has one for every case; of a mapping, of each column; else all of it."""
-    if isinstance(given, Mapping):
-        return {name: some(column, rows, n_cases) for name, column in given.items()}
-    size = given.shape[0] if getattr(given, "shape", ()) else None
-    if size is None and hasattr(given, "__len__") and not isinstance(given, str | bytes):
-        size = len(given)
-    return _safe_indexing(given, rows) if size == n_cases else given
+def some(values: Any, rows: IntArray, n_cases: int) -> Any:
+    """Some rows of values that have one per case, also within a mapping; others unchanged."""
+    if isinstance(values, Mapping):
+        return {name: some(column, rows, n_cases) for name, column in values.items()}
+    size = values.shape[0] if getattr(values, "shape", ()) else None
+    if size is None and hasattr(values, "__len__") and not isinstance(values, str | bytes):
+        size = len(values)
+    return _safe_indexing(values, rows) if size == n_cases else values

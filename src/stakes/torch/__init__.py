@@ -1,10 +1,11 @@
-"""Tallies where the scores are: on the device that made them, CPU or GPU.
+"""Tallies of tensors, made on the device that holds them, CPU or GPU.
 
-Tensors stay on their device; what leaves it is a tally: counts, bins, distinct scores, or the hull.
-Autograd is off, and half, bfloat16, single and double precision are read as they are. Entries that
-cannot be used (nan, labels out of range, weights below zero) are counted on the device and refused
-when the tally is made: functions refuse them when they return, torchmetrics modules at ``compute``,
-so that ``update`` never waits for the device. Shapes, kinds and devices are refused at once.
+Tensors stay on their device; only a tally leaves it: counts, bins, distinct scores, or the hull.
+Autograd is off, and half, bfloat16, single and double precision are read without conversion.
+Invalid entries (nan, labels out of range, negative weights) are counted on the device and refused
+when the tally is complete: functions refuse them before they return, torchmetrics modules at
+``compute``, so that ``update`` never waits for the device. Wrong shapes, dtypes and devices are
+refused at once.
 
 Labels are positions: class 0 … K − 1 and decision 0 … M − 1, in the order of the problem.
 Counts and bins are bit-identical on CPU and GPU for cases that count once or a whole number of

@@ -1,7 +1,7 @@
-"""The border for tensors: shapes at once, entries when the tally is made.
+"""Checks of tensors: shapes at once, entries when the tally is complete.
 
-To look at an entry is to wait for the device. So entries that break a rule are counted there, and
-the counts travel with the tally; `refuse` reads them once, at the end.
+Reading an entry means waiting for the device. Entries that break a rule are therefore counted on
+the device, the counts are kept with the tally, and `refuse` reads them once, at the end.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from stakes.errors import InputError
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _SHORT = (torch.float16, torch.bfloat16, torch.float32)
-HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}  # what a number may be off by
-MOST_CASES = (1 << 31) - 1  # what one sort, and one table of cells, can number
+HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}  # relative rounding errors
+MOST_CASES = (1 << 31) - 1  # that 32-bit indices of a sort or a table can address
 
 
 class Rule(NamedTuple):
-    """What every entry of an argument must be, and what to do about those that are not."""
+    """A rule for every entry of an argument, and the remedy for those that break it."""
 
     argument: str
     rule: str
@@ -61,20 +61,20 @@ SCORE, PROBABILITY, SUM, LABEL, DECISION, WEIGHT, LOSS = range(len(RULES))
 
 
 def no_faults(device: torch.device) -> Tensor:
-    """How many entries break each rule, to begin with."""
+    """Counters of the entries that break each rule, all 0."""
     return torch.zeros(len(RULES), dtype=torch.int64, device=device)
 
 
 def refuse(faults: Tensor, **names: str) -> None:
-    """Raise the first complaint, if there is any; this waits for the device.
+    """Raise an error for the first rule that entries break, if any; this waits for the device.
 
-    `names` say what the caller calls the arguments of the rules.
+    `names` map the arguments of the rules to the names that the caller uses.
     """
     refuse_entries(dict(enumerate(faults.tolist())), **names)
 
 
 def refuse_entries(faults: Mapping[int, int], **names: str) -> None:
-    """Raise the first complaint about entries of which so many break a rule, if there is any."""
+    """Raise an error for the first rule with a positive count of faults, if any."""
     for place, number in faults.items():
         if number:
             rule = RULES[place]
@@ -88,12 +88,12 @@ def refuse_entries(faults: Mapping[int, int], **names: str) -> None:
 
 
 def floating(name: str, values: object, *, ndim: tuple[int, ...] = (1,)) -> Tensor:
-    """A tensor of floats, cut from its graph."""
+    """The tensor detached from its graph, after a check that it holds floats."""
     return _tensor(name, values, FLOATS, "floats", ndim)
 
 
 def positions(name: str, values: object) -> Tensor:
-    """A tensor (n,) of whole numbers or booleans."""
+    """The tensor (n,), after a check that it holds integers or booleans."""
     return _tensor(name, values, WHOLE, "whole numbers or booleans", (1,))
 
 
@@ -119,9 +119,9 @@ def _tensor(
             argument=name,
         )
     if values.ndim not in ndim:
-        wanted = " or ".join({1: "(n,)", 2: "(n, columns)"}[one] for one in ndim)
+        shapes = " or ".join({1: "(n,)", 2: "(n, columns)"}[size] for size in ndim)
         raise InputError(
-            f"{name} must have shape {wanted}; its shape is {tuple(values.shape)}. "
+            f"{name} must have shape {shapes}; its shape is {tuple(values.shape)}. "
             f"Flatten or squeeze it.",
             argument=name,
         )
@@ -129,34 +129,34 @@ def _tensor(
 
 
 def weights_of(name: str, values: object) -> Tensor | None:
-    """Weights of the cases, floats or whole numbers, where there are any."""
+    """Weights of the cases as floats or integers, or None."""
     if values is None:
         return None
     return _tensor(name, values, WHOLE + FLOATS, "real numbers", (1,))
 
 
 def aligned(tensors: Mapping[str, Tensor | None]) -> int:
-    """Refuse tensors of other lengths or on other devices than the first; the number of cases."""
-    given = {name: one for name, one in tensors.items() if one is not None}
-    first, *others = given.items()
-    for name, one in others:
-        if one.device != first[1].device:
+    """The number of cases, after a check that all tensors have one length and one device."""
+    present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    first, *others = present.items()
+    for name, tensor in others:
+        if tensor.device != first[1].device:
             raise InputError(
                 f"{name} must be on the device of {first[0]}, {first[1].device}; it is on "
-                f"{one.device}. Move it: {name}.to({first[0]}.device).",
+                f"{tensor.device}. Move it: {name}.to({first[0]}.device).",
                 argument=name,
             )
-        if len(one) != len(first[1]):
+        if len(tensor) != len(first[1]):
             raise InputError(
                 f"{name} must have one entry for each of the {len(first[1])} cases of {first[0]}; "
-                f"it has {len(one)}. Pass both from the same batch.",
+                f"it has {len(tensor)}. Pass both from the same batch.",
                 argument=name,
             )
     return len(first[1])
 
 
 def refuse_total(total: float) -> None:
-    """Refuse weights whose sum is beyond the largest number."""
+    """Refuse weights whose sum overflows."""
     if not isfinite(total):
         raise InputError(
             "weights must have a total that is a number; the sum is too large. Scale them down.",
@@ -165,14 +165,16 @@ def refuse_total(total: float) -> None:
 
 
 def within(values: Tensor | None, limit: float) -> bool:
-    """Whether all numbers are zero or more and below the limit; to look costs a CPU no waiting."""
+    """Whether all numbers are in [0, limit); only for CPUs, where looking costs no waiting."""
     if values is None or not len(values) or values.dtype == torch.bool:
         return limit > 1
     low, high = torch.aminmax(values)
-    return bool(low.item() >= 0 and high.item() < limit)  # small kinds cannot hold every limit
+    return bool(
+        low.item() >= 0 and high.item() < limit
+    )  # as Python numbers: a small dtype may not hold the limit
 
 
 def refuse_many(what: str, number: int, remedy: str) -> None:
-    """Refuse what 32 bits cannot number."""
+    """Refuse more items than 32-bit indices can address."""
     if number > MOST_CASES:
         raise InputError(f"{what} must be fewer than 2³¹; there are {number:,}. {remedy}")

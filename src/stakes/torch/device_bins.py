@@ -1,4 +1,4 @@
-"""Scores in bins of the top bits of the float, with a certified bound."""
+"""Scores in bins by the leading bits of the float, with a bound on the error of measures."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _REST = 1 << BitGrid.REST_BITS
 
 
 class Scale(Enum):
-    """What scores are; a higher one always speaks for the second class.
+    """The scale of scores; higher scores always favour the second class.
 
-    SCORES are any numbers, and have no losses. PROBABILITIES are those of the second class. LOGITS
-    are their log-odds: bins and tables are of the logits themselves, losses of the probabilities.
+    SCORES are any numbers and have no losses. PROBABILITIES are those of the second class. LOGITS
+    are log-odds of the second class: bins and tables hold the logits themselves, and losses are
+    those of the probabilities.
     """
 
     SCORES = 0
@@ -48,18 +49,18 @@ class Scale(Enum):
 
     @property
     def grid(self) -> BitGrid:
-        """The bins."""
+        """The grid of bins for this scale."""
         return BitGrid(self is Scale.PROBABILITIES)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedScores:
-    """Bins of scores, their table, and how far what is read from it can be off.
+    """Bins of scores, their table, and bounds on the error of measures of the table.
 
     Attributes
     ----------
     bins : lowest, highest and mean score of every bin that holds cases
-    scale : what the scores are
+    scale : the scale of the scores
     losses : (2, 2) mean log loss and Brier score (half scale) of each class, exact up to rounding;
         None where scores are not probabilities
     classes : two labels, or None
@@ -90,7 +91,7 @@ class BinnedScores:
 
     @property
     def auc_error(self) -> float:
-        r"""What the order within bins can do to the AUC, :math:`\tfrac12 \sum_b p_{0b} p_{1b}`."""
+        r"""Bound on the error of the AUC, :math:`\tfrac12 \sum_b p_{0b} p_{1b}` over wide bins."""
         return self.bins.auc_error
 
     @property
@@ -100,7 +101,7 @@ class BinnedScores:
 
     @property
     def brier(self) -> float:
-        """Mean squared error of P(second class), 0 to 1; nan where scores are none."""
+        """Mean squared error of P(second class), 0 to 1; nan where scores are not probabilities."""
         return self._mean(1)
 
     def _mean(self, place: int) -> float:
@@ -110,19 +111,39 @@ class BinnedScores:
         return float(np.sum(np.where(shares > 0, self.losses[place], 0.0) * shares))
 
     def best_threshold(self, problem: Problem) -> BestThreshold:
-        """The best threshold between bins: scores above it cost what it says.
+        """The best threshold between bins, so that its cost is exact for the scores themselves.
 
-        Those of `table` are the mean scores of bins, which cut through them.
+        The thresholds of `table` are mean scores of bins and would split a bin.
+
+        Parameters
+        ----------
+        problem : Problem
+            Two classes and two decisions.
+
+        Returns
+        -------
+        BestThreshold
+            The threshold and what it costs.
         """
         best = best_threshold(self.table, problem)
         return replace(best, threshold=self.bins.threshold(best.threshold))
 
     def cost_error(self, problem: Problem) -> float:
-        r"""By how much the least expected cost of any threshold can lie below that of the table.
+        r"""Bound on how far the least cost of any threshold can lie below that of the table.
 
         .. math:: \max_b \min(a\,\pi_0 p_{0b},\; b\,\pi_1 p_{1b})
 
         where a false alarm costs a and a miss b more than the right decision.
+
+        Parameters
+        ----------
+        problem : Problem
+            Two classes and two decisions.
+
+        Returns
+        -------
+        float
+            The bound, in the unit of the problem per case.
         """
         require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
         if np.isnan(problem.threshold):  # the decision does not matter
@@ -139,28 +160,29 @@ class BinnedScores:
 
 @dataclass(eq=False)
 class BinSums:
-    """What is summed over cases, on their device: tensors of fixed size.
+    """Sums over cases on their device, in tensors of fixed size.
 
-    `cells` and `rests` (bins × classes) hold the weight of each cell and how far into the bin its
-    cases lie; `low` and `high` its extreme scores as whole numbers in the same order.
+    `cells` and `rests` (bins × classes) hold the weight of each cell and the weighted positions of
+    its cases within the bin; `low` and `high` hold its extreme scores as integers that sort like
+    the scores.
     """
 
     cells: Tensor
     rests: Tensor
     low: Tensor
     high: Tensor
-    losses: Tensor  # (3, 2): log loss, Brier score and cases ruled out, of each class
+    losses: Tensor  # (3, 2): log loss, Brier score, cases of probability 0; by class
     faults: Tensor
 
     @classmethod
     def empty(cls, device: torch.device) -> BinSums:
-        """Nothing yet."""
-        whole = {"dtype": torch.int64, "device": device}
+        """Sums over no cases."""
+        integers = {"dtype": torch.int64, "device": device}
         return cls(
             cells=torch.zeros(N_CELLS, dtype=torch.float64, device=device),
             rests=torch.zeros(N_CELLS, dtype=torch.float64, device=device),
-            low=torch.full((N_CELLS,), _HIGHEST, **whole),
-            high=torch.full((N_CELLS,), _LOWEST, **whole),
+            low=torch.full((N_CELLS,), _HIGHEST, **integers),
+            high=torch.full((N_CELLS,), _LOWEST, **integers),
             losses=torch.zeros((3, 2), dtype=torch.float64, device=device),
             faults=no_faults(device),
         )
@@ -203,7 +225,7 @@ class BinSums:
             self.faults[WEIGHT] += (~sound).sum()
             used = used & sound & (weight > 0)
             mass = torch.where(used, weight, 0.0)
-        # One zero only; what is not used weighs nothing.
+        # Adding 0.0 turns −0.0 into 0.0; unused scores are replaced, and have no weight.
         score = torch.where(used, score + 0.0, 0.5)
         place, rest = bit_places(score, scale.grid)
         cell = (place * 2 + positive).long()
@@ -216,52 +238,56 @@ class BinSums:
         if scale is not Scale.SCORES:
             ones = mass * positive
             masses = mass - ones, ones
-            sums = [part @ own for part in _losses(exact, positive, scale) for own in masses]
+            sums = [
+                part @ weight_of_class
+                for part in _losses(exact, positive, scale)
+                for weight_of_class in masses
+            ]
             self.losses += torch.stack(sums).view(3, 2)
 
     def binned(self, scale: Scale, classes: Labels | None, **names: str) -> BinnedScores:
-        """The tally, which leaves the device here; entries that cannot be used are refused."""
+        """The tally on the host; invalid entries are refused."""
         refuse(self.faults, **names)
         weights, rests, low, high = (
             part.cpu().numpy() for part in (self.cells, self.rests, self.low, self.high)
         )
-        held = np.flatnonzero(weights > 0)
-        refuse_none(names.get("scores", "scores"), held.size > 0)
-        mass = weights[held]
+        used = np.flatnonzero(weights > 0)
+        refuse_none(names.get("scores", "scores"), used.size > 0)
+        mass = weights[used]
         refuse_total(float(mass.sum()))
-        means = scale.grid.scores(held // 2, rests[held] / mass)
-        both = np.where((held % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
-        lowest, highest = _floats(low[held]), _floats(high[held])
+        means = scale.grid.scores(used // 2, rests[used] / mass)
+        both = np.where((used % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
+        lowest, highest = _floats(low[used]), _floats(high[used])
         means = np.clip(means, lowest, highest)
-        with np.errstate(invalid="ignore", over="ignore"):  # to an infinite score nothing is added
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite scores
             bins = Bins.pooled(lowest, highest, means * mass, both)
         return BinnedScores(bins, scale, self._class_losses(scale, bins), classes)
 
     def summary(self, scale: Scale, name: str) -> dict[str, Tensor]:
-        """AUC, its error and the losses, as `binned` has them, worked out on the device.
+        """AUC, its error and the losses, as in `binned`, computed on the device.
 
-        Entries that cannot be used must have been refused; `name` is what the scores are called.
+        Invalid entries must have been refused before; messages call the scores `name`.
         """
         cells, low, high = (part.view(-1, 2) for part in (self.cells, self.low, self.high))
         total = cells.sum()
         refuse_none(name, bool(total > 0))
         refuse_total(float(total))
-        cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # products stay numbers
+        cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # so that products do not overflow
         negative, positive = cells.unbind(1)
         pairs, below = cells.sum(dim=0).prod(), negative.cumsum(0) - negative
-        within = negative * positive  # one bin: in order, the other way round, or unknown
+        within = negative * positive  # pairs in one bin: ordered, reversed or unknown
         ahead, behind = high[:, 0] < low[:, 1], high[:, 1] < low[:, 0]
         won = torch.where(ahead, 1.0, torch.where(behind, 0.0, 0.5)).double()
         apart = ahead | behind | (low.amin(1) == high.amax(1))
-        found = {
+        numbers = {
             "auc": (positive * below + within * won).sum() / pairs,
             "auc_error": torch.where(pairs > 0, (within * ~apart).sum() / pairs / 2, 0.0),
         }
         if scale is not Scale.SCORES:
             surprise = torch.where(self.losses[2] > 0, torch.inf, self.losses[0])
-            found["log_loss"] = surprise.sum() / total
-            found["brier"] = self.losses[1].sum() / total
-        return found
+            numbers["log_loss"] = surprise.sum() / total
+            numbers["brier"] = self.losses[1].sum() / total
+        return numbers
 
     def _class_losses(self, scale: Scale, bins: Bins) -> FloatArray | None:
         if scale is Scale.SCORES:
@@ -273,17 +299,17 @@ class BinSums:
 
 
 def _losses(score: Tensor, positive: Tensor, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:
-    """Log loss and Brier score of every case, and whether the truth was ruled out."""
+    """Log loss and Brier score of every case, and whether the true class had probability 0."""
     if scale is Scale.PROBABILITIES:
-        own = torch.where(positive, score, 1 - score)
-        lost = own == 0
-        surprise = -torch.log(torch.where(lost, 1.0, own))
-        square = (1 - own) ** 2
+        of_truth = torch.where(positive, score, 1 - score)
+        lost = of_truth == 0
+        surprise = -torch.log(torch.where(lost, 1.0, of_truth))
+        square = (1 - of_truth) ** 2
     else:
-        own = torch.where(positive, score, -score)
-        lost = own == -torch.inf
-        surprise = -torch.nn.functional.logsigmoid(torch.where(lost, torch.inf, own))
-        square = torch.sigmoid(-own) ** 2
+        of_truth = torch.where(positive, score, -score)
+        lost = of_truth == -torch.inf
+        surprise = -torch.nn.functional.logsigmoid(torch.where(lost, torch.inf, of_truth))
+        square = torch.sigmoid(-of_truth) ** 2
     return surprise, square, lost.double()
 
 
@@ -298,24 +324,28 @@ def score_bins(
 ) -> BinnedScores:
     """Bin the scores of two classes in one pass, on their device.
 
-    The bins are the top bits of the float, as in `stakes.tally.BitGrid`. What is read from their
-    table is off by no more than a certified bound, and exact where every bin holds one score, as it
-    does for float16.
+    The bins are the leading bits of the float, as in `stakes.tally.BitGrid`. Measures of their
+    table have a bounded error and are exact where every bin holds one score, as with float16.
 
     Parameters
     ----------
     scores : (n,) floats
     y_true : (n,) 0 or 1, or booleans
     weights : (n,) weights of the cases
-    scale : what the scores are; say so for probabilities and logits, which have losses
+    scale : the scale of the scores; probabilities and logits also have losses
     classes : two labels for the table, negative then positive
+
+    Returns
+    -------
+    BinnedScores
+        The bins, with the AUC and the losses.
 
     Examples
     --------
     >>> import torch
     >>> p, y = torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1])
-    >>> found = score_bins(p, y, scale=Scale.PROBABILITIES)
-    >>> found.auc, found.auc_error, round(found.brier, 4)
+    >>> binned = score_bins(p, y, scale=Scale.PROBABILITIES)
+    >>> binned.auc, binned.auc_error, round(binned.brier, 4)
     (0.75, 0.0, 0.1581)
     """
     require("scale", scale, Scale, "Write Scale.LOGITS, say.")
@@ -327,7 +357,7 @@ def score_bins(
 
 
 def two_labels(classes: object) -> Labels:
-    """The labels of two classes."""
+    """The labels, after a check that there are two."""
     names = labels("classes", classes)
     if len(names) != 2:
         raise InputError(
@@ -341,7 +371,7 @@ def two_labels(classes: object) -> Labels:
 def read_scores(
     scores: object, y_true: object, weights: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tensors that describe the same cases on one device."""
+    """Scores, labels and weights, after a check that they match and are on one device."""
     score, truth = floating("scores", scores), positions("y_true", y_true)
     weight = weights_of("weights", weights)
     aligned({"scores": score, "y_true": truth, "weights": weight})
@@ -349,7 +379,7 @@ def read_scores(
 
 
 def refuse_none(name: str, some: bool) -> None:
-    """Refuse a tally of nothing."""
+    """Refuse a tally without cases."""
     if not some:
         raise InputError(
             f"{name} must hold at least one case of positive weight; there are none. Pass some.",
@@ -358,10 +388,15 @@ def refuse_none(name: str, some: bool) -> None:
 
 
 def bit_places(score: Tensor, grid: BitGrid) -> tuple[Tensor, Tensor]:
-    """The bin and the rest of every score, single or double; see `BitGrid.places`."""
+    """The bin of every score and its position within the bin; see `BitGrid.places`.
+
+    Scores are in single or double precision.
+    """
     below = score < (0.5 if grid.probabilities else 0.0)
     away = torch.where(below, score, 1 - score) if grid.probabilities else score.abs()
     at = away * grid.scale
+    # The exponent and leading bits of a float, read as an integer, number the bins of all octaves;
+    # 126 and 1022 are the biased exponents of 0.5. Below the first octave, bins are equally wide.
     near = (torch.where(at < 1, at, 0.0) * (grid.RUN * _REST)).int()
     if score.dtype == torch.float64:
         octave = ((at.view(torch.int64) >> 29) - (1022 << 23)).clamp(max=grid.SIDE * _REST).int()
@@ -378,11 +413,14 @@ def bit_places(score: Tensor, grid: BitGrid) -> tuple[Tensor, Tensor]:
 
 
 def order_keys(score: Tensor) -> Tensor:
-    """Whole numbers in the order of scores of double precision."""
+    """Integers that sort like the scores, which are doubles.
+
+    The bits of negative floats sort in reverse, so that all but their sign bit are flipped.
+    """
     bits = score.view(torch.int64)
     return bits ^ ((bits >> 63) & _HIGHEST)
 
 
 def _floats(keys: IntArray) -> FloatArray:
-    """The scores of order keys."""
+    """The scores of `order_keys`, whose map is its own inverse."""
     return np.asarray((keys ^ ((keys >> 63) & _HIGHEST)).view(np.float64))

@@ -33,9 +33,9 @@ from stakes.torch.triton_door import decisions as kernel
 from stakes.torch.triton_door import kernels
 
 BLOCK = {"cpu": 1 << 16, "cuda": 1 << 22}  # cases at a time, so that memory stays flat
-_LOOP = 16  # classes up to which expected costs are summed one by one, in a fixed order
-# By how much a row of posteriors may miss a sum of one.
-_MANY = 1000  # classes from which rows in single precision may miss more
+_LOOP = 16  # most classes for which expected costs are summed in a loop, in a fixed order
+_MANY = 1000  # classes from which sums of rows in single precision may differ more from 1
+# Largest difference of the sum of a row of posteriors from 1.
 _ROW_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, torch.float64: 1e-6}
 
 
@@ -43,7 +43,19 @@ _ROW_SUMS = {torch.float16: 5e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6, tor
 def counts(
     decisions: Tensor, y_true: Tensor, problem: Problem, weights: Tensor | None = None
 ) -> Counts:
-    """Count the decisions of every class: positions in, a small table out.
+    """Count the decisions of every class.
+
+    Parameters
+    ----------
+    decisions : (n,) positions of decisions, 0 … M − 1
+    y_true : (n,) positions of the true classes, 0 … K − 1
+    problem : the classes and decisions
+    weights : (n,) weights of the cases; None counts each once
+
+    Returns
+    -------
+    Counts
+        The weight of each class and decision, (K, M).
 
     Examples
     --------
@@ -65,7 +77,7 @@ def counts(
 
 
 def counts_of(sums: Tensor, problem: Problem) -> Counts:
-    """The table of sums that were checked before."""
+    """Counts from sums whose entries were checked before."""
     values = sums.cpu().numpy().reshape(problem.costs.shape)
     return Counts(values, classes=problem.classes, decisions=problem.decisions)
 
@@ -78,7 +90,7 @@ def add_cells(
     sums: Tensor,
     faults: Tensor,
 ) -> None:
-    """Add the weight of every cell to K × M sums, and the faults; nothing waits for the device."""
+    """Add cases to K × M sums and invalid entries to the faults, without waiting for the device."""
     n_classes, n_decisions = shape
     n_cells = n_classes * n_decisions
     refuse_many("cells of classes and decisions", n_cells, "Merge rare classes.")
@@ -88,17 +100,20 @@ def add_cells(
         kernels.add_cells(*cases, sums, faults, shape, (LABEL, DECISION))
         return
     limits = ((y_true, n_classes), (decided, n_decisions), (weights, torch.inf))
-    if y_true.device.type == "cpu" and all(within(*one) for one in limits):
+    if y_true.device.type == "cpu" and all(within(*limit) for limit in limits):
         cell = (y_true.long() * n_decisions).add_(decided)
         mass = None if weights is None else weights.double().numpy()
         sums += torch.from_numpy(np.bincount(cell.numpy(), mass, minlength=n_cells))
         return
-    y_true, decided = y_true.long(), decided.long()  # a byte is not less than 256, says torch
+    y_true, decided = (
+        y_true.long(),
+        decided.long(),
+    )  # comparisons of small dtypes with larger limits would wrap
     known = (y_true >= 0) & (y_true < n_classes)
-    taken = (decided >= 0) & (decided < n_decisions)
+    valid = (decided >= 0) & (decided < n_decisions)
     faults[LABEL] += (~known).sum()
-    faults[DECISION] += (~taken).sum()
-    used = known & taken
+    faults[DECISION] += (~valid).sum()
+    used = known & valid
     cell = torch.where(used, y_true * n_decisions + decided, n_cells)
     mass = torch.ones((), dtype=torch.int64, device=cell.device).expand(len(cell))
     if weights is not None:
@@ -110,7 +125,7 @@ def add_cells(
 
 
 def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
-    """Sums of every cell; many copies of a small table wait less for each other."""
+    """Sums by cell; on a GPU, several copies of a small table reduce contention of atomic adds."""
     if not cell.is_cuda:
         weights = None if mass.dtype == torch.int64 else mass
         return torch.bincount(cell, weights, minlength=n_cells)
@@ -124,14 +139,20 @@ def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
 def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = False) -> Tensor:
     """Position of the cheapest decision for every case, on the device of the posteriors.
 
-    The decisions of `stakes.bayes_decision_indices`: those whose expected costs differ by rounding
-    alone are tied, and the first one wins. Posteriors that are not numbers in [0, 1] get -1, which
-    every tally refuses, so that nothing waits for the device here.
+    These are the decisions of `stakes.bayes_decision_indices`: those whose expected costs differ
+    only by rounding are tied, and the first one wins. Posteriors outside [0, 1] get −1, which every
+    tally refuses, so that nothing waits for the device here.
 
     Parameters
     ----------
     posteriors : (n, K), or (n,) for P(second class) of two
+    problem : what is at stake
     logits : whether these are logits, (n, K) up to a constant per case, or (n,) log-odds
+
+    Returns
+    -------
+    Tensor
+        (n,) positions of decisions, or −1.
 
     Examples
     --------
@@ -143,104 +164,104 @@ def bayes_decisions(posteriors: Tensor, problem: Problem, *, logits: bool = Fals
     require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     require("logits", logits, bool, "Write logits=True, or leave it out.")
     refuse_limits(problem)
-    given = floating("posteriors", posteriors, ndim=(1, 2))
-    refuse_width("posteriors", given, problem)
-    return cheapest(given, problem, logits=logits)
+    predictions = floating("posteriors", posteriors, ndim=(1, 2))
+    refuse_width("posteriors", predictions, problem)
+    return cheapest(predictions, problem, logits=logits)
 
 
-def cheapest(given: Tensor, problem: Problem, *, logits: bool) -> Tensor:
-    """The decisions for posteriors of the right shape."""
-    if len(given) and has_kernel(given, problem):
-        made = kernel.decide(given, costs_on(problem, given.device), logits=logits)
-        assert isinstance(made, Tensor)
-        return made
-    if given.device.type == "cpu":
-        return _cheapest_by_numpy(given, problem.costs, logits)
-    size = BLOCK.get(given.device.type, 1 << 16)
+def cheapest(predictions: Tensor, problem: Problem, *, logits: bool) -> Tensor:
+    """Positions of the cheapest decisions for posteriors or logits of the right shape."""
+    if len(predictions) and has_kernel(predictions, problem):
+        decided = kernel.decide(predictions, costs_on(problem, predictions.device), logits=logits)
+        assert isinstance(decided, Tensor)
+        return decided
+    if predictions.device.type == "cpu":
+        return _cheapest_by_numpy(predictions, problem.costs, logits)
+    size = BLOCK.get(predictions.device.type, 1 << 16)
     parts = [
-        _cheapest(given[start : start + size], problem.costs, logits)
-        for start in range(0, len(given), size)
+        _cheapest(predictions[start : start + size], problem.costs, logits)
+        for start in range(0, len(predictions), size)
     ]
-    return torch.cat(parts) if parts else given.new_zeros(0, dtype=torch.int64)
+    return torch.cat(parts) if parts else predictions.new_zeros(0, dtype=torch.int64)
 
 
-def posterior_faults(given: Tensor, logits: bool) -> Tensor:
-    """Entries outside [0, 1], and rows that miss a sum of one; nan logits are found later."""
-    faults = no_faults(given.device)
+def posterior_faults(predictions: Tensor, logits: bool) -> Tensor:
+    """Counts of entries outside [0, 1] or nan, and of rows that do not sum to 1."""
+    faults = no_faults(predictions.device)
     if logits:
-        faults[PROBABILITY] += given.isnan().sum()
+        faults[PROBABILITY] += predictions.isnan().sum()
         return faults
-    faults[PROBABILITY] += (~((given >= 0) & (given <= 1))).sum()
-    if given.ndim == 2:
-        off = (given.double().sum(dim=1) - 1).abs()
-        faults[SUM] += (off > _row_slack(given)).sum()
+    faults[PROBABILITY] += (~((predictions >= 0) & (predictions <= 1))).sum()
+    if predictions.ndim == 2:
+        off = (predictions.double().sum(dim=1) - 1).abs()
+        faults[SUM] += (off > _row_slack(predictions)).sum()
     return faults
 
 
-def _row_slack(given: Tensor) -> float:
-    """By how much a row may miss a sum of one; softmax of many classes is rougher."""
-    many = given.shape[-1] / _MANY if given.dtype == torch.float32 else 0.0
-    return _ROW_SUMS[given.dtype] * max(1.0, many)
+def _row_slack(posteriors: Tensor) -> float:
+    """Largest difference of the sum of a row from 1; softmax over many classes rounds more."""
+    many = posteriors.shape[-1] / _MANY if posteriors.dtype == torch.float32 else 0.0
+    return _ROW_SUMS[posteriors.dtype] * max(1.0, many)
 
 
-def refuse_width(name: str, given: Tensor, problem: Problem) -> None:
+def refuse_width(name: str, predictions: Tensor, problem: Problem) -> None:
     """Refuse posteriors of more or fewer classes than the problem has."""
-    width = given.shape[1] if given.ndim == 2 else 2
+    width = predictions.shape[1] if predictions.ndim == 2 else 2
     if width != problem.n_classes:
         raise InputError(
             f"{name} must have one column for each of the {problem.n_classes} classes; the shape "
-            f"is {tuple(given.shape)}. One dimension stands for P(second class) of two.",
+            f"is {tuple(predictions.shape)}. One dimension stands for P(second class) of two.",
             argument=name,
         )
 
 
 def add_decisions(
-    given: Tensor, truth: Tensor, problem: Problem, sums: tuple[Tensor, ...], *, logits: bool
+    predictions: Tensor, truth: Tensor, problem: Problem, sums: tuple[Tensor, ...], *, logits: bool
 ) -> Tensor:
-    """Decide and count by one kernel, where `has_kernel`; what it sums besides, of an epoch.
+    """Decide and count with one kernel, where `has_kernel`; return losses for an epoch.
 
-    `sums` are counts of decisions and faults; of an epoch also squared weights and counts of the
-    most probable classes.
+    `sums` are counts of decisions and faults; for an epoch also sums of squared weights and counts
+    of the most probable classes. All are added to in place.
     """
-    made = kernel.decide(
-        given,
-        costs_on(problem, given.device),
+    losses = kernel.decide(
+        predictions,
+        costs_on(problem, predictions.device),
         logits=logits,
         labels=truth.contiguous(),
         sums=kernel.Sums(*sums),
-        sum_slack=_ROW_SUMS[given.dtype],  # of 16 classes at most
+        sum_slack=_ROW_SUMS[predictions.dtype],  # the kernel is for 16 classes at most
         rules=(PROBABILITY, SUM, LABEL, DECISION),
     )
-    assert isinstance(made, Tensor)
-    return made
+    assert isinstance(losses, Tensor)
+    return losses
 
 
-def has_kernel(given: Tensor, problem: Problem) -> bool:
-    """Whether one kernel decides: on a GPU, for few classes and few decisions."""
-    if kernel is None or not given.is_cuda:
+def has_kernel(predictions: Tensor, problem: Problem) -> bool:
+    """Whether the kernel can be used: on a GPU, for few classes and few decisions."""
+    if kernel is None or not predictions.is_cuda:
         return False
     return bool(max(problem.costs.shape) <= kernel.MOST_COLUMNS)
 
 
 def costs_on(problem: Problem, device: torch.device) -> Tensor:
-    """Regrets and slacks (K + 1, M) on a device, without waiting for what the device does."""
+    """Regrets and slacks (K + 1, M) on a device, without waiting for it."""
     costs = problem.costs
     return _on_device(_regrets_and_slacks(costs.tobytes(), costs.shape), device)
 
 
 @lru_cache(maxsize=64)
 def _regrets_and_slacks(content: bytes, shape: tuple[int, ...]) -> FloatArray:
-    """Made once for each matrix of costs, since an update takes little longer."""
+    """Regrets, and below them slacks; cached, since computing them takes as long as an update."""
     costs = np.frombuffer(content).reshape(shape)
     return np.concatenate([regrets(costs), np.broadcast_to(tie_slack(costs), (1, costs.shape[1]))])
 
 
-def _cheapest_by_numpy(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
-    """The same on a CPU, several times as fast, by the code that decides for arrays."""
-    kind = torch.float64 if logits else given.dtype
-    rows = (probabilities(given) if logits else given.double()).numpy()
+def _cheapest_by_numpy(predictions: Tensor, costs: FloatArray, logits: bool) -> Tensor:
+    """The same on a CPU by the code for arrays, which is several times as fast there."""
+    kind = torch.float64 if logits else predictions.dtype
+    rows = (probabilities(predictions) if logits else predictions.double()).numpy()
     bad = None
-    if not (rows.min(initial=0) >= 0 and rows.max(initial=0) <= 1):  # nan is bad, too
+    if not (rows.min(initial=0) >= 0 and rows.max(initial=0) <= 1):  # also false for nan
         bad = ~((rows >= 0) & (rows <= 1)).reshape(len(rows), -1).all(axis=1)
         rows = np.where(bad if rows.ndim == 1 else bad[:, None], 0.0, rows)
     gaps = rows * HALF_PRECISION[kind] if kind in HALF_PRECISION else None
@@ -254,8 +275,8 @@ def _cheapest_by_numpy(given: Tensor, costs: FloatArray, logits: bool) -> Tensor
     return torch.from_numpy(chosen if bad is None else np.where(bad, -1, chosen))
 
 
-def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
-    rows = probabilities(given) if logits else given
+def _cheapest(predictions: Tensor, costs: FloatArray, logits: bool) -> Tensor:
+    rows = probabilities(predictions) if logits else predictions
     fits = (rows >= 0) & (rows <= 1)
     fits = fits if rows.ndim == 1 else fits.all(dim=1)
     gaps = None if rows.dtype == torch.float64 else _rounding(rows)
@@ -275,7 +296,7 @@ def _cheapest(given: Tensor, costs: FloatArray, logits: bool) -> Tensor:
 
 
 def _expected(columns: list[Tensor], costs: FloatArray) -> Tensor:
-    """Expected costs (n, M); in a fixed order for few classes, so that all devices agree."""
+    """Expected costs (n, M), summed in a fixed order for few classes, so that devices agree."""
     matrix = _on_device(costs, columns[0].device)
     if len(columns) > _LOOP:
         return torch.stack(columns, dim=1) @ matrix
@@ -286,18 +307,18 @@ def _expected(columns: list[Tensor], costs: FloatArray) -> Tensor:
 
 
 def _on_device(values: FloatArray, device: torch.device) -> Tensor:
-    """A small array on a device, without waiting for what the device does."""
+    """A small array on a device, without waiting for it."""
     return torch.from_numpy(values).to(device, non_blocking=True)
 
 
 def probabilities(logits: Tensor) -> Tensor:
-    """Posteriors out of logits: (n, K), or log-odds (n,), in double precision."""
+    """Posteriors from logits (n, K) or log-odds (n,), in double precision."""
     exact = logits.double()
     return torch.sigmoid(exact) if exact.ndim == 1 else torch.softmax(exact, dim=1)
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """Logarithms (n, K) of the same, which are finite where logits are."""
+    """Logarithms of posteriors (n, K), which are finite where logits are."""
     exact = logits.double()
     if exact.ndim == 2:
         return torch.log_softmax(exact, dim=1)
@@ -305,5 +326,5 @@ def log_probabilities(logits: Tensor) -> Tensor:
 
 
 def _rounding(rows: Tensor) -> Tensor:
-    """How far what was meant may lie from each number, as `stakes._check.rounding` has it."""
+    """Bounds on the rounding error of each number, as in `stakes._check.rounding`."""
     return rows.double().abs() * HALF_PRECISION[rows.dtype]

@@ -42,6 +42,12 @@ def loss_moments(
     y_true : (n,) positions of classes
     losses : (n, J), or a mapping from name to (n,)
     classes : K labels
+    weights : (n,) weights of the cases; None counts each once
+
+    Returns
+    -------
+    LossMoments
+        The tally, from which mean losses, their differences and intervals follow.
 
     Examples
     --------
@@ -68,16 +74,16 @@ def loss_moments(
 def _moments_by_numpy(
     truth: Tensor, losses: Tensor | Mapping[str, Tensor], weight: Tensor | None, size: int
 ) -> _Moments:
-    """Weights (K,), sums (K, J) and products (K, J, J), by the code that sums arrays."""
-    found = LossMoments.from_losses(
+    """Weights (K,), sums (K, J) and products (K, J, J), by the code for arrays."""
+    moments = LossMoments.from_losses(
         truth.numpy(),
-        {name: _array(one) for name, one in losses.items()}
+        {name: _array(column) for name, column in losses.items()}
         if isinstance(losses, Mapping)
         else _array(losses),
         classes=range(size),
         weights=None if weight is None else _array(weight),
     )
-    return found.weight, found.sums, found.products
+    return moments.weight, moments.sums, moments.products
 
 
 def _array(values: Tensor) -> FloatArray:
@@ -87,24 +93,24 @@ def _array(values: Tensor) -> FloatArray:
 def _moments_on_device(
     truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int
 ) -> _Moments:
-    """The same where the cases are, in blocks."""
+    """The same on the device of the cases, in blocks."""
     width, faults = len(columns), no_faults(truth.device)
     sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
     block = BLOCK.get(truth.device.type, 1 << 16)
     for start in range(0, len(truth), block):
         part = slice(start, start + block)
         mass = None if weight is None else weight[part]
-        sums += _moments(truth[part], [one[part] for one in columns], mass, size, faults)
+        sums += _moments(truth[part], [column[part] for column in columns], mass, size, faults)
     refuse(faults)
-    found = sums.cpu().numpy()
-    products = found[:, 1 + width :].reshape(size, width, width)
-    return found[:, 0], found[:, 1 : 1 + width], products
+    totals = sums.cpu().numpy()
+    products = totals[:, 1 + width :].reshape(size, width, width)
+    return totals[:, 0], totals[:, 1 : 1 + width], products
 
 
 def _loss_columns(
     losses: Tensor | Mapping[str, Tensor],
 ) -> tuple[Labels | None, dict[str, Tensor]]:
-    """Names, and the losses by what messages call them."""
+    """The names of the losses, and the losses under their names in messages."""
     names: Labels | None = None
     if isinstance(losses, Mapping):
         names = labels("the names of the losses", losses)
@@ -123,7 +129,10 @@ def _loss_columns(
 def _moments(
     truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int, faults: Tensor
 ) -> Tensor:
-    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices."""
+    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices.
+
+    Sums by class would need atomic adds on a GPU, whose order varies from run to run.
+    """
     table = torch.stack([column.double() for column in columns], dim=1)
     finite, truth = table.isfinite().all(dim=1), truth.long()
     known = (truth >= 0) & (truth < size)

@@ -1,4 +1,4 @@
-"""From the tallies of an epoch to a report: the evidence of one model, without its rows."""
+"""Sums over an epoch, and the report on one model that they give without its rows."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from stakes.torch.device_cases import (
 )
 
 _REPLICATES = 2000
-_MOST = 2.0**53  # beyond, whole numbers cannot be told from their neighbours
-_LIGHTEST, _HEAVIEST = 1e-100, 1e100
+_MOST = 2.0**53  # beyond it, doubles do not hold every integer
+_LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights whose squares neither vanish nor overflow
 
 
 @dataclass(eq=False)
@@ -51,7 +51,8 @@ class EpochSums:
 
     `decided` and `squares` (K × M) hold the weights of the Bayes decisions and their squares,
     `predicted` (K × K) those of the most probable classes, `proper` (3, K) the sums of log loss,
-    Brier score and cases ruled out, `rows` (2, K) the numbers of rows and of fractional weights.
+    Brier score and cases of probability 0, `rows` (2, K) the numbers of rows and of fractional
+    weights.
     """
 
     problem: Problem
@@ -75,7 +76,7 @@ class EpochSums:
 
     def add(
         self,
-        given: Tensor,
+        predictions: Tensor,
         truth: Tensor,
         weight: Tensor | None,
         *,
@@ -84,25 +85,27 @@ class EpochSums:
     ) -> None:
         """Add cases, in place, without waiting for the device."""
         problem, size = self.problem, self.problem.n_classes
-        if weight is None and len(given) and has_kernel(given, problem):
-            self._add_by_kernel(given, truth, logits=logits, faults=faults)
+        if weight is None and len(predictions) and has_kernel(predictions, problem):
+            self._add_by_kernel(predictions, truth, logits=logits, faults=faults)
             return
-        faults += posterior_faults(given, logits)
-        choice = cheapest(given, problem, logits=logits)
+        faults += posterior_faults(predictions, logits)
+        choice = cheapest(predictions, problem, logits=logits)
         add_cells(choice, truth, weight, problem.costs.shape, self.decided, faults)
         squared = None if weight is None else weight.double() ** 2
-        ignored = no_faults(given.device)  # they were counted above
+        ignored = no_faults(predictions.device)  # the faults were counted above
         add_cells(choice, truth, squared, problem.costs.shape, self.squares, ignored)
-        exact = probabilities(given) if logits else given.double()
+        exact = probabilities(predictions) if logits else predictions.double()
         exact = torch.stack([1 - exact, exact], dim=1) if exact.ndim == 1 else exact
         likely = exact.argmax(dim=1)
         add_cells(likely, truth, weight, (size, size), self.predicted, ignored)
-        logs = log_probabilities(given) if logits else torch.log(exact)
+        logs = log_probabilities(predictions) if logits else torch.log(exact)
         self._add_losses(exact, logs, truth.long(), weight)
 
-    def _add_by_kernel(self, given: Tensor, truth: Tensor, *, logits: bool, faults: Tensor) -> None:
+    def _add_by_kernel(
+        self, predictions: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
+    ) -> None:
         sums = (self.decided, faults, self.squares, self.predicted)
-        losses = add_decisions(given, truth, self.problem, sums, logits=logits).sum(dim=0)
+        losses = add_decisions(predictions, truth, self.problem, sums, logits=logits).sum(dim=0)
         self.proper.add_(losses[:3])
         self.rows[0].add_(losses[3])
 
@@ -111,12 +114,12 @@ class EpochSums:
     ) -> None:
         known = (truth >= 0) & (truth < self.problem.n_classes)
         place = torch.where(known, truth, 0)
-        own = exact.gather(1, place[:, None]).squeeze(1)
+        of_truth = exact.gather(1, place[:, None]).squeeze(1)
         surprise = -logs.gather(1, place[:, None]).squeeze(1)
         lost = surprise == torch.inf
         surprise = torch.where(lost, 0.0, surprise)
-        square = (exact**2).sum(dim=1) - 2 * own + 1
-        mass = torch.ones_like(own) if weight is None else weight.double()
+        square = (exact**2).sum(dim=1) - 2 * of_truth + 1
+        mass = torch.ones_like(of_truth) if weight is None else weight.double()
         mass = torch.where(known, mass, 0.0)
         member = (place[:, None] == torch.arange(self.problem.n_classes, device=place.device)) & (
             known & (mass > 0)
@@ -129,7 +132,7 @@ class EpochSums:
     # After the last case -------------------------------------------------------------------------
 
     def counts(self) -> Counts:
-        """The Bayes decisions."""
+        """Counts of the Bayes decisions."""
         values = self.decided.cpu().numpy().reshape(self.problem.costs.shape)
         return Counts(values, classes=self.problem.classes, decisions=self.problem.decisions)
 
@@ -161,7 +164,7 @@ class EpochSums:
         seed: int,
         rng: np.random.Generator,
     ) -> Report:
-        """What the epoch says about one model."""
+        """The report on one model."""
         if not self.counts().values.any():
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
         self._refuse_sizes()
@@ -171,8 +174,10 @@ class EpochSums:
         )
 
     def _refuse_sizes(self) -> None:
-        """Refuse weights whose squares came to nothing, or to more than a number."""
-        usual = float(self.squares.sum() / self.decided.sum())  # a mean of the weights
+        """Refuse weights whose squares underflow or overflow."""
+        usual = float(
+            self.squares.sum() / self.decided.sum()
+        )  # the mean weight, weighted by itself
         if not _LIGHTEST <= usual <= _HEAVIEST:
             raise InputError(
                 f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
@@ -262,7 +267,7 @@ class EpochSums:
 
 
 def _of_probabilities(bins: BinnedScores) -> ScoreTable:
-    """The table of P(second class); logits become probabilities, and those that coincide one."""
+    """The table of P(second class); logits that give the same probability are pooled."""
     if bins.scale is Scale.PROBABILITIES:
         return bins.table
     scores, where = np.unique(expit(bins.table.scores), return_inverse=True)

@@ -1,7 +1,7 @@
-"""The exact table of scores, and the exact hull where the table would not fit.
+"""The exact table of scores, and the exact hull where the table would not fit into memory.
 
-Scores are sorted as whole numbers, (bits << 1) + label, so that one sort carries both; what follows
-reads the distinct keys and their numbers only.
+Scores are sorted as integers, (bits << 1) + label, so that one sort handles both; all later steps
+use only the distinct keys and their counts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from stakes.torch.check_tensors import (
 from stakes.torch.device_bins import order_keys, read_scores, refuse_none, two_labels
 from stakes.torch.triton_door import kernels
 
-_BLOCK = 1 << 27  # distinct keys at a time, so that what is made on the way stays small
-_MOST_SCORES = 1 << 27  # three gigabytes of table
-_SAMPLE = 1 << 12  # corners whose hull tells which others may be vertices
-_SMALL = 1 << 14  # corners that are left for the host
+_BLOCK = 1 << 27  # distinct keys at a time, which bounds the memory of temporary tensors
+_MOST_SCORES = 1 << 27  # a table of three gigabytes
+_SAMPLE = 1 << 12  # sampled corners, whose hull excludes most others from being vertices
+_SMALL = 1 << 14  # few enough corners to leave to the host
 _SIGN = {torch.int32: torch.iinfo(torch.int32).min, torch.int64: torch.iinfo(torch.int64).min}
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreHull:
-    """The exact AUC and the exact hull of scores, whose table may be too large to keep.
+    """The exact AUC and the exact hull of scores whose table may be too large to keep.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class ScoreHull:
     table : the segments of the convex hull of the ROC curve, in order; the score of each is its
         highest. Whatever depends on the hull alone is exact: the best threshold and the least cost
         at any costs, cost curves, the H measure, isotonic calibration.
-    n_scores : how many distinct scores there are
+    n_scores : the number of distinct scores
     """
 
     auc: float
@@ -64,7 +64,19 @@ def score_table(
     *,
     classes: Labels = (0, 1),
 ) -> ScoreTable:
-    """Sort the scores of two classes on their device; only distinct scores leave it, in blocks.
+    """The exact table of the scores of two classes, sorted on their device.
+
+    Parameters
+    ----------
+    scores : (n,) floats
+    y_true : (n,) 0 or 1, or booleans
+    weights : (n,) weights of the cases; None counts each once
+    classes : two labels for the table, negative then positive
+
+    Returns
+    -------
+    ScoreTable
+        The distinct scores with the weights of both classes.
 
     Examples
     --------
@@ -76,20 +88,30 @@ def score_table(
     """
     names = two_labels(classes)
     score, truth, weight = _checked(scores, y_true, weights)
-    if not score.is_cuda:  # a sort by numpy is several times as fast as one by torch
+    if not score.is_cuda:  # numpy sorts several times as fast as torch on a CPU
         mass = None if weight is None else weight.double().numpy()
         values = score.float() if score.dtype == torch.bfloat16 else score
         codes = truth.to(torch.int64).numpy()
         return ScoreTable._of_codes(codes, values.double().numpy(), mass, names)
-    made = _unweighted(score, truth) if weight is None else _weighted(score, truth, weight)
-    return ScoreTable._trusted(scores=made[0], weights=made[1], classes=names, groups=None)
+    columns = _unweighted(score, truth) if weight is None else _weighted(score, truth, weight)
+    return ScoreTable._trusted(scores=columns[0], weights=columns[1], classes=names, groups=None)
 
 
 @torch.no_grad()
 def score_auc(scores: Tensor, y_true: Tensor) -> float:
-    """The exact AUC of the scores of two classes, ties counting one half; nan where one is absent.
+    """The exact AUC of the scores of two classes; ties count one half.
 
-    For cases that count once, and fewer than 2³¹ of them. One number leaves the device.
+    It is for fewer than 2³¹ cases without weights. One number leaves the device.
+
+    Parameters
+    ----------
+    scores : (n,) floats
+    y_true : (n,) 0 or 1, or booleans
+
+    Returns
+    -------
+    float
+        The AUC; nan where a class is absent.
 
     Examples
     --------
@@ -106,7 +128,18 @@ def score_auc(scores: Tensor, y_true: Tensor) -> float:
 def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> ScoreHull:
     """The exact AUC and hull of the scores of two classes; a few kilobytes leave the device.
 
-    For cases that count once, and fewer than 2³¹ of them.
+    It is for fewer than 2³¹ cases without weights.
+
+    Parameters
+    ----------
+    scores : (n,) floats
+    y_true : (n,) 0 or 1, or booleans
+    classes : two labels for the table, negative then positive
+
+    Returns
+    -------
+    ScoreHull
+        The AUC, and the segments of the hull as a score table.
 
     Examples
     --------
@@ -135,12 +168,12 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
 
 
 def _area(doubled_u: int, zeros: int, ones: int) -> float:
-    """The AUC out of twice the pairs in order."""
+    """The AUC from twice the number of correctly ordered pairs."""
     return doubled_u / (2 * zeros * ones) if zeros and ones else float("nan")
 
 
 def _read(scores: object, y_true: object) -> tuple[Tensor, Tensor]:
-    """Scores and labels of at least one case; entries are checked as keys are made."""
+    """Scores and labels of at least one case; `_keys` will check the entries."""
     score, truth, _ = read_scores(scores, y_true, None)
     refuse_many("the cases of one sort", len(score), "Use score_bins, or add tables of parts.")
     refuse_none("scores", len(score) > 0)
@@ -150,7 +183,7 @@ def _read(scores: object, y_true: object) -> tuple[Tensor, Tensor]:
 def _checked(
     scores: object, y_true: object, weights: object
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tensors whose entries can all be used; this waits for the device, as the sort will."""
+    """Tensors with valid entries only; the check waits for the device, as the sort will."""
     score, truth, weight = read_scores(scores, y_true, weights)
     refuse_many("the cases of one sort", len(score), "Use score_bins, or add tables of parts.")
     refuse_none("scores", len(score) > 0 and (weight is None or bool(weight.any())))
@@ -179,21 +212,22 @@ class _Runs(NamedTuple):
 
 
 def _runs(score: Tensor, truth: Tensor) -> _Runs:
-    """One sort of keys; entries that cannot be used are refused before it."""
+    """Sort the keys once; invalid entries are refused before."""
     keys = _keys(score, truth)
-    if keys.is_cuda:  # the one sort of torch that carries no positions along
-        found, counts = torch.unique(keys, return_counts=True)
-        return _Runs(found, counts, len(keys))
-    # A sort by numpy is several times as fast as one by torch.
+    if keys.is_cuda:  # the only sort in torch that does not compute positions, too
+        distinct, counts = torch.unique(keys, return_counts=True)
+        return _Runs(distinct, counts, len(keys))
+    # On a CPU, numpy sorts several times as fast as torch.
     in_order = torch.from_numpy(np.sort(keys.numpy()))
-    found, counts = torch.unique_consecutive(in_order, return_counts=True)
-    return _Runs(found, counts, len(keys))
+    distinct, counts = torch.unique_consecutive(in_order, return_counts=True)
+    return _Runs(distinct, counts, len(keys))
 
 
 def _keys(score: Tensor, truth: Tensor) -> Tensor:
-    """(bits << 1) + label as whole numbers in the order of the scores, in as few bits as will do.
+    """Integers (bits << 1) + label in the order of the scores, with as few bits as possible.
 
-    The sign bit is turned round where the bits take all the others, so that signed numbers sort.
+    Bits of scores ≥ 0 and the label fill a word, sign bit included; flipping that bit makes signed
+    integers sort like unsigned ones.
     """
     double = score.dtype == torch.float64
     kind = torch.int64 if double else torch.int32
@@ -222,7 +256,7 @@ def _keys(score: Tensor, truth: Tensor) -> Tensor:
 
 
 def _floats(keys: Tensor, dtype: torch.dtype) -> Tensor:
-    """The scores of keys."""
+    """The scores of keys; the inverse of `_keys`."""
     if dtype == torch.float64:
         return (((keys ^ _SIGN[keys.dtype]) >> 1) & torch.iinfo(torch.int64).max).view(dtype)
     most = torch.iinfo(torch.int32).max
@@ -233,26 +267,26 @@ def _floats(keys: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _doubled_u(runs: _Runs) -> tuple[int, int]:
-    """Twice the pairs in order, ties counting one half, and the cases of the first class."""
+    """Twice the number of ordered pairs, ties counting one half, and the number of negatives."""
     if runs.keys.is_cuda and kernels is not None:
         return kernels.doubled_u(runs.keys, runs.counts)
     ones = runs.counts * (runs.keys & 1)
     zeros = runs.counts - ones
     below = torch.cumsum(zeros, dim=0)
-    # Negatives of the same score are the run right before.
+    # Negatives with the same score are the run directly before.
     tied = torch.where(runs.keys[1:] >> 1 == runs.keys[:-1] >> 1, ones[1:] * zeros[:-1], 0)
     return int(2 * (ones * below).sum() - tied.sum()), int(below[-1])
 
 
 def _ends(runs: _Runs) -> Iterator[Tensor]:
-    """(3, scores): place of the last key of each score, cases and positives up to its end."""
+    """Yield (3, scores): position of the last key of each score, cases and positives up to it."""
     before = torch.zeros((2, 1), dtype=torch.int64, device=runs.keys.device)
     for start in range(0, len(runs.keys), _BLOCK):
         keys = runs.keys[start : start + _BLOCK]
         counts = runs.counts[start : start + _BLOCK]
         order = runs.keys[start : start + _BLOCK + 1] >> 1
         last = order[1:] != order[:-1]
-        if len(last) < len(keys):  # the last key of all ends its score
+        if len(last) < len(keys):  # the very last key
             last = torch.cat([last, last.new_ones(1)])
         place = torch.nonzero(last).squeeze(1)
         cases = torch.cumsum(counts, dim=0).add_(before[0])
@@ -265,10 +299,11 @@ def _ends(runs: _Runs) -> Iterator[Tensor]:
 
 
 def _candidates(corners: Tensor) -> Tensor:
-    """Corners (3, …) that may be vertices of the hull, out of all corners of a stretch, in order.
+    """Those of the sorted corners (3, …) that can be vertices of the hull.
 
-    The hull of a sample of corners lies within the hull of all: what is not below its lines, and
-    no vertex of it, is no vertex. Products of whole numbers below 2³¹ are exact.
+    The hull of a sample of corners lies within the hull of all. A corner that is neither below the
+    lines of the sample's hull nor one of its vertices cannot be a vertex. Products of integers
+    below 2³¹ are exact in 64 bits.
     """
     while corners.shape[1] > _SMALL:
         step = -(-corners.shape[1] // _SAMPLE)
@@ -276,9 +311,11 @@ def _candidates(corners: Tensor) -> Tensor:
         cases, ones = sample[1:].cpu().numpy()
         at = _hull(cases, ones)
         lines = torch.as_tensor(_lines(cases, ones, at), device=corners.device)
-        kept = _below(corners, lines, step)
-        kept[torch.as_tensor(at * step, device=kept.device).clamp_(max=len(kept) - 1)] = True
-        fewer = corners[:, torch.nonzero(kept).squeeze(1)]
+        possible = _below(corners, lines, step)
+        possible[
+            torch.as_tensor(at * step, device=possible.device).clamp_(max=len(possible) - 1)
+        ] = True
+        fewer = corners[:, torch.nonzero(possible).squeeze(1)]
         if fewer.shape[1] > 0.9 * corners.shape[1]:
             return fewer
         corners = fewer
@@ -286,23 +323,23 @@ def _candidates(corners: Tensor) -> Tensor:
 
 
 def _below(corners: Tensor, lines: Tensor, step: int) -> Tensor:
-    """Whether each corner lies below the line of its part of the sample; a part has `step`."""
-    whole = corners.shape[1] // step
-    kept = torch.empty(corners.shape[1], dtype=torch.bool, device=corners.device)
+    """Whether each corner lies below the line of its part of the sample, of `step` corners."""
+    parts = corners.shape[1] // step
+    below = torch.empty(corners.shape[1], dtype=torch.bool, device=corners.device)
     for part, line in (
-        (slice(0, whole * step), lines[:, :whole]),
-        (slice(whole * step, None), lines[:, whole : whole + 1]),
+        (slice(0, parts * step), lines[:, :parts]),
+        (slice(parts * step, None), lines[:, parts : parts + 1]),
     ):
-        if kept[part].numel():
+        if below[part].numel():
             cases, ones = corners[1:, part].view(2, line.shape[1], -1)
-            case, one, width, height = line[:, :, None]
-            out = kept[part].view(line.shape[1], -1)
-            torch.lt((ones - one).mul_(width), (cases - case).mul_(height), out=out)
-    return kept
+            case, positive, width, height = line[:, :, None]
+            out = below[part].view(line.shape[1], -1)
+            torch.lt((ones - positive).mul_(width), (cases - case).mul_(height), out=out)
+    return below
 
 
 def _lines(cases: IntArray, ones: IntArray, at: IntArray) -> IntArray:
-    """(4, parts): start and direction of the line of the hull at each part of a sample."""
+    """(4, parts): start and direction of the line of the hull over each part of a sample."""
     segment = np.searchsorted(at, np.arange(cases.size - 1), side="right") - 1
     start, end = at[segment], at[segment + 1]
     return np.stack([cases[start], ones[start], cases[end] - cases[start], ones[end] - ones[start]])
@@ -314,23 +351,23 @@ def _vertices(corners: IntArray) -> IntArray:
 
 
 def _hull(cases: IntArray, ones: IntArray) -> IntArray:
-    """Positions of the vertices of the hull of corners in order.
+    """Positions of the vertices of the hull of sorted corners.
 
-    A corner that is not below the line through its neighbours is no vertex, whatever becomes of
-    them, so that all of these go at once; the last few are walked one at a time.
+    A corner that is not below the line through its neighbours is no vertex, whether or not they
+    are, so that all such corners can be removed at once. Where few are, `_walked` finishes.
     """
     at = np.arange(cases.size)
     while at.size > 2:
         width, height = np.diff(cases[at]), np.diff(ones[at])
-        kept = np.concatenate([[True], height[:-1] * width[1:] < height[1:] * width[:-1], [True]])
-        if kept.all():
+        vertex = np.concatenate([[True], height[:-1] * width[1:] < height[1:] * width[:-1], [True]])
+        if vertex.all():
             break
-        at = at[kept] if kept.sum() < 0.8 * at.size else _walked(at, cases, ones)
+        at = at[vertex] if vertex.sum() < 0.8 * at.size else _walked(at, cases, ones)
     return at
 
 
 def _walked(at: IntArray, cases: IntArray, ones: IntArray) -> IntArray:
-    """The vertices among these positions, one corner at a time."""
+    """The vertices among these positions, by a monotone chain."""
     hull: list[tuple[int, int, int]] = []
     for corner in zip(cases[at].tolist(), ones[at].tolist(), at.tolist(), strict=True):
         while len(hull) > 1:
@@ -362,14 +399,14 @@ def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
 
 
 def _weighted(score: Tensor, truth: Tensor, weight: Tensor) -> tuple[FloatArray, FloatArray]:
-    kept = weight > 0
-    order, place = torch.sort(order_keys(torch.where(score == 0, 0.0, score)[kept].double()))
+    used = weight > 0
+    order, place = torch.sort(order_keys(torch.where(score == 0, 0.0, score)[used].double()))
     new = torch.cat([order.new_zeros(1), (order[1:] != order[:-1]).long()])
     run = torch.cumsum(new, dim=0)
     n_scores = int(run[-1]) + 1
     _refuse_large(n_scores)
     sums = torch.zeros(2 * n_scores, dtype=torch.float64, device=score.device)
-    sums.index_add_(0, 2 * run + truth[kept][place], weight[kept][place].double())
+    sums.index_add_(0, 2 * run + truth[used][place], weight[used][place].double())
     first = torch.nonzero(torch.cat([new.new_ones(1), new[1:]])).squeeze(1)
     keys = order[first]
     values = (keys ^ ((keys >> 63) & torch.iinfo(torch.int64).max)).view(torch.float64)

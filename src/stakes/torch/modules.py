@@ -1,7 +1,7 @@
-"""Modules of torchmetrics whose states are tallies: summed, of fixed size, and merged exactly.
+"""Modules of torchmetrics whose states are tallies of fixed size that merge exactly.
 
-``update`` never waits for the device: entries that cannot be used are counted, and ``compute``
-refuses them. States hold double precision, whatever the precision of the model.
+``update`` never waits for the device: invalid entries are counted, and ``compute`` refuses them.
+States are in double precision, whatever the precision of the model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from stakes.torch.epoch_sums import EpochSums
 
 _BIN_STATES = ("cells", "rests", "low", "high", "losses", "faults")
 _REDUCTIONS = {"low": "min", "high": "max"}
-# What `update` calls the arguments of the functions.
+# Arguments of the functions and their names in `update`.
 _NAMES = {"scores": "preds", "posteriors": "preds", "decisions": "preds", "y_true": "target"}
 _LOGITS = "Write logits=True, or leave it out."
 _Cases = tuple[Tensor, Tensor, Tensor | None]
@@ -73,15 +73,16 @@ class _Tallied(Metric):
             self.add_state(name, default=getattr(empty, name), dist_reduce_fx=how)
 
     def _add_rule(self, *rule: object) -> None:
-        """What tells tallies apart, so that no others are merged with these.
+        """Add a digest of the settings, so that only tallies of the same kind are merged.
 
-        A collection shares the states of metrics that seem equal after one batch, up to 1e-5.
+        A MetricCollection shares the states of metrics whose states differ by less than 1e-5 after
+        one batch, although their settings may differ.
         """
         digest = torch.tensor(list(sha256(repr(rule).encode()).digest()))
         self.add_state("rule", default=digest, dist_reduce_fx="max")
 
     def _refuse(self) -> None:
-        """Refuse tallies of another rule, and entries that cannot be used; this waits."""
+        """Refuse tallies of other settings, and invalid entries; this waits for the device."""
         if not torch.equal(self.rule, self._defaults["rule"]):
             raise InputError(
                 "states must be tallied in the same way; some come from a metric of another "
@@ -90,23 +91,30 @@ class _Tallied(Metric):
         refuse(self.faults, **_NAMES)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **options: Any) -> Any:
-        """Follow a model to its device, but never to its precision."""
+        """Move to the device of the model, but keep double precision."""
         return super()._apply(lambda state: state.to(fn(state).device), *args, **options)
 
     def merge_state(self, incoming_state: Any) -> None:
-        """Add the tallies of another metric; numbers that were computed before are gone."""
+        """Add the tallies of another metric; results computed before are discarded.
+
+        Parameters
+        ----------
+        incoming_state : another metric, or its states by name
+        """
         super().merge_state(incoming_state)
         self._filled()
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        own = {prefix + name for name in self._defaults} & set(state_dict)
-        state_dict |= {name: state_dict[name].clone() for name in own}  # updates are in place
+        present = {prefix + name for name in self._defaults} & set(state_dict)
+        state_dict |= {
+            name: state_dict[name].clone() for name in present
+        }  # updates in place would change the caller's
         super()._load_from_state_dict(state_dict, prefix, *args)
-        if own:
+        if present:
             self._filled()
 
     def _filled(self) -> None:
-        """What was computed is out of date."""
+        """Discard the cached result, and mark the metric as updated."""
         self._computed = None
         self._update_count = max(int(self.update_count), 1)
 
@@ -116,7 +124,7 @@ class _Tallied(Metric):
     def _read(
         self, preds: Tensor, target: object, weights: object, problem: Problem | None = None
     ) -> _Cases:
-        """The cases of a batch, which are where the states are."""
+        """The cases of a batch, after a check that they match and are where the states are."""
         truth, weight = positions("target", target), weights_of("weights", weights)
         aligned({"preds": preds, "target": truth, "weights": weight})
         if preds.device != self.faults.device:
@@ -132,10 +140,10 @@ class _Tallied(Metric):
     def _scalar(self, value: Any) -> Tensor:
         return torch.tensor(float(value), dtype=torch.float64, device=self.faults.device)
 
-    def _synced(self, made: Callable[[], _T]) -> _T:
-        """What a function makes of the tallies of all processes; all of them must call it."""
+    def _synced(self, compute: Callable[[], _T]) -> _T:
+        """The result of a function on the tallies of all processes, each of which must call it."""
         with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
-            return made()
+            return compute()
 
 
 class _Counting(_Tallied):
@@ -154,7 +162,13 @@ class _Counting(_Tallied):
         return counts_of(self.cells, self.problem)
 
     def counts(self) -> Counts:
-        """The counts of all processes, from which every other measure follows."""
+        """The counts of all processes, from which every other measure can be computed.
+
+        Returns
+        -------
+        Counts
+            The weight of each class and decision, (K, M).
+        """
         return self._synced(self._counts)
 
 
@@ -174,28 +188,47 @@ class ExpectedCost(_Counting):
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
-        """Count decisions."""
+        """Count the decisions of a batch.
+
+        Parameters
+        ----------
+        preds : (n,) positions of decisions
+        target : (n,) positions of the true classes
+        weights : (n,) weights of the cases; None counts each once
+        """
         cases = self._read(positions("preds", preds), target, weights)
         add_cells(*cases, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
-        """The cost of all decisions so far."""
+        """The cost per case of all decisions so far.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
         return self._scalar(expected_cost(self._counts(), self.problem))
 
 
 class NormalizedCost(ExpectedCost):
-    """Cost of decisions divided by that of the best decision made blindly; 1 is naive.
+    """Cost of decisions divided by that of the best decision made without looking at the case.
 
     ``update(preds, target, weights=None)`` takes positions of decisions and of classes.
     """
 
     def compute(self) -> Tensor:
-        """The normalised cost of all decisions so far."""
+        """The normalised cost of all decisions so far.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
         return self._scalar(normalized_cost(self._counts(), self.problem))
 
 
 class BayesCost(_Counting):
-    """Cost per case of the Bayes decisions that posteriors, or logits, lead to.
+    """Cost per case of the Bayes decisions for posteriors or logits.
 
     ``update(preds, target, weights=None)`` takes posteriors (n, K), or (n,) for P(second class).
 
@@ -217,27 +250,40 @@ class BayesCost(_Counting):
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
-        """Decide, and count."""
+        """Decide the cases of a batch, and count the decisions.
+
+        Parameters
+        ----------
+        preds : (n, K) posteriors or logits, or (n,) those of the second class
+        target : (n,) positions of the true classes
+        weights : (n,) weights of the cases; None counts each once
+        """
         rows = floating("preds", preds, ndim=(1, 2))
-        given, truth, weight = self._read(rows, target, weights, self.problem)
-        if weight is None and len(given) and has_kernel(given, self.problem):
+        predictions, truth, weight = self._read(rows, target, weights, self.problem)
+        if weight is None and len(predictions) and has_kernel(predictions, self.problem):
             sums = (self.cells, self.faults)
-            add_decisions(given, truth, self.problem, sums, logits=self.logits)
+            add_decisions(predictions, truth, self.problem, sums, logits=self.logits)
             return
-        decided = cheapest(given, self.problem, logits=self.logits)
-        self.faults += posterior_faults(given, self.logits)
+        decided = cheapest(predictions, self.problem, logits=self.logits)
+        self.faults += posterior_faults(predictions, self.logits)
         add_cells(decided, truth, weight, self.problem.costs.shape, self.cells, self.faults)
 
     def compute(self) -> Tensor:
-        """The cost of all decisions so far."""
+        """The cost per case of all decisions so far.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
         return self._scalar(expected_cost(self._counts(), self.problem))
 
 
 class ScoreBins(_Tallied):
-    """Scores of two classes in bins of the top bits of the float.
+    """Scores of two classes in bins by the leading bits of the float.
 
-    ``update(preds, target, weights=None)`` takes scores (n,) and 0 or 1. ``compute`` gives numbers;
-    `binned` the table, from which cost curves, H, the best threshold and intervals follow.
+    ``update(preds, target, weights=None)`` takes scores (n,) and 0 or 1. ``compute`` returns
+    numbers, `binned` the table, from which cost curves, H, the best threshold and intervals follow.
 
     Examples
     --------
@@ -263,11 +309,24 @@ class ScoreBins(_Tallied):
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
-        """Bin scores."""
+        """Bin the scores of a batch.
+
+        Parameters
+        ----------
+        preds : (n,) scores
+        target : (n,) positions of the true classes
+        weights : (n,) weights of the cases; None counts each once
+        """
         self._bins().add(*self._read(floating("preds", preds), target, weights), self.scale)
 
     def compute(self) -> dict[str, Tensor]:
-        """The AUC and what it can be off by; of probabilities and logits the losses, too."""
+        """The AUC with its error bound, and the losses of probabilities and logits.
+
+        Returns
+        -------
+        dict of Tensor
+            ``auc`` and ``auc_error``; for probabilities and logits ``log_loss`` and ``brier``.
+        """
         self._refuse()
         return self._bins().summary(self.scale, "preds")
 
@@ -276,15 +335,21 @@ class ScoreBins(_Tallied):
         return self._bins().binned(self.scale, self.classes, **_NAMES)
 
     def binned(self) -> BinnedScores:
-        """The bins of all processes."""
+        """The bins of all processes.
+
+        Returns
+        -------
+        BinnedScores
+            The bins and their table.
+        """
         return self._synced(self._binned)
 
 
 class Evaluation(_Tallied):
-    """All tallies of a report on one model's posteriors, or logits.
+    """All tallies of a report on the posteriors or logits of one model.
 
     ``update(preds, target, weights=None)`` takes posteriors (n, K), or (n,) for P(second class).
-    ``compute`` gives numbers, `report` the `Report` of all cases so far.
+    ``compute`` returns numbers, `report` the `Report` on all cases so far.
 
     Examples
     --------
@@ -313,14 +378,21 @@ class Evaluation(_Tallied):
 
     @torch.no_grad()
     def update(self, preds: Tensor, target: Tensor, weights: Tensor | None = None) -> None:
-        """Tally a batch."""
+        """Tally a batch.
+
+        Parameters
+        ----------
+        preds : (n, K) posteriors or logits, or (n,) those of the second class
+        target : (n,) positions of the true classes
+        weights : (n,) weights of the cases; None counts each once
+        """
         rows = floating("preds", preds, ndim=(1, 2))
-        given, truth, weight = self._read(rows, target, weights, self.problem)
-        self._sums().add(given, truth, weight, logits=self.logits, faults=self.faults)
+        predictions, truth, weight = self._read(rows, target, weights, self.problem)
+        self._sums().add(predictions, truth, weight, logits=self.logits, faults=self.faults)
         if self.problem.n_classes == 2:
-            scores = given if given.ndim == 1 else _second(given, self.logits)
+            scores = predictions if predictions.ndim == 1 else _second(predictions, self.logits)
             bins = self._bins()
-            bins.faults = torch.empty_like(self.faults)  # they were counted above
+            bins.faults = torch.empty_like(self.faults)  # the faults were counted above
             bins.add(scores, truth, weight, self._scale)
 
     @property
@@ -332,24 +404,42 @@ class Evaluation(_Tallied):
         return EpochSums(self.problem, **parts)
 
     def compute(self) -> dict[str, Tensor]:
-        """Cost, normalised cost and proper scores; of two classes also the AUC with its bound."""
-        made = self._binned()
-        found = self._sums().numbers()
-        if made is not None:
-            found |= {"auc": made.auc, "auc_error": made.auc_error}
-        return {name: self._scalar(value) for name, value in found.items()}
+        """Cost, normalised cost and proper scores; for two classes also the AUC with its bound.
+
+        Returns
+        -------
+        dict of Tensor
+            ``expected_cost``, ``normalized_cost``, ``log_loss`` and ``summed_brier``; for two
+            classes ``auc`` and ``auc_error``.
+        """
+        bins = self._binned()
+        numbers = self._sums().numbers()
+        if bins is not None:
+            numbers |= {"auc": bins.auc, "auc_error": bins.auc_error}
+        return {name: self._scalar(value) for name, value in numbers.items()}
 
     def _binned(self) -> BinnedScores | None:
-        """The bins of two classes; entries that cannot be used are refused for any number."""
+        """The bins of two classes, or None for more; invalid entries are refused either way."""
         self._refuse()
         if self.problem.n_classes > 2:
             return None
         return self._bins().binned(self._scale, self.problem.classes, **_NAMES)
 
     def report(self, name: str = "model", *, level: float = 0.95, seed: int = 0) -> Report:
-        """The report of all processes; thresholds and maps that need rows are left out.
+        """The report on the cases of all processes; what needs rows is left out, with a caveat.
 
-        Every process must call it, and has the same report then.
+        Every process must call it, and gets the same report.
+
+        Parameters
+        ----------
+        name : name of the model
+        level : confidence level of all intervals
+        seed : seed of the random numbers
+
+        Returns
+        -------
+        Report
+            What the Bayes decisions cost.
         """
         require("name", name, str, "Name the model.")
         whole("seed", seed, low=0)
@@ -361,7 +451,7 @@ class Evaluation(_Tallied):
 
 
 def _second(rows: Tensor, logits: bool) -> Tensor:
-    """P(second class) of two, or its log-odds."""
+    """P(second class) of two, or its log-odds for logits."""
     if not logits:
         return rows[:, 1]
     exact = rows.double()

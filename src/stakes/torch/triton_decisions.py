@@ -1,7 +1,7 @@
 """The kernel of Bayes decisions: one pass decides, counts and sums the losses of an epoch.
 
-It adds expected costs up in the order of the plain code of `device_cases`, without fused steps, so
-that CPU and GPU decide alike.
+It sums expected costs in the order of the plain code of `device_cases`, without fused
+multiply-adds, so that CPU and GPU decide alike.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from torch import Tensor
 from stakes.torch.check_tensors import HALF_PRECISION
 from stakes.torch.triton_kernels import as_bytes, log1p, power_of_two
 
-MOST_COLUMNS = 16  # classes, and decisions, up to which the kernel serves
+MOST_COLUMNS = 16  # most classes, and most decisions, of the kernel, which unrolls its loops
 
 
 @triton.jit
 def _count(cells, cell, N_REAL: tl.constexpr, N_CELLS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Add the cases of each cell; what counts nowhere has the last one."""
-    found = tl.histogram(cell.to(tl.int32), N_CELLS)
+    """Add the cases of each cell; cases that do not count are in the last cell."""
+    counts = tl.histogram(cell.to(tl.int32), N_CELLS)
     place = tl.arange(0, N_CELLS)
-    real = (place < N_REAL) & (found > 0)
-    tl.atomic_add(cells + place, found.to(tl.float64), real, sem="relaxed")
+    real = (place < N_REAL) & (counts > 0)
+    tl.atomic_add(cells + place, counts.to(tl.float64), real, sem="relaxed")
 
 
 @triton.jit
 def _fault(faults, rule, broken):  # type: ignore[no-untyped-def]
-    """Add the entries that break a rule."""
+    """Add the number of entries that break a rule."""
     number = tl.sum(broken.to(tl.int32))
     tl.atomic_add(faults + rule, number.to(tl.int64), number > 0, sem="relaxed")
 
 
 @triton.jit
 def _decisions_kernel(  # type: ignore[no-untyped-def]
-    given,
+    predictions,
     labels,
     costs,
     chosen,
@@ -71,7 +71,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     inside = case < n_cases
     column = tl.arange(0, WIDTH)
     real = column < N_DECISIONS
-    rows = given + case * row_step
+    rows = predictions + case * row_step
     label = tl.zeros((SIZE,), tl.int64)
     if DEPTH > 0:
         label = tl.load(labels + case, inside, 0).to(tl.int64)
@@ -88,9 +88,9 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     bad = tl.zeros((SIZE,), tl.int32)
     expected = tl.zeros((SIZE, WIDTH), tl.float64)
     error = tl.zeros((SIZE, WIDTH), tl.float64)
-    whole = tl.zeros((SIZE,), tl.float64)
+    row_sum = tl.zeros((SIZE,), tl.float64)
     square = tl.zeros((SIZE,), tl.float64)
-    own = tl.zeros((SIZE,), tl.float64)
+    of_truth = tl.zeros((SIZE,), tl.float64)
     odds = tl.zeros((SIZE,), tl.float64)  # the logit of the true class
     top = tl.full((SIZE,), -1.0, tl.float64)
     likely = tl.zeros((SIZE,), tl.int64)
@@ -112,10 +112,10 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
         if ROUNDED:
             error += (tl.abs(raw.to(tl.float64)) * half_precision)[:, None] * cost[None, :]
         if DEPTH > 0:
-            whole += exact
+            row_sum += exact
         if DEPTH > 1:
             square += exact * exact
-            own = tl.where(label == k, exact, own)
+            of_truth = tl.where(label == k, exact, of_truth)
             if LOGITS:
                 logit = raw.to(tl.float64)
                 odds = tl.where(label == k, -logit if VECTOR and k == 0 else logit, odds)
@@ -138,12 +138,12 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
         _fault(faults, LABEL, inside & ~known)
         _fault(faults, DECISION, inside & ~fits)
         if not LOGITS and not VECTOR:
-            _fault(faults, SUM, inside & (tl.abs(whole - 1.0) > sum_slack))
+            _fault(faults, SUM, inside & (tl.abs(row_sum - 1.0) > sum_slack))
         if DEPTH > 1:
             _count(squares, cell, N_CLASSES * N_DECISIONS, N_CELLS)
             cell = tl.where(known, label * N_CLASSES + likely, N_PREDICTED - 1)
             _count(predicted, cell, N_CLASSES * N_CLASSES, N_PREDICTED)
-            if LOGITS:  # finite logits never rule the truth out, small as its chance may be
+            if LOGITS:  # from logits, so that finite ones never give probability 0
                 lost = odds == -float("inf")
                 if VECTOR:
                     near = log1p(tl.exp(-tl.abs(odds))) + tl.where(odds < 0.0, -odds, 0.0)
@@ -151,9 +151,9 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
                     near = tl.log(total) + (highest - odds)
                 surprise = tl.where(lost, 0.0, near)
             else:
-                lost = own == 0.0
-                surprise = -tl.log(tl.where(lost, 1.0, own))
-            distance = square - 2.0 * own + 1.0
+                lost = of_truth == 0.0
+                surprise = -tl.log(tl.where(lost, 1.0, of_truth))
+            distance = square - 2.0 * of_truth + 1.0
             out = sums + program.to(tl.int64) * (4 * N_CLASSES)
             for k in tl.static_range(N_CLASSES):
                 mine = known & (label == k)
@@ -164,7 +164,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
 
 
 class Sums(NamedTuple):
-    """What is added up, in place; `squares` and `predicted` of an epoch only."""
+    """Sums that are added to in place; `squares` and `predicted` for an epoch only."""
 
     decided: Tensor
     faults: Tensor
@@ -173,7 +173,7 @@ class Sums(NamedTuple):
 
 
 def decide(
-    given: Tensor,
+    predictions: Tensor,
     costs: Tensor,
     *,
     logits: bool,
@@ -182,25 +182,25 @@ def decide(
     sum_slack: float = 0.0,
     rules: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Tensor:
-    """Decisions (n,); with labels, counts of them; of an epoch, losses (blocks, 4, K) of classes.
+    """Decide, and with labels count: decisions (n,), or for an epoch losses (blocks, 4, K).
 
-    `costs` (K + 1, M) are regrets, then slacks; `rules` where faults of probabilities, their sums,
-    labels and decisions are counted.
+    `costs` (K + 1, M) are regrets and then slacks; `rules` are the positions at which invalid
+    probabilities, sums, labels and decisions are counted.
     """
-    n_cases, n_classes, n_decisions = len(given), len(costs) - 1, costs.shape[1]
+    n_cases, n_classes, n_decisions = len(predictions), len(costs) - 1, costs.shape[1]
     depth = 0 if sums is None else 1 if sums.squares is None else 2
     width = 1 << (n_decisions - 1).bit_length()
     size = max(128, 1024 // width)
     n_blocks = -(-n_cases // size)
-    half = 0.0 if logits else HALF_PRECISION.get(given.dtype, 0.0)
+    half = 0.0 if logits else HALF_PRECISION.get(predictions.dtype, 0.0)
     shape = {0: (n_cases,), 1: (0,), 2: (n_blocks, 4, n_classes)}[depth]
     kind = torch.float64 if depth else torch.int64
-    out = torch.empty(shape, dtype=kind, device=given.device)
+    out = torch.empty(shape, dtype=kind, device=predictions.device)
     decided, faults, squares, predicted = sums or (costs, costs, None, None)
-    with torch.cuda.device(given.device):
+    with torch.cuda.device(predictions.device):
         _decisions_kernel[(n_blocks,)](
-            given,
-            given if labels is None else as_bytes(labels),
+            predictions,
+            predictions if labels is None else as_bytes(labels),
             costs,
             out,
             decided,
@@ -209,14 +209,14 @@ def decide(
             out,
             faults,
             n_cases,
-            given.stride(0),
-            given.stride(1) if given.ndim == 2 else 0,
+            predictions.stride(0),
+            predictions.stride(1) if predictions.ndim == 2 else 0,
             sum_slack,
             half,
             N_CLASSES=n_classes,
             N_DECISIONS=n_decisions,
             WIDTH=width,
-            VECTOR=given.ndim == 1,
+            VECTOR=predictions.ndim == 1,
             LOGITS=logits,
             ROUNDED=half > 0,
             DEPTH=depth,

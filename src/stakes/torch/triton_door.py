@@ -1,4 +1,4 @@
-"""The kernels, where there is Triton: it comes with torch for CUDA, and with nothing else."""
+"""The kernels where Triton is installed, which comes with torch for CUDA; None elsewhere."""
 
 from typing import Any
 

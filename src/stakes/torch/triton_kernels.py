@@ -1,7 +1,7 @@
-"""Kernels for CUDA, written in Triton: one pass over the cases, whatever is tallied.
+"""Kernels for CUDA, written in Triton, that tally in one pass over the cases.
 
-They do what the plain code of `device_bins` and `device_cases` does, to the last bit, and are used
-where Triton is installed, as it is with torch for CUDA.
+They return the results of the plain code of `device_bins` and `device_cases`, to the last bit, and
+are used where Triton is installed, as it is with torch for CUDA.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 1024
-COUNT_SHIFT = 38  # a packed sum: cases above, rests below
-MOST_PACKED = 1 << 25  # cases that one packed sum can hold
-COPIES = 8  # of the packed sums, so that equal scores wait less for each other
-N_SUMS = 8  # log loss, Brier score and cases ruled out, of both classes; bad scores, bad labels
+COUNT_SHIFT = 38  # a packed sum holds the number of cases in the bits above, rests below
+MOST_PACKED = 1 << 25  # cases that one packed sum can hold: rests have 13 bits, 25 + 13 = 38
+COPIES = 8  # copies of the packed sums, so that atomic adds of equal scores collide less
+N_SUMS = 8  # log loss, Brier score and probability 0, of both classes; bad scores, bad labels
 
 
 @triton.jit
 def _places(score, N_BINS: tl.constexpr, UNIT: tl.constexpr, DOUBLE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The bin of every score, and its rest: see `BitGrid.places`."""
+    """The bin of every score, and its position within the bin; see `BitGrid.places`."""
     below = score < (0.5 if UNIT else 0.0)
     away = tl.where(below, score, 1.0 - score) if UNIT else tl.abs(score)
     at = away * (4294967296.0 if UNIT else 65536.0)
@@ -44,26 +44,30 @@ def _places(score, N_BINS: tl.constexpr, UNIT: tl.constexpr, DOUBLE: tl.constexp
 
 @triton.jit
 def log1p(small):  # type: ignore[no-untyped-def]
-    """log(1 + small) for numbers from 0 to 1, to the last digits, however small."""
-    one = 1.0 + small
-    return tl.where(one == 1.0, small, tl.log(one) * (small / (one - 1.0)))
+    """log(1 + small), accurate for all numbers from 0 to 1.
+
+    The factor small / ((1 + small) − 1) undoes the rounding of 1 + small (Goldberg, 1991,
+    theorem 4).
+    """
+    rounded = 1.0 + small
+    return tl.where(rounded == 1.0, small, tl.log(rounded) * (small / (rounded - 1.0)))
 
 
 @triton.jit
 def _losses(score, positive, LOSS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Log loss, Brier score, and whether the truth was ruled out, of probabilities or logits."""
+    """Log loss, Brier score, and whether the true class had probability 0."""
     exact = score.to(tl.float64)
     if LOSS == 1:
-        own = tl.where(positive, exact, 1.0 - exact)
-        lost = own == 0.0
-        surprise = -tl.log(tl.where(lost, 1.0, own))
-        square = (1.0 - own) * (1.0 - own)
+        of_truth = tl.where(positive, exact, 1.0 - exact)
+        lost = of_truth == 0.0
+        surprise = -tl.log(tl.where(lost, 1.0, of_truth))
+        square = (1.0 - of_truth) * (1.0 - of_truth)
     else:
-        own = tl.where(positive, exact, -exact)
-        lost = own == -float("inf")
-        tail = tl.exp(-tl.abs(own))
-        surprise = tl.where(lost, 0.0, log1p(tail) + tl.where(own < 0.0, -own, 0.0))
-        chance = tl.where(own < 0.0, 1.0, tail) / (1.0 + tail)
+        of_truth = tl.where(positive, exact, -exact)
+        lost = of_truth == -float("inf")
+        tail = tl.exp(-tl.abs(of_truth))
+        surprise = tl.where(lost, 0.0, log1p(tail) + tl.where(of_truth < 0.0, -of_truth, 0.0))
+        chance = tl.where(of_truth < 0.0, 1.0, tail) / (1.0 + tail)
         square = chance * chance
     return surprise, square, tl.where(lost, 1.0, 0.0)
 
@@ -91,18 +95,20 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     raw = tl.load(scores + case, inside, 0.0)
     label = tl.load(labels + case, inside, 0).to(tl.int64)
     score = raw.to(tl.float64) if DOUBLE else raw.to(tl.float32)
-    score = tl.where(score == 0.0, 0.0, score)  # one zero only
+    score = tl.where(score == 0.0, 0.0, score)  # −0.0 becomes 0.0
     fits = (score >= 0.0) & (score <= 1.0) if LOSS == 1 else score == score
     known = (label == 0) | (label == 1)
     used = inside & fits & known
     positive = label == 1
     place, rest = _places(score, N_BINS, UNIT, DOUBLE)
     cell = place * 2 + tl.where(positive, 1, 0)
-    one = rest.to(tl.int64) + (1 << 38)
-    tl.atomic_add(packed + (program % N_COPIES) * 2 * N_BINS + cell, one, used, sem="relaxed")
+    packed_case = rest.to(tl.int64) + (1 << 38)
+    tl.atomic_add(
+        packed + (program % N_COPIES) * 2 * N_BINS + cell, packed_case, used, sem="relaxed"
+    )
     bits = score.to(tl.float64).to(tl.int64, bitcast=True)
     key = bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
-    # Most cases lie within what was seen before: a look is cheaper than an atomic operation.
+    # Most scores are not new extremes, and a load is cheaper than an atomic operation.
     lower = key < tl.load(low + cell, used, 0)
     tl.atomic_min(low + cell, key, used & lower, sem="relaxed")
     higher = key > tl.load(high + cell, used, 0)
@@ -136,7 +142,7 @@ def _fold_kernel(  # type: ignore[no-untyped-def]
     LAST: tl.constexpr,
     SIZE: tl.constexpr,
 ):
-    """Add packed sums to those of all cases; after the last ones, the losses and faults too."""
+    """Add packed sums to the sums of all cases; after the last block, also losses and faults."""
     program = tl.program_id(0)
     cell = program * SIZE + tl.arange(0, SIZE)
     inside = cell < n_cells
@@ -151,9 +157,9 @@ def _fold_kernel(  # type: ignore[no-untyped-def]
     tl.store(rests + cell, tl.load(rests + cell, used, 0.0) + rest.to(tl.float64), used)
     if LAST:
         place = tl.arange(0, 8)
-        own = (place < 6) & (program == 0)
-        total = tl.load(totals + place, own, 0.0)
-        tl.store(losses + place, tl.load(losses + place, own, 0.0) + total, own)
+        is_loss = (place < 6) & (program == 0)
+        total = tl.load(totals + place, is_loss, 0.0)
+        tl.store(losses + place, tl.load(losses + place, is_loss, 0.0) + total, is_loss)
         if program == 0:
             bad_scores, bad_labels = tl.load(totals + 6).to(tl.int64), tl.load(totals + 7)
             tl.store(faults + SCORE_RULE, tl.load(faults + SCORE_RULE) + bad_scores)
@@ -170,13 +176,16 @@ def add_bins(
     loss: int,
     rules: tuple[int, int],
 ) -> None:
-    """Add cases to cells, rests, low and high keys, losses and faults, all in place."""
+    """Add cases to cells, rests, low and high keys, losses and faults, all in place.
+
+    Cases are counted in launches, so that no packed sum overflows.
+    """
     cells, rests, low, high, losses, faults = states
     n_cases, n_cells = len(scores), 2 * n_bins
     copies = 1 if n_cases < MOST_PACKED // 8 else COPIES
     launch = MOST_PACKED * copies // 2
-    made = torch.empty if loss else torch.zeros  # without losses, only faults are written
-    sums = made((-(-n_cases // BLOCK), N_SUMS), dtype=torch.float64, device=scores.device)
+    allocate = torch.empty if loss else torch.zeros  # without losses, only the faults are written
+    sums = allocate((-(-n_cases // BLOCK), N_SUMS), dtype=torch.float64, device=scores.device)
     with torch.cuda.device(scores.device):
         for first in range(0, n_cases, launch):
             packed = scores.new_zeros((copies, n_cells), dtype=torch.int64)
@@ -233,9 +242,9 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
 ):
     program = tl.program_id(0).to(tl.int64)
     cells = tl.arange(0, N_CELLS)
-    found = tl.zeros((N_CELLS,), tl.int32)
-    bad_rows = tl.sum(found)  # none yet
-    bad_columns = tl.sum(found)
+    counts = tl.zeros((N_CELLS,), tl.int32)
+    bad_rows = tl.sum(counts)  # 0 of the right type
+    bad_columns = tl.sum(counts)
     for step in range(STEPS):
         place = (program * STEPS + step) * SIZE + tl.arange(0, SIZE)
         inside = place < n_cases
@@ -246,16 +255,16 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
         cell = tl.where(
             inside & right_row & right_column, row * n_columns + column, N_CELLS - 1
         ).to(tl.int32)
-        found += tl.histogram(cell, N_CELLS)
+        counts += tl.histogram(cell, N_CELLS)
         bad_rows += tl.sum((inside & ~right_row).to(tl.int32))
         bad_columns += tl.sum((inside & ~right_column).to(tl.int32))
-    real = (cells < n_rows * n_columns) & (found > 0)
-    tl.atomic_add(sums + cells, found.to(tl.float64), real, sem="relaxed")
+    real = (cells < n_rows * n_columns) & (counts > 0)
+    tl.atomic_add(sums + cells, counts.to(tl.float64), real, sem="relaxed")
     tl.atomic_add(faults + ROW_RULE, bad_rows.to(tl.int64), bad_rows > 0, sem="relaxed")
     tl.atomic_add(faults + COLUMN_RULE, bad_columns.to(tl.int64), bad_columns > 0, sem="relaxed")
 
 
-MOST_CELLS = 1 << 10  # of a table that is counted within each block
+MOST_CELLS = 1 << 10  # largest table that each block counts by itself
 
 
 def add_cells(
@@ -266,7 +275,7 @@ def add_cells(
     shape: tuple[int, ...],
     rules: tuple[int, int],
 ) -> None:
-    """Add the cases of every cell of a small table, and the rows and columns outside it."""
+    """Add cases to the cells of a small table, and invalid rows and columns to the faults."""
     n_cases, steps = len(rows), 1 if len(rows) < 1 << 22 else 8
     with torch.cuda.device(rows.device):
         _cells_kernel[(-(-n_cases // (BLOCK * steps)),)](
@@ -286,12 +295,12 @@ def add_cells(
 
 
 def power_of_two(number: int) -> int:
-    """A power of two that is no smaller, and 16 at least."""
+    """The next power of two that is at least the number, and at least 16."""
     return max(16, 1 << (number - 1).bit_length())
 
 
 def as_bytes(values: Tensor) -> Tensor:
-    """Booleans as the bytes that they are."""
+    """A view of booleans as bytes; other tensors unchanged."""
     return values.view(torch.uint8) if values.dtype == torch.bool else values
 
 
@@ -313,7 +322,7 @@ def _keys_kernel(  # type: ignore[no-untyped-def]
     raw = tl.load(scores + place, inside, 0.0)
     label = tl.load(labels + place, inside, 0)
     if DOUBLE:
-        score = tl.where(raw == 0.0, 0.0, raw)  # one zero only
+        score = tl.where(raw == 0.0, 0.0, raw)  # −0.0 becomes 0.0
         key = (score.to(tl.int64, bitcast=True) << 1) + label.to(tl.int64)
         key = key ^ -9223372036854775808
     else:
@@ -331,7 +340,7 @@ def _keys_kernel(  # type: ignore[no-untyped-def]
 
 
 def score_keys(scores: Tensor, labels: Tensor) -> tuple[Tensor, list[int]]:
-    """Keys of scores of zero or more; how many are nan, have no class, and are below zero."""
+    """Keys of scores ≥ 0, and the numbers of nan scores, of invalid labels and of scores < 0."""
     double = scores.dtype == torch.float64
     keys = torch.empty(
         len(scores), dtype=torch.int64 if double else torch.int32, device=scores.device
@@ -353,7 +362,7 @@ def score_keys(scores: Tensor, labels: Tensor) -> tuple[Tensor, list[int]]:
 
 @triton.jit
 def _zeros_kernel(keys, counts, zeros, n_runs, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Cases of the first class in each block of runs."""
+    """Number of negatives in each block of runs."""
     program = tl.program_id(0)
     place = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = place < n_runs
@@ -363,7 +372,7 @@ def _zeros_kernel(keys, counts, zeros, n_runs, SIZE: tl.constexpr):  # type: ign
 
 @triton.jit
 def _pairs_kernel(keys, counts, upto, pairs, n_runs, SIZE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Twice the pairs in order whose case of the second class lies in each block of runs."""
+    """Twice the number of ordered pairs whose positive case is in each block of runs."""
     program = tl.program_id(0)
     place = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = place < n_runs
@@ -379,7 +388,7 @@ def _pairs_kernel(keys, counts, upto, pairs, n_runs, SIZE: tl.constexpr):  # typ
 
 
 def doubled_u(keys: Tensor, counts: Tensor) -> tuple[int, int]:
-    """Twice the pairs in order, ties counting one half, and the cases of the first class."""
+    """Twice the number of ordered pairs, ties counting one half, and the number of negatives."""
     n_runs = len(keys)
     n_blocks = -(-n_runs // BLOCK)
     zeros, pairs = torch.empty((2, n_blocks), dtype=torch.int64, device=keys.device)
