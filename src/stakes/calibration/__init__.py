@@ -14,7 +14,7 @@ Measures say what miscalibration costs: `decompose` for any proper score, `cost_
 in the currency of a problem; `reliability` with bands, the `calibration_error` of bins, and quick
 tests.
 
-Functions take rows unless their name or first argument says that they take a score table.
+Takes rows, except functions whose name or first argument says that they take a score table.
 """
 
 from __future__ import annotations
