@@ -107,6 +107,7 @@ class _Costs:
 
     def mean_of(self, tables: Counts) -> FloatArray:
         """Costs of tables (…, J, K, M) in the mean over all problems, (…, J)."""
+        # Costs are linear in prior times cost: the mean over problems is one matrix for each kind.
         floating = np.isnan(self.priors)
         stated = np.where(floating, 0.0, self.priors)[..., None]
         fixed = np.mean(stated * self.costs, axis=0)
@@ -154,6 +155,7 @@ def wrong_picks(
     problems : plausible problems, or ``(rng, n)`` → n of them
     metrics : name → metric
     errors : name → error in the costs, such as {"10 % error": AssessmentError(0.1)}
+    rng : the generator that draws
     weights : of the problems in a list; equal when None
 
     Returns

@@ -132,7 +132,7 @@ def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedR
     on_all = decider.fitted(everything)
     if not folds.numbers:
         return LimitedRule(on_all.decided, on_all, None, decider.capacity(), apart=False)
-    start = on_all.prices
+    start = on_all.prices  # those of a fold are near: the search starts there, and is short
     decided = _apart(decider, folds.numbers[0], folds.count, start)
     costs = None
     if len(folds.cases.problem.limits) == 1 and len(folds.numbers) > 1:

@@ -130,6 +130,7 @@ def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
 
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
     """A saving that is rounding alone is none."""
+    # Relative to what is at stake, and to the costs themselves, which may be far larger.
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
     if abs(saving.value) > rounding or isnan(saving.value):
         return saving

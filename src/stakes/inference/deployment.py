@@ -76,6 +76,9 @@ def uncertain_problems(
 
     Parameters
     ----------
+    problem : what is at stake: costs, prior, labels
+    draws : how many problems to draw
+    rng : the generator that draws
     prior : draws priors (draws, K), such as `Dirichlet`
     costs : draws cost tables (draws, K, M)
 
@@ -142,7 +145,11 @@ def bootstrap_problems(
     Parameters
     ----------
     measure : function of a tally and a problem, such as `expected_cost`
+    tally : sums over cases, such as `Counts` or `ScoreTable`
     problems : equally likely, in no particular order
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : as in `bootstrap`
 
     Returns
     -------

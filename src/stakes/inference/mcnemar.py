@@ -99,7 +99,7 @@ def mcnemar(
 
     Returns
     -------
-    the discordant cases and the p-value
+    the discordant cases, with p-values
 
     Examples
     --------

@@ -146,6 +146,8 @@ def contenders(
     Parameters
     ----------
     joint : without leading axis, or with one of clusters
+    problem : what is at stake: costs, prior, labels
+    level : confidence level, such as 0.95
     among : the systems that are compared; all without it
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
@@ -307,6 +309,7 @@ def with_blind(
     ----------
     joint : cases by true class and the decisions of all models
     problem : what is at stake: costs, prior, labels
+    named : a blind decision that is taken whatever it costs, or None
 
     Returns
     -------

@@ -81,7 +81,7 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
 
 def _rank(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Whole numbers in the order of the floating numbers, neighbours being one apart."""
-    bits = (values + 0.0).view(np.int64)
+    bits = (values + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0, which is one number
     return np.where(bits >= 0, bits, -(bits & _BITS))
 
 
