@@ -56,7 +56,7 @@ class Misranking(Value):
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of the shares, (Q,)."""
+        """Standard errors of the shares, (Q,)."""
         return np.sqrt(self.wrong * (1 - self.wrong) / self.pairs)
 
     def share(self, name: str) -> float:

@@ -117,7 +117,7 @@ class _Costs:
         return np.asarray(np.sum(weight * rates, axis=(-2, -1)))
 
     def assessed(self, error: ErrorSampler, rng: np.random.Generator) -> _Costs:
-        """The same with errors in the costs, relative to their span."""
+        """The costs as somebody assessed them, with errors relative to their span."""
         top = self.costs.max(axis=(1, 2), keepdims=True)
         span = top - self.costs.min(axis=(1, 2), keepdims=True)
         scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)

@@ -122,7 +122,7 @@ def limited_rule(predictions: Predictions, rule: str, folds: Folds) -> LimitedRu
 
 
 def limited_blind(folds: Folds) -> LimitedRule:
-    """The same without a model, by the costs of each case and the prior."""
+    """The rule without a model under the limits: by the costs of each case and the prior."""
     rows = np.broadcast_to(folds.cases.prior, (len(folds.cases.truth), folds.cases.prior.size))
     return _limited(_Decider(folds.cases, rows, rows), [], folds)
 

@@ -241,7 +241,7 @@ class _Words:
     def totals(
         self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
     ) -> str:
-        """The same for all cases to come."""
+        """Cost and saving of all cases to come."""
         a_period = f" a {operation.period}" if operation.period else ""
         cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
         if not deployed:

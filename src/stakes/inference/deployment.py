@@ -69,7 +69,7 @@ def uncertain_problems(
     prior: Sampler | None = None,
     costs: Sampler | None = None,
 ) -> tuple[Problem, ...]:
-    """As many problems that could be the true one: a prior and costs drawn for each.
+    """Problems that could be the true one, with a prior and costs drawn for each.
 
     What has no sampler stays as the problem states it. A list of problems made in any other way
     serves `bootstrap_problems` as well.

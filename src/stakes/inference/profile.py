@@ -113,7 +113,7 @@ def profile_normalized_interval(
     class without cases, which may make not looking perfect, leaves the upper end infinite.
 
     nan where some decision is the best of every class: not looking is perfect. `added` (…) is what
-    a system costs per case beside its decisions; the other arguments are those of
+    a system costs per case besides its decisions; the other arguments are those of
     `profile_interval`.
 
     Parameters
@@ -124,7 +124,7 @@ def profile_normalized_interval(
     reachable : which decisions each system can take at all; None for all of them
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
-    added : costs per case beside those of decisions, by system
+    added : costs per case besides those of decisions, by system
 
     Returns
     -------
@@ -358,7 +358,7 @@ def _support(
     ends: tuple[FloatArray, FloatArray],
     prior: FloatArray | None,
 ) -> Support:
-    """Of P quantities: values (P, C) of cells, and (K, Q) or (P, K, Q) of tables (…, P, K Q)."""
+    """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
     lowest, highest = ends  # (…, P, K)
     if prior is None:
         grid = grid.reshape(*grid.shape[:-2], 1, -1)

@@ -191,7 +191,7 @@ def _between(
 
 
 def checked_added(added: object, names: Labels) -> FloatArray:
-    """What each system costs beside its decisions, (J,)."""
+    """What each system costs besides its decisions, (J,)."""
     amounts = _check.floats("added", added)
     if amounts.shape != (len(names),):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The same numbers for every group, and a word where a group is too small for them."""
+"""An estimate for every group, with a note where a group is too small for it."""
 
 from __future__ import annotations
 

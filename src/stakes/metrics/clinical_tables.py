@@ -230,7 +230,7 @@ def _ratio_bounds(
 
 
 def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
-    """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
+    """Bounds of PPV from those of LR+, and of NPV from those of LR−, by Bayes' theorem."""
     if not prior.all():
         known = np.asarray(prior[place])
         return known, known

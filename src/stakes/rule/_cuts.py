@@ -35,7 +35,7 @@ class Cuts(Value):
         return np.asarray(self.decisions[np.searchsorted(self.at, scores, side="left")])
 
     def to_sql(self, column: str, labels: Labels) -> str:
-        """The same as an expression; it is NULL for NULL, NaN and numbers that are no score."""
+        """The decisions as an SQL expression; NULL for NULL, NaN and numbers that are no score."""
         name = '"' + column.replace('"', '""') + '"'
         texts = _literals(tuple(labels[place] for place in self.decisions))
         ends = [*map(_number, self.at.tolist()), _number(self.high)]
