@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray
 
-_BLOCK = 512
+_BLOCK = 512  # errors then grow with the number of levels, which is two or three
 _TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 

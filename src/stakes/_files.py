@@ -178,7 +178,7 @@ def verify(name: str, body: Mapping[str, Any], what: str) -> None:
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """Of the content, whatever the order of the entries."""
+    """A checksum of the content, whatever the order of the entries."""
     import hashlib
 
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))

@@ -40,7 +40,7 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 def number(value: float, digits: int = 4) -> str:
-    """So many significant digits; whole numbers with thousands separators from 10,000 on.
+    """A number with significant digits; from 10,000 on whole, with thousands separators.
 
     Halves go away from zero, as they do in a browser, so that a page and a text agree.
 
@@ -68,7 +68,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """So many decimals, zeros included; fewer than none round to tens, hundreds, and so on.
+    """A number with fixed decimals; a negative number of them rounds to tens, hundreds, ….
 
     Where more than six decimals are asked for, a number below 0.0001 has a power of ten.
 
@@ -136,7 +136,7 @@ def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[str, str, str]]:
-    """The same for numbers below each other, their decimal points in line.
+    """`measured` for numbers below each other, with their decimal points in line.
 
     All have the decimals of the first that has an interval, but for those whose own intervals are
     wider or narrower by more than a power of ten, which keep theirs. A number without an interval
@@ -252,7 +252,7 @@ def chance(share: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The same with everything escaped that a terminal would obey instead of showing it.
+    r"""Text in which everything is escaped that a terminal would obey instead of showing it.
 
     >>> printable("model \x1b[31m\u202e, one\nline"), printable("half \ud800")
     ('model \\x1b[31m\\u202e, one\nline', 'half \\ud800')
@@ -284,7 +284,7 @@ def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> st
 
 
 def html_table(header: Sequence[object], rows: Sequence[Sequence[object]], caption: str) -> str:
-    """The same as an HTML table; every text is escaped.
+    """An HTML table; every text is escaped.
 
     >>> html_table(["", "<b>"], [["x", 1]], "")
     '<table><tr><th></th><th>&lt;b&gt;</th></tr><tr><th>x</th><td>1</td></tr></table>'

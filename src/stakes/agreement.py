@@ -220,7 +220,7 @@ def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
 
 
 def _true_negatives(values: FloatArray) -> FloatArray:
-    """Of each class, (..., K): the cases outside it that get another decision."""
+    """True negatives of each class, (..., K): cases outside it that get another decision."""
     return unwrapped(off_diagonal(elsewhere(values)).sum(axis=-2))
 
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from stakes._check.kinds import IntArray
 
 _NARROW = 1 << 16  # how far apart the least and the largest integer may be to be counted
-_BLOCK = 1 << 13
+_BLOCK = 1 << 13  # texts at a time, so that their words stay in the cache
 _SAMPLE = 1 << 12  # rows whose distinct texts are looked up in all others
 _SLOTS = 12  # bits of the hash that are looked at
-_MOST_TEXTS = 1 << 8
+_MOST_TEXTS = 1 << 8  # of more, a hash of 12 bits would hardly give each a slot of its own
 
 
 class Categories(NamedTuple):

@@ -136,6 +136,7 @@ def compliance(
     ----------
     metric : a `Gain` or a `Loss`; it sees tables of positive counts
     shape : numbers of classes and decisions, such as (2, 2)
+    rng : the generator that draws
     shares : class shares, when only one test set is in question; None: they vary
 
     Returns

@@ -165,6 +165,7 @@ def disagreement(
     Parameters
     ----------
     models : tables by name, joint counts, or counts whose first leading axis is the models
+    problem : what is at stake: costs, prior, labels
     metrics : name → metric, such as `FAMILIAR` or ``familiar_metrics(problem)``
 
     Returns

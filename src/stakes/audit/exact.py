@@ -190,6 +190,7 @@ def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
 
     nan, and so None, where the metric does not move at all: then it orders nothing.
     """
+    # Three points fix a plane, and the other four, in no special position, must lie on it.
     rates = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0.75, 0.5], [0.5, 0.875], [0.6, 0.6]])
     tables = np.empty((len(rates), 2, 2))
     for k in range(2):

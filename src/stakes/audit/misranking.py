@@ -56,7 +56,7 @@ class Misranking(Value):
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Of the shares, (Q,)."""
+        """Standard errors of the shares, (Q,)."""
         return np.sqrt(self.wrong * (1 - self.wrong) / self.pairs)
 
     def share(self, name: str) -> float:
@@ -150,6 +150,7 @@ def misranking(
     rates : ``(rng, (2, 2, n))`` → rates of right decisions, axes model, class, pair
     error : name → ``(rng, utilities)`` → the utilities as they were assessed; may be empty
     pairs : how many pairs to draw; memory does not grow with it
+    rng : the generator that draws
     progress : called with the pairs done and the pairs wanted, after each block
 
     Returns

@@ -21,7 +21,7 @@ from stakes.agreement import perfect_relabelling
 from stakes.audit.metric import Metric, read_metric
 from stakes.tally import Counts
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # what roots and determinants of counts may be off by
 _RANDOM = 2000  # random tables of each kind
 _SMALL = 20_000  # as many tables of small whole numbers as a search may hold
 _ORDERS = 24  # as many orders of the classes as a search may hold

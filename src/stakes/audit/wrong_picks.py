@@ -107,6 +107,7 @@ class _Costs:
 
     def mean_of(self, tables: Counts) -> FloatArray:
         """Costs of tables (…, J, K, M) in the mean over all problems, (…, J)."""
+        # Costs are linear in prior times cost: the mean over problems is one matrix for each kind.
         floating = np.isnan(self.priors)
         stated = np.where(floating, 0.0, self.priors)[..., None]
         fixed = np.mean(stated * self.costs, axis=0)
@@ -116,7 +117,7 @@ class _Costs:
         return np.asarray(np.sum(weight * rates, axis=(-2, -1)))
 
     def assessed(self, error: ErrorSampler, rng: np.random.Generator) -> _Costs:
-        """The same with errors in the costs, relative to their span."""
+        """The costs as somebody assessed them, with errors relative to their span."""
         top = self.costs.max(axis=(1, 2), keepdims=True)
         span = top - self.costs.min(axis=(1, 2), keepdims=True)
         scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)
@@ -154,6 +155,7 @@ def wrong_picks(
     problems : plausible problems, or ``(rng, n)`` → n of them
     metrics : name → metric
     errors : name → error in the costs, such as {"10 % error": AssessmentError(0.1)}
+    rng : the generator that draws
     weights : of the problems in a list; equal when None
 
     Returns

@@ -201,6 +201,7 @@ class _Atoms(Distribution):
         """Moments (3, m + 1) of order 0, 1 and 2 over the first 0, 1, ... m values."""
         values, probabilities = self._atoms()
         terms = probabilities * np.stack([np.ones_like(values), values, values**2])
+        # Sums of the sorted values answer every interval by a difference of two of them.
         sums = running_sum(terms)
         return np.pad(sums / sums[0, -1], ((0, 0), (1, 0)))  # the probabilities sum to one
 

@@ -59,6 +59,7 @@ class BayesErrorRate(Value):
         """
         log_odds = _check.reals("prior_log_odds", prior_log_odds)
         false_alarm_rate, miss_rate = self._rates(log_odds)
+        # Over the smaller prior, one class has the factor one, the other the odds: these overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             alarms = np.exp(np.maximum(-log_odds, 0)) * false_alarm_rate
             misses = np.exp(np.maximum(log_odds, 0)) * miss_rate

@@ -71,6 +71,7 @@ def _through(x: FloatArray, y: FloatArray) -> Curve:
     """Straight lines through points whose x and y both rise from 0 to 1."""
     if np.isnan(x[0] + y[0]):
         return Curve.undefined(0.0, 1.0)
+    # Exact comparisons: rates of the same counts are the same numbers.
     moved = np.concatenate([[True], (x[1:] != x[:-1]) | (y[1:] != y[:-1])])
     x, y = x[moved], y[moved]  # scores without weight repeat a point
     corner = np.ones(x.size, dtype=bool)

@@ -29,6 +29,7 @@ def expected_costs(
     ----------
     posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
         A frame's columns go by their names, as do those of `Posteriors` with classes.
+    problem : what is at stake: costs, prior, labels
     data : frame, or mapping from column to numbers, optional
         The columns that the costs depend on, where they do: every case has its own costs then.
     case_costs : array_like of shape (n, K, M), optional

@@ -96,8 +96,8 @@ def cheapest_decisions(
     ----------
     rows : checked posteriors, (n, K)
     costs : costs of each decision, (K, M), or of every case
-    rounding : what rounding may do to each cost; None computes it
-    ratios : factor of each class under a new prior; None for 1
+    rounding : (n, K) by how much each posterior may be off, beyond double precision; None for zero
+    ratios : (K,) what a case of each class is worth under another prior; None for 1
 
     Returns
     -------
@@ -117,6 +117,7 @@ def cheapest_decisions(
     costs = _worth(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
     for block in blocks(len(rows), _FEW):
+        # Regrets, not costs: an amount that all decisions share would cost digits and break ties.
         expected = regret.T @ rows[block].T  # each decision in one piece
         off = slack if rounding is None else (slack + rounding[block] @ regret).T
         chosen[block] = _first_cheapest(expected, off)

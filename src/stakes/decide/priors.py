@@ -227,6 +227,7 @@ def estimate_prior(
         )
     estimate, change, iterations = old, np.inf, 0
     likelihoods = rows / old
+    # Each step cannot lower the likelihood, so that no step size has to be chosen.
     while change > tolerance and iterations < most:
         total = np.zeros(size)
         for block in blocks(len(rows)):

@@ -86,7 +86,7 @@ def backwards_class(
         return classes[1] if high < 0.5 else None
     if tallied.leads is None:
         return None
-    doubt = (1 - LEVEL) / 2 / len(classes)  # as many classes are looked at
+    doubt = (1 - LEVEL) / 2 / len(classes)  # Bonferroni: one comparison for each class
     lead, error = tallied.leads
     upper = lead + ndtri(1 - doubt) * error
     return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None

@@ -28,7 +28,7 @@ class Worlds(NamedTuple):
     prior: FloatArray  # (D, K)
 
     def some(self, most: int) -> Worlds:
-        """At most so many of them, evenly spread."""
+        """At most this many of the worlds, evenly spread."""
         step = max(1, -(-len(self.prior) // most))
         return Worlds(self.costs[step // 2 :: step], self.prior[step // 2 :: step])
 
@@ -272,7 +272,7 @@ def _sampler(sampler: Any, problem: Problem) -> Any:
 
 
 def _quantiles(belief: Belief, size: int) -> FloatArray:
-    """So many equally likely amounts, in order, that have the mean of the distribution.
+    """Equally likely amounts (size,), in order, whose mean is that of the distribution.
 
     They are the medians of equally likely parts. Their mean misses some of the longer tail; the
     outermost point makes up for that.

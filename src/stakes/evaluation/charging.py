@@ -181,6 +181,7 @@ def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, Float
         [_in_cells(cases, codes, term) for codes in decided.values()]
         for term in weighted_terms(cases)
     ]
+    # Sums that overflow are of no use to anybody, and JSON has no place for them.
     sums = np.moveaxis(np.array(by_term), 0, -1)  # (J, K, M, T)
     return dict(zip(decided, sums, strict=True)) if sums.size and np.isfinite(sums).all() else {}
 

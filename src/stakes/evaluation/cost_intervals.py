@@ -63,7 +63,7 @@ class Costs:
     choice: Contenders  # among the systems that may win
     named: str  # the blind decision that is the cheapest for all cases
     level: float
-    added: FloatArray  # (J + M,) what each costs per case beside its decisions: to run a model
+    added: FloatArray  # (J + M,) what each costs per case besides its decisions: to run a model
 
     @property
     def perfect(self) -> float:
@@ -210,7 +210,7 @@ class Costs:
         return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
 
     def _beside(self, name: str) -> float:
-        """What a system costs per case beside its decisions."""
+        """What a system costs per case besides its decisions."""
         return float(self.added[self.choice.errors.names.index(name)])
 
     def _shifted(self, value: float, low: float, high: float) -> Interval:

@@ -92,12 +92,12 @@ def evaluate(
     replicates : samples that are simulated, where no calibrator is given, to see what bad
         calibration of two classes costs beyond chance; intervals need none
     seed : of these samples and of the folds; the report prints it
-    baseline : the incumbent, to which every system gets its difference: the name of a model, whose
-        decisions are taken as they are, that of a system, or an earlier report on other cases
-        Differences on the same cases are paired. Each has the interval of its own pair.
+    baseline : the incumbent, with which every system is compared: the name of a model, whose
+        decisions are taken as they are, the name of a system, or an earlier report on other cases
+        Differences on the same cases are paired. Each interval is for its own pair.
     margin : what `Report.is_no_worse` allows above the baseline: an amount per case, or a share of
         its cost as in "2%"; none if left out
-    uncertain : what is not quite known beside the costs that are distributions in the problem
+    uncertain : what is not quite known besides the costs that are distributions in the problem
         Experts' cost matrices, of which the problem has the mean; a distribution of the prior such
         as `stakes.inference.Dirichlet`, whose mean the problem states; or ``{"costs": …, "prior":
         …}``. ``report.uncertainty`` says over how much of it the verdict holds, and what it would

@@ -159,7 +159,7 @@ def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
 
 
 def _cost_line(costs: Costs, place: int) -> _Line:
-    """Of one cost, counted class by class."""
+    """The line along which one cost moves; costs are numbered class by class."""
     problem = costs.problem
     cell = np.zeros(problem.costs.shape)
     cell.flat[place] = 1.0
@@ -168,7 +168,7 @@ def _cost_line(costs: Costs, place: int) -> _Line:
 
 
 def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
-    """Of the prior of each class; the others keep their proportions to each other."""
+    """Lines along which the prior of each class moves; the others keep their proportions."""
     still = np.zeros(costs.problem.costs.shape)
     for unit in np.eye(prior.size):
         other_shares = np.where(unit > 0, 0.0, prior)
@@ -177,6 +177,6 @@ def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
 
 
 def _proportion_line(costs: Costs) -> _Line:
-    """Of the cost proportion, for two classes and two decisions."""
+    """The line along which the cost proportion moves, for two classes and two decisions."""
     start, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
     return _Line(start, slope, costs.problem.prior, None, (0.0, 1.0))

@@ -116,5 +116,5 @@ def _first(above: FloatArray, slopes: FloatArray, rounding: float) -> tuple[floa
     """
     nearing = slopes < -rounding
     moves = np.where(nearing, above / np.where(nearing, -slopes, 1.0), np.inf)
-    place = int(np.lexsort((slopes, moves))[0])
+    place = int(np.lexsort((slopes, moves))[0])  # by the move, then by the steepest descent
     return float(moves[place]), place

@@ -60,6 +60,7 @@ def joint_bins_of(
         return None
     names = tuple(entry.name for entry in systems)
     fitting = costs.choice.errors.among(names).fitting
+    # Fewer sources rather than coarser bins: bins must keep the cuts of the decisions exactly.
     while True:
         pairs = tuple(_pairs(sources, codes, bins, evidence.problem))
         if len(sources) < 3 or sum(pair.places.size for pair in pairs) <= _CELLS:

@@ -94,7 +94,7 @@ def _checks(name: str, evidence: Evidence, level: float) -> Iterator[LimitCheck]
 
 
 def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
-    """The same of costs and prior alone, as if every case were drawn by itself."""
+    """Checks of the rule without a model, as if every case were drawn by itself."""
     charges, problem = evidence.sample.charges, evidence.problem
     assert charges is not None
     truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions

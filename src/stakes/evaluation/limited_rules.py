@@ -122,7 +122,7 @@ def limited_rule(predictions: Predictions, rule: str, folds: Folds) -> LimitedRu
 
 
 def limited_blind(folds: Folds) -> LimitedRule:
-    """The same without a model, by the costs of each case and the prior."""
+    """The rule without a model under the limits: by the costs of each case and the prior."""
     rows = np.broadcast_to(folds.cases.prior, (len(folds.cases.truth), folds.cases.prior.size))
     return _limited(_Decider(folds.cases, rows, rows), [], folds)
 
@@ -132,7 +132,7 @@ def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedR
     on_all = decider.fitted(everything)
     if not folds.numbers:
         return LimitedRule(on_all.decided, on_all, None, decider.capacity(), apart=False)
-    start = on_all.prices
+    start = on_all.prices  # those of a fold are near: the search starts there, and is short
     decided = _apart(decider, folds.numbers[0], folds.count, start)
     costs = None
     if len(folds.cases.problem.limits) == 1 and len(folds.numbers) > 1:

@@ -50,6 +50,7 @@ def remake_of(
     start = cases.shares if from_prior is None else from_prior
 
     def remade(worlds: Worlds) -> FloatArray:
+        # Where the prior is the same in all worlds, posteriors that came for it need no move.
         drawn = bool(np.abs(worlds.prior - cases.prior).max() > 0)
         sources = list(_sources(cases, predictions, running, start, drawn))
         spent = np.empty((len(worlds.prior), len(sources)))

@@ -95,6 +95,7 @@ def decision_changes(
 def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
     """Edges of bins that part both classes evenly; some cuts are kept exactly."""
     exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
+    # Both classes count alike, so that a rare class gets as many bins as a common one.
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
     wanted = np.linspace(0, reached[-1], most - exact_cuts.size + 1)[1:-1]

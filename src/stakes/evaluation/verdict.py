@@ -130,6 +130,7 @@ def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
 
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
     """A saving that is rounding alone is none."""
+    # Relative to what is at stake, and to the costs themselves, which may be far larger.
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
     if abs(saving.value) > rounding or isnan(saving.value):
         return saving
@@ -240,7 +241,7 @@ class _Words:
     def totals(
         self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
     ) -> str:
-        """The same for all cases to come."""
+        """Cost and saving of all cases to come."""
         a_period = f" a {operation.period}" if operation.period else ""
         cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
         if not deployed:

@@ -94,6 +94,7 @@ def _greatest_ratio(
     linear functions; Newton's step towards its zero is the ratio at its maximum, and never
     overshoots from the second step on. The 0.4 of a case stand at the dearest possible cell.
     """
+    # All blind decisions of all systems are iterated together; those that have converged stay put.
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         dearest = values.max(axis=-1, keepdims=True)

@@ -42,8 +42,10 @@ def bootstrap(
     ----------
     measure : function of a tally, which carries a leading axis through
         Its value may have axes of its own; `each` makes a measure of single tallies fit.
+    tally : sums over cases, such as `Counts` or `ScoreTable`
     problem : where there is one, the measure is a function of a tally and a problem
     replicates : their number
+    rng : the generator that draws
     scheme : what was drawn at random; by itself `scheme_of` chooses it from tally and problem
 
     Returns

@@ -187,7 +187,11 @@ def compare(
     Parameters
     ----------
     measure : function of a tally (…) whose value (…, J) holds a number for each model
+    tally : sums over cases, such as `Counts` or `ScoreTable`
     names : J labels of the models
+    problem : what is at stake: costs, prior, labels
+    replicates : how many replicates to draw
+    rng : the generator that draws
     scheme : as in `bootstrap`
 
     Returns
@@ -388,6 +392,7 @@ def triangular_root(covariance: FloatArray) -> FloatArray:
     known = ~np.isnan(np.diagonal(covariance))
     remaining = np.where(known[:, None] & known, covariance, 0.0)
     root = np.zeros(remaining.shape)
+    # Not numpy's Cholesky, which refuses singular matrices: systems that decide alike make one.
     for j, variance in enumerate(np.diagonal(remaining).copy()):
         if remaining[j, j] > 1e-12 * variance:  # otherwise rounding is all that is left
             root[j:, j] = remaining[j:, j] / np.sqrt(remaining[j, j])

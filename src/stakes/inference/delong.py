@@ -30,6 +30,7 @@ def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _placement(weights: FloatArray, k: int) -> FloatArray:
     """Where a case of class k of each score would stand among the cases of the other class."""
+    # In place: a table may have ten million scores.
     other = weights[..., 1 - k]
     upto = np.cumsum(other, axis=-1)
     upto -= other / 2

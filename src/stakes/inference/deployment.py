@@ -69,13 +69,16 @@ def uncertain_problems(
     prior: Sampler | None = None,
     costs: Sampler | None = None,
 ) -> tuple[Problem, ...]:
-    """As many problems that could be the true one: a prior and costs drawn for each.
+    """Problems that could be the true one, with a prior and costs drawn for each.
 
     What has no sampler stays as the problem states it. A list of problems made in any other way
     serves `bootstrap_problems` as well.
 
     Parameters
     ----------
+    problem : what is at stake: costs, prior, labels
+    draws : how many problems to draw
+    rng : the generator that draws
     prior : draws priors (draws, K), such as `Dirichlet`
     costs : draws cost tables (draws, K, M)
 
@@ -142,7 +145,11 @@ def bootstrap_problems(
     Parameters
     ----------
     measure : function of a tally and a problem, such as `expected_cost`
+    tally : sums over cases, such as `Counts` or `ScoreTable`
     problems : equally likely, in no particular order
+    replicates : how many replicates to draw
+    rng : the generator that draws
+    scheme : as in `bootstrap`
 
     Returns
     -------

@@ -47,6 +47,7 @@ def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
     above = np.minimum(below + 1, np.maximum(defined - 1, 0))
     low, high = (np.take_along_axis(ordered, index[None], axis=0)[0] for index in (below, above))
     with np.errstate(invalid="ignore"):
+        # Infinite replicates must not meet their own difference, which would be nan.
         step = np.where((place == below) | (low == high), 0.0, (place - below) * (high - low))
     return np.where(np.isnan(share), np.nan, low + step)
 
@@ -194,6 +195,7 @@ class BCa(IntervalType):
 
         replicates, value = estimate.replicates, estimate.value
         with np.errstate(invalid="ignore", divide="ignore"):
+            # Discrete measures hit the value often: such replicates count half on either side.
             equal = np.abs(replicates - value) <= _TIE * np.maximum(np.abs(value), _TIE)
             below = np.sum((replicates < value) & ~equal, axis=0) + np.sum(equal, axis=0) / 2
             bias = ndtri(below / np.sum(~np.isnan(replicates), axis=0))

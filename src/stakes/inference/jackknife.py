@@ -85,6 +85,7 @@ def jackknife(
     cells = whole_cells(tally, _REMEDY)
     strata = scheme.strata(tally)
     occupied = np.flatnonzero(cells.reshape(-1, cells.shape[-1]).any(axis=0))
+    # Cases of one cell are alike, so that leaving out one of each cell stands for all of them.
     if occupied.size <= _CELLS:
         times = np.moveaxis(cells[..., occupied], -1, 0)
         fewer = _without_one(cells, occupied)

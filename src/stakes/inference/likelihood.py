@@ -148,6 +148,7 @@ def profile_bounds(
 
     Parameters
     ----------
+    support : what the mean can be made of, and how often each part was seen
     threshold : (…)
         The q above: a quantile of :math:`\chi^2_1`, the square of Student's t, or the square of a
         critical value for many intervals at once; inf gives the range of the values.
@@ -168,6 +169,7 @@ def profile_bounds(
     (0.0, 0.031)
     """
     q = np.asarray(threshold)
+    # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
     high = _upper_end(support.values, support.counts, support.highest, q)
     low = 0.0 - _upper_end(-support.values, support.counts, -support.lowest, q)
     low, high = widened(np.asarray(estimate), (low, high), q, np.asarray(variance))
@@ -402,6 +404,7 @@ def _tilted_to(
 
 def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Totals (…, R), the largest gap (…) that was seen, and the gaps as parts of it."""
+    # The tilt is in units of one over a gap: scaled, costs of any currency start and stop alike.
     scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
     return counts.sum(axis=-1), scale, gaps / np.where(scale > 0, scale, 1.0)[..., None, None]
 
@@ -438,7 +441,7 @@ def _tilted(
     """Shares at a tilt s (…); the level of a tilt nearby, if any, is where the search starts."""
     tilt = s[..., None, None] * gaps
     seen = counts > 0
-    tilt = np.where(seen, tilt, 1.0)
+    tilt = np.where(seen, tilt, 1.0)  # cells without cases have no share, whatever their tilt
     level = _levels(tilt, counts, total, level)
     divisor = np.where(seen, level[..., None] + tilt, 1.0)
     shares = counts / divisor

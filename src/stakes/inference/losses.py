@@ -347,6 +347,7 @@ class LossSample:
         self, values: FloatArray, highest: FloatArray, lowest: FloatArray | float
     ) -> Support:
         """Values in bins, stratum by stratum, with effective numbers of cases."""
+        # The likelihood iterates over cells: a few hundred bins in place of a million losses.
         binned = [_bins(values[rows], self._own(rows)) for rows in self._strata]
         size = max(len(means) for means, _ in binned)
         grid = np.zeros((len(binned), size))
@@ -483,6 +484,7 @@ def ratio_bounds(
         top = np.maximum(ratio * highest, values.max(axis=1))
         return float(_upper_end(values * shares[:, None], counts, top * shares, q))
 
+    # Both functions are positive at the estimate and fall away from it, so that brackets are known.
     start = sample.mean(above) / unit
     low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
     return low, _root(upper, start, _beyond_root(upper, start))

@@ -65,7 +65,7 @@ class McNemar(Value):
 
     @property
     def mid_p(self) -> FloatArray:
-        """The same with half the probability of what was observed; the one to use.
+        """The binomial p-value with half the probability of what was observed; the one to use.
 
         Fagerland et al. 2013 recommend it: its size is close to nominal with few cases too.
         """
@@ -99,7 +99,7 @@ def mcnemar(
 
     Returns
     -------
-    the discordant cases and the p-value
+    the discordant cases, with p-values
 
     Examples
     --------

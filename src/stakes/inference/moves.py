@@ -80,6 +80,9 @@ def leaving_points(
 
     Parameters
     ----------
+    joint : cases by true class and the decisions of all systems
+    moves : the moves to follow
+    level : confidence level, such as 0.95
     among : the systems that are compared; a choice that is none of them is compared with them
     blind : further systems, each compared by itself
     reachable, squares, fitting : as in `contenders`

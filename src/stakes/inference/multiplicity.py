@@ -142,6 +142,7 @@ def max_t(
         [float(difference.intervals.effective_count(())) for difference in differences]
     )
     drawn = np.stack([difference.replicates for difference in differences], axis=1)
+    # A replicate counts for all pairs or for none: the maximum is over pairs of the same replicate.
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
     error = np.where(error > 0, error, np.nan)
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)

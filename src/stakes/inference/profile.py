@@ -48,6 +48,8 @@ def profile_interval(
     Parameters
     ----------
     tally : Counts (…, K, M), or JointCounts of two models: the cost of the first minus the second's
+    problem : what is at stake: costs, prior, labels
+    level : confidence level, such as 0.95
     reachable : (M,) or, for two models, (2, M) of bool, optional
         The decisions that the rule can take at all: one that it never takes makes no upper end
         dearer. All of them unless told otherwise; a decision that occurs is reachable.
@@ -111,7 +113,7 @@ def profile_normalized_interval(
     class without cases, which may make not looking perfect, leaves the upper end infinite.
 
     nan where some decision is the best of every class: not looking is perfect. `added` (…) is what
-    a system costs per case beside its decisions; the other arguments are those of
+    a system costs per case besides its decisions; the other arguments are those of
     `profile_interval`.
 
     Parameters
@@ -122,11 +124,11 @@ def profile_normalized_interval(
     reachable : which decisions each system can take at all; None for all of them
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
-    added : costs per case beside those of decisions, by system
+    added : costs per case besides those of decisions, by system
 
     Returns
     -------
-    lower and upper end, with the value
+    interval of shape (…)
 
     Examples
     --------
@@ -235,7 +237,7 @@ def unchecked_cost_support(
     Parameters
     ----------
     counts : cases by true class and decision, (…, K, M)
-    costs : costs of each decision, (K, M), or of every case
+    costs : costs of each decision, (K, M), or (…, K, M) where they differ between systems
     prior : class shares, (K,) or by label; None takes those of the data
     reachable : which decisions each system can take at all; None for all of them
     squares : the same sums with squared weights; None for cases that count once
@@ -279,7 +281,7 @@ def difference_support(
     ----------
     joint : cases by true class and the decisions of all models
     problem : what is at stake: costs, prior, labels
-    pairs : pairs of models; None for all
+    pairs : P pairs of positions of models
     reachable : which decisions each system can take at all; None for all of them
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
@@ -356,7 +358,7 @@ def _support(
     ends: tuple[FloatArray, FloatArray],
     prior: FloatArray | None,
 ) -> Support:
-    """Of P quantities: values (P, C) of cells, and (K, Q) or (P, K, Q) of tables (…, P, K Q)."""
+    """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
     lowest, highest = ends  # (…, P, K)
     if prior is None:
         grid = grid.reshape(*grid.shape[:-2], 1, -1)
@@ -383,6 +385,7 @@ def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArra
     """Values (R, C) and their weights (…, R, C), equal values together and without empty ones."""
     some = tables.any(axis=tuple(range(tables.ndim - 1)))
     grid, tables = grid[:, some], tables[..., some]
+    # Equal values change nothing in the likelihood; merged, there are far fewer cells to tilt.
     if len(grid) == 1 and some.any():
         order = np.argsort(grid[0], kind="stable")
         first = np.flatnonzero(np.diff(grid[0, order], prepend=np.nan) != 0)

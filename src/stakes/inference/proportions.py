@@ -27,7 +27,7 @@ def effective_counts(
     Parameters
     ----------
     counts : cases by true class and decision, (…, K, M)
-    values : what each cell costs, which says how its cases resemble each other
+    values : what a case of each cell adds to the estimate, to first order, (K, M)
     squares : the same sums with squared weights; None for cases that count once
     scheme : what was drawn at random; None takes it from the tally
 

@@ -103,6 +103,7 @@ def cost_errors(
     Parameters
     ----------
     joint : without leading axis, or with one of clusters
+    problem : what is at stake: costs, prior, labels
     squares : sums of squared weights, of the shape of the weights; None: each case weighs one
     fitting : (J, J) further covariance, of systems whose rules were fitted; see
         `fitting_covariance`
@@ -146,6 +147,7 @@ def cost_errors(
         count = size**2 / by_stratum(squared)  # Kish's effective number of cases
         more = np.where(count > 1, count / (count - 1), 0.0)
         pull = np.where(size > 0, shares / size, 0.0)
+    # In place: for many systems and many tuples this array is large.
     losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
     if clusters is None:
         weighed = losses * (squared * (more * pull**2)[stratum])
@@ -189,7 +191,7 @@ def _between(
 
 
 def checked_added(added: object, names: Labels) -> FloatArray:
-    """What each system costs beside its decisions, (J,)."""
+    """What each system costs besides its decisions, (J,)."""
     amounts = _check.floats("added", added)
     if amounts.shape != (len(names),):
         raise InputError(

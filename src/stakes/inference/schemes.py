@@ -220,6 +220,7 @@ class BayesianBootstrap(Scheme):
         def draw(rng: np.random.Generator, size: int) -> T:
             drawn = rng.standard_gamma(cells, size=(size, *cells.shape))
             mass = drawn.sum(axis=-1, keepdims=True)
+            # Normalised gamma variables are Dirichlet; scaled to the total, measures see cases.
             scale = np.divide(total, mass, out=mass, where=mass > 0)
             return cast(T, cells_of(tally).with_cell_weights(drawn * scale))
 

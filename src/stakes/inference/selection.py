@@ -77,7 +77,7 @@ class Contenders(Value):
 
     @property
     def p_value(self) -> float:
-        """Of the cheapest being clearly the cheapest: the largest p-value of the others."""
+        """P-value of the claim that the cheapest is clearly so: the largest of the others'."""
         if self.cheapest < 0:
             return 1.0
         return float(np.delete(self.p_values, self.cheapest).max(initial=0.0))
@@ -146,11 +146,13 @@ def contenders(
     Parameters
     ----------
     joint : without leading axis, or with one of clusters
+    problem : what is at stake: costs, prior, labels
+    level : confidence level, such as 0.95
     among : the systems that are compared; all without it
     reachable : (M,) or (J, M) of bool, the decisions that systems can take; all without it
     squares : sums of squared weights, like the weights of joint, if weights are fractional
     fitting : (J, J) covariance that fitting adds to the costs, as `fitting_covariance` has it
-    added : (J,) what each system costs per case beside its decisions, such as to run it
+    added : (J,) what each system costs per case besides its decisions, such as to run it
 
     Returns
     -------
@@ -307,6 +309,7 @@ def with_blind(
     ----------
     joint : cases by true class and the decisions of all models
     problem : what is at stake: costs, prior, labels
+    named : a blind decision that is taken whatever it costs, or None
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The same numbers for every group, and a word where a group is too small for them."""
+"""An estimate for every group, with a note where a group is too small for it."""
 
 from __future__ import annotations
 
@@ -74,10 +74,11 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     ----------
     estimate : of shape (G,), by `bootstrap` or by formula, from this tally
     tally : with a leading axis of groups
+    smallest : number of cases of a class below which a group gets a note
 
     Returns
     -------
-    the estimate of each group, and what differs
+    the estimate of each group, with notes
 
     Examples
     --------

@@ -20,7 +20,7 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     from scipy.special import ndtri, stdtrit
 
     few = np.isfinite(n)
-    degrees = np.where(few, n, 2.0)
+    degrees = np.where(few, n, 2.0)  # any number above one where the normal is taken instead
     return np.asarray(
         np.where(few, np.sqrt(degrees / (degrees - 1)) * stdtrit(degrees - 1, share), ndtri(share))
     )

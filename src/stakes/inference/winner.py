@@ -204,11 +204,12 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         chances[places] = stdtr(degrees, np.array([t, -t]))
         return chances
     centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
+    # Satterthwaite's number of dimensions: correlated errors count for fewer than J − 1.
     dimensions = noise**2 / float(np.sum(covariance**2))
     q = dimensions * float(np.sum(centred**2)) / noise
     b = (np.arange(_SHRINKAGES) + 0.5) / _SHRINKAGES
     log_weight = (dimensions - 1) / 2 * np.log(b) - b * q / 2
-    weight = np.exp(log_weight - log_weight.max())
+    weight = np.exp(log_weight - log_weight.max())  # the largest is 1, so that none overflows
     for part, f in zip(weight / weight.sum(), np.sqrt(1 - b), strict=True):
         wins = least(f * centred + drawn)  # systems that decide alike share what they win
         chances[places] += part * (wins / wins.sum(axis=1, keepdims=True)).mean(axis=0)

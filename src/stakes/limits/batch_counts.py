@@ -135,6 +135,7 @@ def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray
 
     n, size = costs.shape
     places = np.arange(n * size)
+    # The constraints are totally unimodular, so that vertices are whole decisions.
     one_each = csr_array((np.ones(n * size), (places // size, places)), shape=(n, n * size))
     rows, limits = [], []
     for place, (low, high) in bounds.items():

@@ -49,7 +49,7 @@ class LimitCheck(Value):
 
     @property
     def said(self) -> str:
-        """In one word or two."""
+        """Whether the system keeps or breaks the limit, in words."""
         if self.breaks:
             return "breaks"
         return "keeps" if self.keeps else "within noise"

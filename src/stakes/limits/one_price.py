@@ -43,6 +43,7 @@ def breakpoints(cases: CountedCases, place: int = 0) -> Breakpoints:
     """The breakpoints of one limit: by labels where they are known, else by posteriors."""
     gains, counted = gains_of(cases, place), cases.counted[place]
     weight = cases.mass * (counted if cases.seen is None else cases.seen[place])
+    # A case that the limit does not count keeps the decision at any price, or never takes it.
     with np.errstate(divide="ignore", invalid="ignore"):
         leaves = np.where(counted > 0, gains / counted, np.where(gains >= 0, np.inf, -np.inf))
     order = np.argsort(-leaves, kind="stable")

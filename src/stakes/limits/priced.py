@@ -186,11 +186,11 @@ def priced_cases(
     problem : what is at stake: costs, prior, labels
     rows : checked posteriors, (n, K)
     mass : weight of each case, (n,)
-    prior : class shares, (K,) or by label; None takes those of the data
+    prior : (K,) class shares at which limits are counted
     costs : costs of each decision, (K, M), or of every case
-    decide : how priced costs are decided
-    truth : position of the true class of each case, (n,)
-    start : prices to begin with
+    decide : gives the decisions (n,) once amounts (K, M) are added to the costs
+    truth : (n,) position of the true class of each case; None where it is not known
+    start : (L,) prices to begin with
 
     Returns
     -------

@@ -130,7 +130,7 @@ def _maximum(
     cuts: list[Cut] = []
     tried: list[FloatArray] = []
     best = Dual(np.zeros(len(bounds)), -np.inf)
-    pending = list(points)
+    pending = list(points)  # good guesses cut away most of the box before the program is solved
     while len(tried) < _MOST_CUTS:
         if pending:
             point, upper = pending.pop(0), np.inf

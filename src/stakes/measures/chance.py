@@ -79,6 +79,7 @@ def cohen_kappa(counts: Counts) -> Numbers:
     >>> float(cohen_kappa(finley).round(3))
     0.355
     """
+    # Scaled by a power of two, which is exact: products of large counts would overflow.
     values = scaled(square(counts))
     by_chance = _unlike_pairs(values.sum(axis=-1), values.sum(axis=-2))
     wrong = values.sum(axis=(-2, -1)) * off_diagonal(values).sum(axis=(-2, -1))

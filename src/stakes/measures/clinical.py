@@ -91,7 +91,7 @@ def markedness(counts: Counts) -> FloatArray:
 
 
 def _rates(counts: Counts) -> FloatArray:
-    """Of each class against the rest, the rates (..., K, 2, 2) of decisions within each row."""
+    """Rates (..., K, 2, 2) of decisions within each row, of each class against the rest."""
     cells = one_vs_rest(counts).values
     return ratio(cells, cells.sum(axis=-1, keepdims=True))
 

@@ -247,7 +247,7 @@ def _clustered_bounds(
     assert cases.owner is not None
     count, scores = int(cases.owner.max()) + 1, table.scores
     residual = cases.positive - smooth_curve(table)[cases.place]
-    residual *= np.sqrt(count / (count - 1))
+    residual *= np.sqrt(count / (count - 1))  # Bessel's correction, for clusters
     ones, hits = np.ones(residual.size), cases.positive.astype(np.float64)
     drawn, calibrated = [], []
     for _ in range(replicates):

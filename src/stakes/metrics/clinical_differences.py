@@ -70,10 +70,10 @@ def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) 
 
 
 def _correlation(sample: Sample, first: Label, second: Label, metric: str) -> float:
-    """Of a metric of two tests, with half a case more in each of the eight cells.
+    """Correlation of the estimates of a metric of two tests, with half a case more in each cell.
 
-    So tests that always agree are not taken for the same. With clusters the smaller of what the
-    cases and what the clusters say: few clusters agree by chance.
+    The half cases keep tests that always agree from being taken for the same test. With clusters
+    it is the smaller of the correlations by cases and by clusters: few clusters agree by chance.
     """
     joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
     of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
@@ -94,7 +94,7 @@ def _correlation(sample: Sample, first: Label, second: Label, metric: str) -> fl
 
 
 def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of PPV (place 1) or NPV (0); under a stated prevalence those of the likelihood ratio."""
+    """Pulls on PPV (place 1) or NPV (0); under a stated prevalence, on the likelihood ratio."""
     if stated:
         return _ratio_pulls(place, table, test, stated)
     index = np.indices(table.shape)
@@ -104,7 +104,7 @@ def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) ->
 
 
 def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of LR+ (place 1) or LR− (0)."""
+    """Pulls on LR+ (place 1) or LR− (0)."""
     index = np.indices(table.shape)
     decided = index[test] == place
     within = np.sum(table * decided, axis=(1, 2))
@@ -113,7 +113,7 @@ def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> Floa
 
 
 def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Of the share of cases that are positive and found; of sensitivity, if that is stated."""
+    """Pulls on the share of cases that are detected positives; on sensitivity under a prior."""
     index = np.indices(table.shape)
     among = (index[0] == 1) | (not stated)
     hits = ((index[0] == 1) & (index[test] == 1)).astype(np.float64)

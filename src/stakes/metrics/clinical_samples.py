@@ -43,7 +43,7 @@ class Sample:
 
     @property
     def prior(self) -> FloatArray | None:
-        """That of the problem."""
+        """The prior of the problem; None where it states none."""
         return self.problem.prior
 
     @classmethod

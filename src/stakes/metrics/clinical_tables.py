@@ -71,6 +71,7 @@ def clinical_table(
 
     Parameters
     ----------
+    y_true : true class of every case, (n,)
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
         Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
         compared with the first: paired differences, by profile likelihood; those of PPV, NPV, LR+,
@@ -79,6 +80,7 @@ def clinical_table(
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
+    level : confidence level, such as 0.95
 
     Returns
     -------
@@ -217,6 +219,7 @@ def _ratio_bounds(
 ) -> Bounds:
     """Interval of the rate of a decision among the positives over that among the negatives."""
     cells = summed(counts, sample.scheme).values
+    # Half a case more, so that the linearisation exists where a rate is zero or one.
     rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
     pull = np.zeros((2, 2))
     pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
@@ -227,7 +230,7 @@ def _ratio_bounds(
 
 
 def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
-    """Of PPV from those of LR+, and of NPV from those of LR−: Bayes' theorem."""
+    """Bounds of PPV from those of LR+, and of NPV from those of LR−, by Bayes' theorem."""
     if not prior.all():
         known = np.asarray(prior[place])
         return known, known

@@ -26,8 +26,11 @@ def expected_cost(
 
     Parameters
     ----------
+    y_true : true class of every case, (n,)
     y_pred : array_like of shape (n,)
         Decisions, labels of ``problem.decisions``.
+    problem : what is at stake: costs, prior, labels
+    sample_weight : weight of each case, (n,); None counts each once
     data : frame, or mapping from column to numbers, optional
         The columns that the costs depend on, where they do: every case is charged its own costs.
     case_costs : array_like of shape (n, K, M), optional
@@ -150,10 +153,13 @@ def bayes_cost(
 
     Parameters
     ----------
+    y_true : true class of every case, (n,)
     y_proba : array_like of shape (n, K), or (n,) for P(second class) of two
+    problem : what is at stake: costs, prior, labels
     classes : K labels, optional
         The class of each column, in the order of the columns; pass ``model.classes_``, which
         scikit-learn sorts. Left out, column k belongs to ``problem.classes[k]``.
+    sample_weight : weight of each case, (n,); None counts each once
     data, case_costs : every case's own costs, as in `expected_cost`
 
     Returns

@@ -79,7 +79,7 @@ class Between(Value):
 
     @property
     def written(self) -> dict[str, Any]:
-        """As files have it."""
+        """The form that files and JSON have."""
         return {"between": [self.low, self.high]}
 
 
@@ -129,7 +129,7 @@ class Distributed(Value):
 
     @property
     def written(self) -> dict[str, Any]:
-        """As files have it."""
+        """The form that files and JSON have."""
         return {"distribution": self.name, "args": list(self.arguments), **dict(self.keywords)}
 
 

@@ -33,7 +33,7 @@ def bayes_threshold(a: float, b: float) -> float:
 
 
 def log_odds_threshold(a: float, b: float) -> float:
-    """The same on log-odds: log(a/b)."""
+    """The Bayes threshold on log-odds: log(a/b)."""
     if min(a, b) > 0:
         return log(a) - log(b)
     threshold = bayes_threshold(a, b)

@@ -165,8 +165,8 @@ def costs_of_class(costs: FloatArray, truth: IntArray) -> FloatArray:
 
     Parameters
     ----------
-    costs : costs of each decision, (K, M), or of every case
-    truth : position of the true class of each case, (n,)
+    costs : costs of each decision in a block of cases, (K, M, B)
+    truth : position of the true class of each case, (B,)
 
     Returns
     -------

@@ -116,7 +116,7 @@ def cost_terms(constants: FloatArray, expressions: Expressions) -> CostTerms:
 
 
 def negated(costs: Any) -> Any:
-    """The same table with the other sign; expressions of columns too."""
+    """A table with the opposite signs, expressions of columns included."""
     cells = np.array(costs, dtype=object)
     if not (has_text(costs) or any(map(is_belief, cells.flat))):
         return 0.0 - _check.floats("utilities", costs, ndim=2)

@@ -559,7 +559,7 @@ class Problem(Charged):
 
     @property
     def log_odds_threshold(self) -> float:
-        """The same on log-odds: log(a/b)."""
+        """The threshold on log-odds: log(a/b)."""
         return log_odds_threshold(*excess(self.costs))
 
     @property

@@ -164,7 +164,7 @@ def _occupied(table: ScoreTable, what: str) -> tuple[FloatArray, FloatArray]:
 
 def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> ScoreTable:
     """Table of new scores in the same order; scores that rounding made equal are merged."""
-    scores = np.maximum.accumulate(scores)
+    scores = np.maximum.accumulate(scores)  # rounding must not turn the order of two neighbours
     first = np.flatnonzero(np.concatenate([[True], scores[1:] > scores[:-1]]))
     if first.size < scores.size:
         scores, weights = scores[first], np.add.reduceat(weights, first, axis=0)

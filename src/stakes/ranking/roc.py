@@ -56,7 +56,7 @@ def weights_above(weights: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    weights : weight of each case, (n,); None counts each once
+    weights : weight of each class at every score, (…, S, 2)
 
     Returns
     -------

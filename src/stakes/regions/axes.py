@@ -362,7 +362,7 @@ class Classifiers(Axis):
         self, tally: JointScores, borders: list[Border], near: FloatArray
     ) -> FloatArray:
         def nearest(scores: JointScores) -> FloatArray:
-            """Of the borders between the same two, in the same order, the nearest one."""
+            """The nearest border between the same two models, in the same order."""
             regions = self.regions(scores)
             pairs = list(zip(borders_of(regions), regions.crossings, strict=True))
             same = [[at for border, at in pairs if border == wanted] for wanted in borders]

@@ -168,6 +168,9 @@ def bootstrap_crossings(
     Parameters
     ----------
     tally : `JointCounts`; for `Classifiers`, `JointScores`
+    axis : the axis to vary
+    replicates : how many replicates to draw
+    rng : the generator that draws
     scheme : what is resampled; by default cases, within classes where the axis has a prior of
         its own or moves it
 

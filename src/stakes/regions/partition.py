@@ -201,6 +201,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
         raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
     listed = list(curves.values())
     points = _points(listed)
+    # Never at the points themselves: curves may jump there, and crossings are ties.
     middles = (points[:-1] + points[1:]) / 2
     values = np.stack([curve(middles) for curve in listed], axis=1)
     slack = _TIE * np.abs(values[~np.isnan(values)]).max(initial=0.0)

@@ -115,6 +115,7 @@ def _cheapest(
 ) -> IntArray:
     """The first of the cheapest decisions (n,) just to the right of a place of each score."""
     start, slope = lines
+    # A little to the right: at the place itself two decisions tie.
     cost = start + slope * (x + 1e-9 * np.asarray(width))[:, None]
     least = cost.min(axis=1, keepdims=True)
     near = cost <= least + 1e-15 * np.abs(cost).max(axis=1, keepdims=True)

@@ -155,6 +155,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
             "models must have cases of every class that the prior expects; one has none, and its "
             "cost is undefined. Add cases, or set that prior to zero."
         )
+    # Models that tie but for rounding have an excess of exactly zero: any move towards them flips.
     tied = least(totals)
     best = int(np.argmax(tied))
     verdict = _Verdict(tuple(counts), best, np.where(tied, 0.0, totals - totals[best]))

@@ -189,6 +189,7 @@ def _leaving(
         elsewhere = there(value)
         return any(elsewhere.is_possible(name) for name in choice)
 
+    # Growing steps first: the choice may come back farther out, and the first exit is wanted.
     near, far = move.value, None
     for step in move.steps:
         value = move.stepped(side * step)

@@ -257,7 +257,7 @@ class Elsewhere:
 
     @cached_property
     def _errors(self) -> CostErrors:
-        """Of the systems and, last, of the constant decisions."""
+        """Costs and errors of the systems and, last, of the constant decisions."""
         problem, systems = self.problem, self.decided
         size, blind = len(systems), range(problem.n_decisions)
         constant = [self.pairs.constant(d, systems[0].counts) for d in blind]

@@ -57,7 +57,8 @@ class Pairs:
         size = first.counts.shape[1]
         if first is second:
             return diagonal(first.counts)
-        if first.source is None or second.source is None:  # as if independent in each class
+        # Without joint bins, independence within each class: differences look less certain then.
+        if first.source is None or second.source is None:
             mass = np.maximum(first.counts.sum(axis=1), 1e-300)[:, None, None]
             return np.asarray(first.counts[:, :, None] * second.counts[:, None, :] / mass)
         if first.source == second.source and first.table is not None:

@@ -370,7 +370,7 @@ class Report(Value):
 
         Parameters
         ----------
-        system : name of the system; None for the verdict's
+        system : the name of a system; by default all `challengers` must pass
 
         Returns
         -------

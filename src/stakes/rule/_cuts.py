@@ -35,7 +35,7 @@ class Cuts(Value):
         return np.asarray(self.decisions[np.searchsorted(self.at, scores, side="left")])
 
     def to_sql(self, column: str, labels: Labels) -> str:
-        """The same as an expression; it is NULL for NULL, NaN and numbers that are no score."""
+        """The decisions as an SQL expression; NULL for NULL, NaN and numbers that are no score."""
         name = '"' + column.replace('"', '""') + '"'
         texts = _literals(tuple(labels[place] for place in self.decisions))
         ends = [*map(_number, self.at.tolist()), _number(self.high)]
@@ -81,7 +81,7 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
 
 def _rank(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Whole numbers in the order of the floating numbers, neighbours being one apart."""
-    bits = (values + 0.0).view(np.int64)
+    bits = (values + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0, which is one number
     return np.where(bits >= 0, bits, -(bits & _BITS))
 
 

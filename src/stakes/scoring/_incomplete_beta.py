@@ -18,6 +18,7 @@ def incomplete_beta(x: FloatArray, complement: FloatArray, a: float, b: float) -
     """
     from scipy.special import beta, betainc
 
+    # scipy's regularised integral needs b > 0, and takes no complement, which matters below one.
     if b >= 1:
         return np.asarray(beta(a, b) * betainc(a, b, x))
     split = (a + 1) / (a + b + 2)  # up to here the fraction is quick, from here on the series

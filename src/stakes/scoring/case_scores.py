@@ -33,7 +33,7 @@ def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_t
     ----------
     y_true : true class of every case, (n,)
     classes : labels of the classes, in the order of the columns
-    size : how many, or the shape to draw
+    size : number of classes
     name : what to call the argument in messages
 
     Returns
@@ -184,6 +184,7 @@ def case_scores(
     posteriors : (n, K), one column for each class, or (n,) for P(second class) of two. The columns
         of a frame go by their names, as do those of `stakes.Posteriors` with classes: pass
         ``Posteriors(q, classes=model.classes_)`` where scikit-learn has sorted them.
+    rule : the proper scoring rule
     classes : K labels in the order of the columns; may be left out for labels 0 … K − 1 and for
         posteriors that name their classes
 
@@ -328,7 +329,11 @@ def score_moments(
 
     Parameters
     ----------
+    y_true : true class of every case, (n,)
     forecasts : mapping from the name of a system to its posteriors
+    rule : the proper scoring rule
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
 
     Returns
     -------

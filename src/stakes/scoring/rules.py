@@ -216,6 +216,7 @@ class Brier(SymmetricRule):
 
 def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
     """What the true class lacks: 1 − own, and what is small keeps its digits in the others."""
+    # 1 − 0.9999999 loses digits that the sum of the others still has.
     precise = np.abs(of_true + of_others - 1) <= 4 * np.finfo(np.float64).eps
     return of_others if precise.all() else np.where(precise, of_others, 1 - of_true)
 

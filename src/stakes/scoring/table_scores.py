@@ -304,6 +304,7 @@ def min_cllr(table: ScoreTable) -> Numbers:
     """
     require_table(table)
     ranks = ScoreTable(np.arange(table.scores.size), table.weights)  # infinite scores have no mean
+    # Equal shares first: pooled shares of positives are then posteriors at even prior odds.
     pooled = bin_sums(ranks.with_prior([0.5, 0.5]), HullBins()).weights
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = -np.log2(pooled / pooled.sum(axis=-1, keepdims=True))

@@ -46,6 +46,7 @@ def gaussian_classes(
     variance : number, or K numbers
         The *variance* of the feature. The paper's "standard deviation 0.2" is this 0.2 in the code
         that made its tables and figures.
+    rng : the generator that draws
     classes : K labels, optional
         By default 0, 1, …
 

@@ -44,6 +44,7 @@ def random_confusion(
     correct_rates : callable (rng, shape) → probabilities
         Draws the rates of correct decisions, shape (n_problems, n_models, 2): of the negative class
         (specificity), then of the positive one (sensitivity). `rising_rates` in all of dyrland.
+    rng : the generator that draws
 
     Returns
     -------

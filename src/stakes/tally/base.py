@@ -213,6 +213,7 @@ def _summed(times: FloatArray, part: FloatArray) -> FloatArray:
 def leading_index(part: Any, trailing: int, index: Any) -> Any:
     """Index the leading axes of an array; the trailing ones cannot be reached."""
     leading, trailing_shape = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
+    # Positions are indexed in place of the array: an index with too many parts cannot reach cells.
     place = np.arange(int(np.prod(leading))).reshape(leading)[index]
     return part.reshape(-1, *trailing_shape)[place]
 

@@ -84,6 +84,7 @@ def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
 
 def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
     """Distinct scores and sums of positive weights, which are added in the order of the rows."""
+    # One complex number holds score and signed weight, so that both move together when bucketed.
     cases = np.empty(values.size, dtype=np.complex128)
     for block in blocks(values.size):
         np.add(values[block], 0.0, out=cases.real[block])
@@ -108,6 +109,7 @@ def _order(
     unsorted: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray
 ) -> None:
     """Put scores in order, and their weights, by class, into two columns."""
+    # A stable sort takes longer; only ties need it, so that sums are in the order of the rows.
     order = unsorted.argsort()
     np.take(unsorted, order, out=scores)
     if _repeated(scores).any():

@@ -129,6 +129,7 @@ def pair_sums(rows: Rows, shape: tuple[int, int]) -> FloatArray:
     first, second = rows.columns
     if rows.weights is not None or rows.group is not None:
         return cell_sums(rows, first * shape[1] + second, shape)
+    # In blocks: codes of a block stay in the cache, where those of all rows would not.
     counts = np.zeros(prod(shape), dtype=np.intp)
     for start in range(0, len(first), _BLOCK):
         cell = first[start : start + _BLOCK] * shape[1]

@@ -77,7 +77,10 @@ class ScoreTable(CellTally):
 
         Parameters
         ----------
+        y_true : true class of every case, (n,)
+        scores : score of every case, (n,)
         positive : label of the positive class; may be left out for labels 0/1 and booleans
+        weights : weight of each case, (n,); None counts each once
         by : labels, one per case; the table gets a leading axis of groups that share its scores
         clusters : the same for what was sampled together
 

@@ -173,6 +173,7 @@ def _edges(runs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Where ranges begin, by samples that stand for as many cases each."""
     step = max(1, _RANGE // _SAMPLES)
     sample = np.sort(np.concatenate([run[step - 1 :: step] for run in runs]))
+    # Edges from samples of all runs: no order of the cases can make ranges uneven.
     edges = np.unique(sample[_SAMPLES - 1 :: _SAMPLES])
     if edges.dtype == np.uint64:
         edges = np.unique(edges & ~_ONE)  # both classes of a score lie beyond it

@@ -79,6 +79,7 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     """
     single(table, "the best threshold")
     matters = not isnan(problem.threshold)
+    # No other threshold can be the best for any costs, and the hull has far fewer of them.
     cuts = hull_cuts(table.weights)
     counts = _counts_at(table, cuts, problem)
     regrets = expected_cost(counts, problem.regret())

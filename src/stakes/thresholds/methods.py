@@ -314,6 +314,7 @@ class ScoreDriven(Method):
 
     def _curve(self, table: ScoreTable) -> Curve:
         _check_scores(table, 0.0, 1.0, "ScoreDriven")
+        # Sums from the top and from the bottom, never differences: the last ones are exactly zero.
         knots = np.concatenate([[0.0], table.scores, [1.0]])
         shares = table.weights / table.n_cases
         alarms = np.append(running_sum(shares[::-1, 0])[::-1], 0.0)
