@@ -102,7 +102,6 @@ def refitted(
         clusters=None,
         shares=shares,
     )
-    # The folds are given by the key, so that the generator is never used.
     folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
     rule, decided = RECALIBRATED, None
@@ -125,7 +124,6 @@ def _cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
     sizes, most = {TRUTH: 2, FOLD: KEY_FOLDS}, limit // _BYTES
     frame = model.with_scores(rows)
     groups = grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}, more=[model.score])
-    # One row beyond the limit is enough to know that there are too many.
     cells = arrays_of(groups.head(most + 1), sizes)
     if len(cells[WEIGHT]) > most:
         return None
