@@ -108,7 +108,7 @@ ax.legend(title="decision")
 # ---------------------------------
 #
 # With four decisions there is no single threshold. A post goes to a moderator when the
-# probabilities make every other decision dearer, even if it is most probably fine:
+# probabilities make every other decision more expensive, even if it is most probably fine:
 
 examples = np.array(
     [

@@ -98,6 +98,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
         paths = []
     if not paths:
         raise InputError(f"{pattern} must be a file of predictions; there is no such file.")
+    # Python stands lone surrogates in for bytes that are not UTF-8; DuckDB takes only UTF-8.
     for path in paths:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):
             raise InputError(f"{pattern} must have a name in UTF-8; it has not. Rename the file.")
@@ -170,6 +171,7 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
             raise
 
     how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
+    # A connection of its own, because the one that reads the rows is busy with them.
     with duckdb.connect(config=OFFLINE) as connection:
         reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
         connection.register("made", reader)
@@ -216,6 +218,7 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
         raise InputError(
             f"{name} must name every column once; {twice!r} stands twice in its header. Rename one."
         )
+    # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
         return
     for row in islice(csv.reader(file, delimiter=mark), _SNIFFED):

@@ -207,6 +207,7 @@ class FileSource(Source):
         for batch in self._batches(parts, self._rows(as_text, plain)):
             rows = slice(at, at + len(batch))
             at += len(batch)
+            # The arrays were sized by an earlier count; a file that grew since is reported below.
             if at > n_rows:
                 break
             for key, group in numbers.items():
@@ -252,7 +253,9 @@ class FileSource(Source):
         with engine_errors(self.name):
             self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")
             self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
+            # Sums do not depend on the order of rows, and keeping it would need more memory.
             self.connection.execute("SET preserve_insertion_order = false")
+            # Every pass would parse the text again; of Parquet only the needed columns are read.
             if self.files.format in (Format.CSV, Format.JSON):
                 copy = literal(str(self.folder / "columns.parquet"))
                 self.connection.execute(f"COPY ({query}) TO {copy} (FORMAT parquet)")
@@ -289,6 +292,7 @@ class FileSource(Source):
         )
         with engine_errors(self.name):
             relation = self.connection.sql(f"SELECT {select} FROM {rows}")
+            # The name of the method depends on the version of DuckDB.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield from reader(_BLOCK)
 
@@ -309,6 +313,7 @@ class _Coder:
     def add(self, rows: slice, column: Any) -> None:
         encoded = column.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
+        # A lookup by dictionary codes touches each distinct label once instead of every row.
         lookup = np.array([*map(self._place, texts), -1], dtype=np.int32)
         places = encoded.indices.fill_null(len(texts)).to_numpy()
         self.codes[rows] = lookup[places]
@@ -357,6 +362,7 @@ def opened_files(
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
     """A data set of Arrow files; streams are mapped into memory, not copied."""
+    # The file format begins with this mark, the stream format does not.
     with paths[0].open("rb") as file:
         if file.read(6) == b"ARROW1":
             from pyarrow.dataset import dataset  # slow: it imports pandas if installed

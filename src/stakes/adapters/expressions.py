@@ -42,6 +42,7 @@ def whether(condition: nw.Expr) -> nw.Expr:
 def first_of(conditions: Sequence[nw.Expr], values: Sequence[Any], otherwise: Any) -> nw.Expr:
     """The value that belongs to the first condition that holds."""
     value_so_far = otherwise if isinstance(otherwise, nw.Expr) else nw.lit(otherwise)
+    # Nested from the inside out: the last condition is the innermost alternative.
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         value_so_far = nw.when(condition).then(value).otherwise(value_so_far)
     return value_so_far
@@ -69,6 +70,7 @@ def cheapest(
 
     `rounding` bounds the rounding error of each posterior where it comes in single precision.
     """
+    # Regrets instead of costs: they are never negative, so that sums lose fewer digits.
     rows, regret = [nw.col(column) for column in posteriors], regrets(costs).T.tolist()
     names = [f"{name}_{place}" for place in range(len(regret))]
     slack: list[Any] = tie_slack(costs).tolist()
@@ -172,6 +174,7 @@ def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequ
     products = frame.with_columns(
         expression.alias(name) for expression, name in zip(scaled, names, strict=True)
     )
+    # Columns first, so that the engine does not expand the products again in every quotient.
     total = sum_of([nw.col(name) for name in names])
     return products.with_columns((nw.col(name) / total).alias(name) for name in names)
 
@@ -246,6 +249,7 @@ def _numbers_of(column: nw.Series[Any]) -> FloatArray:
 def _packs(sizes: Mapping[str, int]) -> list[dict[str, int]]:
     packs: list[dict[str, int]] = [{}]
     for name, size in sizes.items():
+        # The next integer starts where one more code would overflow this one.
         if prod(packs[-1].values()) * size > _MOST:
             packs.append({})
         packs[-1][name] = size

@@ -149,6 +149,7 @@ def score_bins(
     _check.require("grid", grid, BitGrid, "Write BitGrid(probabilities=True).")
     columns = Columns(y_true, {"scores": Scores(scores)}, weights, ())
     with _opened(frame, columns) as source:
+        # Counted before the rows are read: a connection has only one open result.
         exact = EXACT_BYTES[weights is not None] * source.count() <= memory
         rows, _ = _scored_rows(source, columns, positive)
         if rows.streams:
@@ -209,6 +210,7 @@ def loss_parts(
         loss_columns = [nw.col(column_of(place)) for place in range(len(named))]
         weight = nw.col(WEIGHT)
         sums = {WEIGHT: weight, **{f"{i}": weight * loss for i, loss in enumerate(loss_columns)}}
+        # Products are symmetric, so that half of them are enough.
         pairs = [(i, j) for i in range(len(loss_columns)) for j in range(i + 1)]
         sums |= {f"{i} {j}": weight * loss_columns[i] * loss_columns[j] for i, j in pairs}
         tally = rows.summed({TRUTH: len(rows.named.classes)}, sums)
@@ -316,6 +318,7 @@ class _Rows:
         known = named(lazy)
         rows = prepared(lazy, columns, known)
         weighted = columns.weights is not None
+        # Groups are summed by the engine: a stream would have to keep a table for each.
         streams = stream and not columns.by and can_stream(rows)
         refuse = partial(facts_of, lazy, rows, columns, known, source.name)
         if not streams:

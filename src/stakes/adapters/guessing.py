@@ -163,6 +163,7 @@ def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
         if end.isdigit() and _says_probability(stem):
             places.setdefault(stem, set()).add(end)
     numbers = {str(place) for place in range(problem.n_classes)}
+    # Columns NAME_0 and NAME_1 were then matched by the names of the classes.
     if numbers <= set(spellings(problem.classes)):  # the numbers are the names of the classes
         return []
     return [stem for stem, ends in places.items() if ends == numbers]

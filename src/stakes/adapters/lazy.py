@@ -120,6 +120,7 @@ def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, sourc
     for place, total in sums.items():
         questions[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
         questions |= {f"least {place}": total.min(), f"most {place}": total.max()}
+    # All questions in one query, since each pass over the rows may take minutes.
     answers = _one_row(
         rows.select(expression.alias(name) for name, expression in questions.items())
     )
@@ -210,6 +211,7 @@ def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) ->
 
     def complaint(others: int, n_rows: int) -> InputError:
         bad_labels = frame.select(nw.col(text_name(labels.column)).alias("text")).filter(lost)
+        # Only asked once something is wrong, because it takes another pass.
         sizes = bad_labels.group_by("text").agg(nw.len().alias("size"))
         most = sizes.sort("size", descending=True).head(1).collect()
         return labels.refused(source, others, n_rows, texts_of(most["text"])[0])

@@ -174,6 +174,7 @@ class _Predicted:
         """Add the position of the decision."""
         rule = self.rule
         on_line = rule.map is not None or rule.threshold is not None
+        # Cuts were found for doubles; single precision needs its rounding error in the comparison.
         on_line = on_line or (len(self.columns) == 1 and not self._single)
         if on_line and rule.cuts is not None:
             score = nw.col(self.columns[-1]).cast(nw.Float64)
@@ -202,6 +203,7 @@ class _Predicted:
         if not self._by_case:
             costs = self.problem.costs + self._prices
             if ratios is not None:
+                # Weighting regrets of classes is the same as moving posteriors, without a division.
                 costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
             return cheapest(rows, names, costs, _CODE, rounding)
         values = {Name(column): nw.col(column).cast(nw.Float64) for column in self.problem.columns}

@@ -266,6 +266,7 @@ class LazyModel:
             stream(both)
 
         ends = [end for steps in self._steps().values() for end, _ in steps[:-1]]
+        # Bins split here keep the counts of decisions and of most probable classes exact.
         borders = np.unique([0.5, *ends])
         bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=way.exact)
         with np.errstate(invalid="ignore"):
@@ -287,6 +288,7 @@ class LazyModel:
                 sums |= _loss_sums(self.moved, "moved")
         if size == 2:
             frame = grid.binned(frame, self.score, _BIN)
+            # The sum of scores gives the mean of each bin, and `span` its range.
             sizes |= self._cuts() | {_BIN: BitGrid.N_BINS}
             sums[_TOTAL] = nw.col(WEIGHT) * nw.col(self.score)
         span = self.score if size == 2 else None
@@ -328,6 +330,7 @@ def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
         sums = np.bincount(arrays[TRUTH], weights=arrays[f"{tag} {name}"], minlength=masses.size)
         return np.asarray(sums, dtype=np.float64)
 
+    # Infinite losses are counted apart, because engines treat inf in sums differently.
     surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)

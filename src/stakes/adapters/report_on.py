@@ -51,6 +51,7 @@ def report_on(
                         calibrator, known.key, problem.n_classes
                     )
                     _say_beyond(source, n_rows, needed, limit, fits)
+                # The folds of a key need the seed before the report does.
                 seed = _check.whole("seed", drawing["seed"], low=0)
                 evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **options)
                 return _with_columns(_concluded(evidence, source.engine, **drawing), known)
@@ -151,6 +152,7 @@ def _tallied(
     """The evidence of all rows, tallied inside the engine."""
     numbers = [column for group in columns.numbers.values() for column in group]
     labels = [column_labels.column for column_labels in columns.labels(problem).values()]
+    # Checks, scores of every model, and joint decisions by every column of groups.
     passes = n_rows * (1 + len(columns.models) + max(1, len(columns.by)))
     watch = source.watch.working(f"tallying {source.name}", passes)
     with watch as advance, source.engine_errors():

@@ -171,6 +171,7 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
+    # DuckDB reads the memory of Arrow without a copy.
     source = frame_source(frame)
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
         return _relation(source.frame.to_arrow())
@@ -219,6 +220,7 @@ class FrameSource(Source):
     def engine(self) -> str:  # type: ignore[override]
         """The library of the frame."""
         named = self.frame.implementation.value
+        # PySpark has two implementations, with and without Spark Connect.
         return "spark" if named.startswith("pyspark") else named
 
     @property

@@ -129,6 +129,7 @@ class PosteriorSums:
         )  # as 1 − p, and p
         worth = np.stack([1.0 - second, second]) * (1.0 if weight is None else weight)
         self.losses += _loss_sums(of_truth, of_other, worth)
+        # At 0.5 both classes are equally probable, and the first one is predicted.
         called = worth @ (scores > 0.5)
         self.predicted += np.stack([worth.sum(axis=1) - called, called], axis=1)
         if self.moving is not None:
@@ -172,6 +173,7 @@ def decision_steps(
         off = np.tile(HALF_SINGLE * score[:, None], 2) if single else None
         return cheapest_decisions(np.column_stack([1 - score, score]), free.costs, off, ratios)
 
+    # Comparisons with the ends replace sums over classes, and decide alike to the last bit.
     return [*_steps(decided, grid), (np.inf, int(decided(grid[-1:])[0]))]
 
 
@@ -184,6 +186,7 @@ def _steps(
         low, high = (
             grid[place : place + 2].view(np.int64).tolist()
         )  # positive doubles are ordered as their bits
+        # Several steps may end between two points of the grid.
         code = int(codes[place])
         while code != codes[place + 1]:
             last = high

@@ -83,6 +83,7 @@ def tallied_evidence(
     rules = _rules(models, fits, problem)
     joints = []
     groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
+    # One query for each column of groups: all at once would multiply their groups.
     for group in groups or [None]:
         more = [
             column
@@ -207,6 +208,7 @@ def _models(
         moves = moving if isinstance(predictions, Posteriors) else None
         off_sum, single = facts.off_sums.get(place), name in singles
         model = LazyModel(place, name, predictions, problem, moves, off_sum, single)
+        # Only a class of prior 0 can make the new posteriors 0/0; checking takes a pass.
         stuck = moves is not None and not prior.all() and model.is_stuck(rows)
         models.append(replace(model, moving=None, stuck=True) if stuck else model)
     return models
@@ -371,6 +373,7 @@ def _sure(bins: Bins, model: LazyModel) -> str:
     def loss(table: ScoreTable) -> Numbers:
         return expected_loss(once_deployed(table), Optimal(), CostProportions())
 
+    # Without cases of both classes H and the losses are undefined.
     ends = ""
     if bins.weights.any(axis=0).all():
         certain = [certified(measure, bins) for measure in (h, loss)]

@@ -77,6 +77,7 @@ def _runs(frame: Lazy, name: str) -> Lazy:
         nw.when(at >= BitGrid.FAR).then(beyond).otherwise(nw.lit(0)).alias(name),
         nw.when(at >= BitGrid.FAR).then(nw.lit(0.0)).otherwise(at).alias(_AT),
     )
+    # Dividing by 2¹⁶, 2⁸, … finds the octave without a logarithm, which engines round differently.
     for step in _STEPS:
         above = at >= 2.0**step
         runs = nw.when(above).then(nw.lit(step * BitGrid.RUN)).otherwise(nw.lit(0))

@@ -134,6 +134,7 @@ def read_cases(
     _refuse_absent(names, mass)
     shares = mass / mass.sum()
     target = None if prior is None else _positive_prior(prior, names)
+    # Reweighting the classes to the prior is the same as fitting to data with these shares.
     if target is not None:
         weight = weight * (target / shares)[codes]
     return scores, Cases(names, codes, weight, shares, target)

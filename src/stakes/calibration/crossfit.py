@@ -299,6 +299,7 @@ def fold_numbers(
             f"folds."
         )
     sizes = np.bincount(codes)
+    # Rank of each class by its number of cases, the rarest first.
     rarity = np.empty(sizes.size, dtype=np.intp)
     rarity[np.argsort(sizes, kind="stable")] = np.arange(sizes.size)
     stratum = rarity[codes]
@@ -307,6 +308,7 @@ def fold_numbers(
         np.minimum.at(stratum, clusters, of_cases)
     order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
     number = np.empty(n_clusters, dtype=np.intp)
+    # Going on counting from class to class keeps the folds equal in size, too.
     number[np.concatenate(order)] = np.arange(n_clusters) % int(count)
     return number if clusters is None else np.asarray(number[clusters])
 

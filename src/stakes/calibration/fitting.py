@@ -105,6 +105,7 @@ def fit_convex(
     """
     objective = on(slice(None))
     if n_cases >= _LARGE:
+        # The optimum of a sample is close, so that few steps over all cases remain.
         some = minimised(on(slice(None, None, n_cases // (_LARGE // 10))), start)
         start = some.parameters if some.converged else start
     minimum = minimised(objective, start)
@@ -150,6 +151,7 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
             if not change < np.inf or (change > _NEAR and not gain > objective.rest * current.loss):
                 break
             point, current = _moved(objective, point, current, step, change, far)
+            # Inexact Newton: rough steps far away, exact ones near the optimum.
             tolerance, far = min(0.1, change**2), far + min(change, far)
     return Fit(point, current.loss, False)
 

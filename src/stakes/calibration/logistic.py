@@ -143,6 +143,7 @@ def _fit_moderate(
     start[0] = np.log(positive.sum()) - np.log(negative.sum())
     penalised = np.diag(np.append(0.0, np.ones(len(features))))[None]
     is_line = len(rows) == 1
+    # For one feature separability is quick to check, and a search for an optimum is in vain.
     if is_line and _is_separable(rows[0], negative, positive):
         return fit_bounded(_logistic(features, negative, positive), start, penalised)
 
@@ -230,6 +231,7 @@ def _losses(
     for row, slope in zip(features, parameters[1:], strict=True):
         odds += row * slope
     sure = np.abs(odds)
+    # exp of a negative number cannot overflow.
     small = np.exp(-sure)
     share = 1.0 / (1.0 + small)
     missed = np.where(np.signbit(odds), positive, negative)

@@ -177,6 +177,7 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     slopes = slopes @ broad_axes(slopes.T @ even @ slopes)
     axes = np.zeros((size, 2, slopes.shape[1] + size - 1))
     axes[:, 0, : slopes.shape[1]] = slopes
+    # The first class has no intercept: a constant added to all logits changes nothing.
     axes[1:, 1, slopes.shape[1] :] = np.eye(size - 1)
 
     def on(some: slice) -> Objective:
@@ -327,6 +328,7 @@ def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[Float
     Small numbers are never computed as differences of large ones, so that cases with posteriors
     near 1 lose no digits: the surplus of the true class is minus the sum of all other posteriors.
     """
+    # exp of the largest logit is then 1, so that nothing overflows.
     logits -= logits.max(axis=0)
     reached = logits[true]
     raised = np.exp(logits, out=logits)

@@ -234,6 +234,7 @@ def _band(
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))
         places = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > 0)
         pool = partial(_pooled, starts, np.add.reduceat(mass, starts))
+    # Replicates in blocks: all of them at once would take count × scores numbers.
     step = max(_BLOCK // mass.size, 1)
     shares = np.concatenate(
         [

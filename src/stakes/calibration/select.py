@@ -154,6 +154,7 @@ def _ranked(
     if folds < 2:
         return candidates
     number = fold_numbers(rows.codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
+    # Fits to 512 bins take a fraction of the time and rank candidates nearly alike.
     if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
     losses = [_loss(candidate, rows, number, 0.5 / n_cases) for candidate in candidates]
@@ -178,6 +179,7 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
             posteriors = rows.fitted(calibrator, ~in_fold, None)(rows.wrapped(rows.scores[in_fold]))
         except _FAULTS:
             return float("inf")
+        # Half a case: a map that says 0 or 1 must not lose infinitely by one case.
         chances = np.maximum(_true(posteriors, rows.codes[in_fold]), least)
         total -= float(weights[in_fold] @ np.log(chances))
     return total

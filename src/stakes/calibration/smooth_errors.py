@@ -132,6 +132,7 @@ def _radii(scores: FloatArray, mass: FloatArray, middles: FloatArray) -> FloatAr
     below = np.append(0.0, np.cumsum(mass))
     integral = np.array_equal(mass, np.floor(mass))
     n_near = min(max(2.0, np.floor(_SPAN * below[-1] + 1e-7)), below[-1])
+    # R counts cases and needs two of them; fractional weights have no count.
     n_near = n_near if integral else _SPAN * below[-1]
     low, high = np.zeros(middles.shape), np.full(middles.shape, scores[-1] - scores[0])
     for _ in range(_HALVINGS):
@@ -179,6 +180,7 @@ def _quantiles(values: FloatArray, mass: FloatArray, shares: FloatArray) -> Floa
     value, weight = values[order], mass[order]
     end = np.cumsum(weight)
     start = end - weight
+    # A value of weight w stands for w equal cases, at positions start … end − 1.
     knots = np.stack([start, np.maximum(start, end - 1)], axis=1).ravel()
     at = shares * max(float(knots[-1]), 0.0)
     return np.interp(at, knots, np.repeat(value, 2))

@@ -132,6 +132,7 @@ def _root(slope: Callable[[float], float]) -> float:
 
     is_above = slope(1.0) < 0
     near, far = 1.0, 8.0 if is_above else 1 / 8
+    # Steps grow geometrically, because the root may be many orders of magnitude away.
     while (slope(far) < 0) == is_above:
         near, far = far, far * far / near
     low, high = sorted((near, far))

@@ -262,6 +262,7 @@ class _Ordered:
         """
         cases, costs = self.cases, self.charged.copy()
         costs[:, self.column] += price
+        # The intervals need losses ≥ 0; `band` shifts them back to the costs.
         costs -= costs.min()
         shares = self._allotted(price, share)
         otherwise = costs[np.arange(shares.size), self.instead]

@@ -163,6 +163,7 @@ class RateDrivenCurveDisplay(LossDisplay):
         exact = RateDriven().loss_curve(table, CostProportions)(grid)
         threshold = RateDriven().threshold(table, grid)
         pooled = bin_sums(table, HullBins())
+        # A threshold above all scores belongs to the last bin.
         at = np.searchsorted(table.scores, threshold).clip(max=table.scores.size - 1)
         share = pooled.shares[pooled.numbers[at]]
         below = np.array([1.0, 0.0]) - grid[:, None]  # by decision: negative, positive

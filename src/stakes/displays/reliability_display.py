@@ -230,6 +230,7 @@ def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -
     plain = Problem.zero_one((0, 1))
     scored = ScoredCases(Cases(**{**vars(cases), "problem": plain}), {}, None)
     mean = scored.mean_of(counts, share, level, squares)
+    # Beyond these quantiles the line would be an extrapolation.
     first, last = np.quantile(scores, _SHOWN).tolist()
     at = np.linspace(first, last, _POINTS)
     smooth = smooth_line(cases, positive, scores, at, level)

@@ -108,6 +108,7 @@ class ScoredCases:
         owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
         shape = (n_owners, 2, *(size + 1 for _ in bins))
         cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
+        # Pooling first makes the loop below independent of the number of cases.
         used, place = np.unique(cells, return_inverse=True)
         mass = np.bincount(place, weights, used.size)
         codes = np.unravel_index(used, shape)

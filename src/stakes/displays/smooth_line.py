@@ -76,6 +76,7 @@ def _firth(design: FloatArray, positive: IntArray, weights: FloatArray) -> Float
     for _ in range(_STEPS):
         chance = expit(slopes @ design)
         spread = weights * chance * (1 - chance)
+        # The pseudo-inverse also serves features that are collinear in this sample.
         inverse = np.linalg.pinv((design * spread) @ design.T)
         leverage = spread * np.sum(design * (inverse @ design), axis=0)
         pull = design @ (weights * (positive - chance) + leverage * (0.5 - chance))

@@ -143,6 +143,7 @@ def _cost_line(
     """The cost of one model on a grid with its best and the Bayes threshold, and the best."""
     best = _best(cases, name)
     usual = np.linspace(0, 1, _POINTS) if chances else _quantiles(cases.scores[name])
+    # The grid contains the marked thresholds, so that dot and line meet exactly.
     extra = [at for at in (best.threshold, bayes) if usual[0] < at < usual[-1]]
     grid = np.unique(np.concatenate([usual, extra]))
     if cases.cases.costs is None:

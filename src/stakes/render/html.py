@@ -46,13 +46,33 @@ def to_html(
     date: str = "",
     author: str = "",
 ) -> str:
-    """The page as text, written to a file when a path is given.
-
-    Its title, the name of the data, a date and an author stand at its head, as they are given.
+    """The report as an interactive page, also written to a file if a path is passed.
 
     Labels and names of models may hold anything: they are escaped in the text of the page and in
-    the embedded data, and the page's own content-security policy forbids every request and every
+    the embedded data, and the content-security policy of the page forbids every request and every
     script but its own.
+
+    Parameters
+    ----------
+    report : the report
+    path : file to write; None writes none
+    title : title of the page
+    data : name of the data
+    date : a date, shown as it is passed
+    author : name of the author
+
+    Returns
+    -------
+    str
+        The page as one HTML document without external parts.
+
+    Examples
+    --------
+    >>> from stakes import evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2), calibrator=None)
+    >>> to_html(report, title="Loans")[:15]
+    '<!DOCTYPE html>'
     """
     style, script = (
         _tight(_part("page.css")),

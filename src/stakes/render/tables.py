@@ -1,4 +1,4 @@
-"""A report as sentences and small tables: what text, Markdown and notebooks have in common."""
+"""A report as sections of sentences and tables, which all renderers share."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from stakes.render.systems import slice_section, system_sections
 from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
 
-_NEAREST = 8  # margins that are shown; the JSON holds all of them
-_DEAREST = 20  # cells that are listed, where there are too many for a table
+_NEAREST = 8  # most margins that are shown; the JSON holds all of them
+_DEAREST = 20  # most cells that are listed, where there are too many for a table
 _FACTORS = (
     "Each cost multiplied alone, or each prior moved alone, with the decisions as they are made "
     "now: where another costs as little on these cases. From where on that is clear is not worked "
@@ -45,8 +45,20 @@ _FROZEN = "with the decisions as they are made now"
 
 
 def number(value: float | None) -> str:
-    """Four significant digits; a dash where there is no number.
+    """A number with four significant digits.
 
+    Parameters
+    ----------
+    value : float or None
+        The number.
+
+    Returns
+    -------
+    str
+        Its text; a dash for None.
+
+    Examples
+    --------
     >>> number(0.123456), number(None), number(float("nan")), number(float("inf"))
     ('0.1235', '–', 'undefined', '∞')
     """
@@ -54,13 +66,46 @@ def number(value: float | None) -> str:
 
 
 def sections(report: Report) -> Iterator[Section]:
-    """All that a reader sees, in the order in which it is read."""
+    """The sections of a report in order.
+
+    Parameters
+    ----------
+    report : the report
+
+    Returns
+    -------
+    iterator of Section
+        Headings, sentences and tables, each table at most as wide as the text.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> report = evaluate(y, {"new": p}, Problem.zero_one(2), calibrator=None)
+    >>> next(sections(report)).title
+    'Verdict'
+    """
     for part in _sections(report):
         yield from folded(cleaned(part, report.problem.unit))
 
 
 def stakes_sections(problem: Problem) -> Iterator[Section]:
-    """The costs, class by class, and the prior where one is stated."""
+    """The section with the costs, class by class, and the prior if one is stated.
+
+    Parameters
+    ----------
+    problem : what is at stake
+
+    Returns
+    -------
+    iterator of Section
+        One section, or several where the table is too wide.
+
+    Examples
+    --------
+    >>> [part.title for part in stakes_sections(Problem.zero_one(2))]
+    ['The stakes']
+    """
     if problem.n_classes * problem.n_decisions > _MOST_CELLS:
         yield _large_stakes(problem)
         return
@@ -82,7 +127,7 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
 
 
 def _large_stakes(problem: Problem) -> Section:
-    """A table that nobody would read, in a sentence."""
+    """A sentence in place of a table that is too large to read."""
     unit = f" {problem.unit}" if problem.unit else ""
     text = f"{problem.n_classes:,} classes and {problem.n_decisions:,} decisions"
     if not problem.columns:
@@ -112,7 +157,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield _disagreement(report)
     if any(map(_scored, report.models)):
         yield _models(report)
-    if any(one.expected_losses for one in report.models):
+    if any(model.expected_losses for model in report.models):
         yield _losses(report)
     if report.regions:
         yield from _regions(report)
@@ -125,7 +170,7 @@ def _sections(report: Report) -> Iterator[Section]:
 
 
 def _names(problem: Problem) -> tuple[list[str], list[str]]:
-    """Classes and decisions, as short as a table needs them."""
+    """Labels of classes and decisions, shortened for a table."""
     classes = [middle(str(label), NAME) for label in problem.classes]
     return classes, [middle(str(label), NAME) for label in problem.decisions]
 
@@ -135,7 +180,7 @@ def _caveats(report: Report) -> Section:
 
 
 def _money(report: Report) -> Section:
-    """Counts of the cheapest system and each cell's share of its cost."""
+    """The section with counts of the cheapest system and each cell's share of its cost."""
     best = report.best
     problem = report.problem
     below = not problem.columns and bool((problem.costs < 0).any())
@@ -163,7 +208,7 @@ def _charged(best: System, report: Report, *, regret: bool) -> FloatArray:
 
 
 def _spent(best: System, report: Report) -> FloatArray:
-    """The same where every case has its own costs; gains leave no shares to speak of."""
+    """The same where every case has its own costs; 0 where gains make shares meaningless."""
     if best.spent is None or (best.spent < 0).any():
         return np.zeros(best.counts.values.shape)
     mass = best.counts.values.sum(axis=1)
@@ -174,14 +219,19 @@ def _spent(best: System, report: Report) -> FloatArray:
 def _cell_table(problem: Problem, counts: FloatArray, shares: FloatArray) -> Table:
     labels, decisions = _names(problem)
     rows = tuple(
-        (label, *(f"{number(n)}{_share(part)}" for n, part in zip(own, parts, strict=True)))
-        for label, own, parts in zip(labels, counts.tolist(), shares.tolist(), strict=True)
+        (
+            label,
+            *(f"{number(n)}{_share(part)}" for n, part in zip(counts_of_class, parts, strict=True)),
+        )
+        for label, counts_of_class, parts in zip(
+            labels, counts.tolist(), shares.tolist(), strict=True
+        )
     )
     return Table(("class", *decisions), rows)
 
 
 def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Table:
-    """Cells that hold cases, the dearest first."""
+    """A table of the cells with cases, the most expensive first."""
     labels, decisions = _names(problem)
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
     dearest = order[counts.ravel()[order] > 0][:_DEAREST].tolist()
@@ -197,84 +247,92 @@ def _share(part: float) -> str:
 
 
 def _disagreement(report: Report) -> Section:
-    found = report.disagreement
-    assert found is not None
-    costs = [rounding.cell(one, rounding.cost(one, report)) for one in found.costs.tolist()]
+    disagreement = report.disagreement
+    assert disagreement is not None
+    costs = [
+        rounding.cell(cost, rounding.cost(cost, report)) for cost in disagreement.costs.tolist()
+    ]
     values = [
-        [rounding.cell(one, rounding.metric(one, report)) for one in row]
-        for row in found.values.tolist()
+        [rounding.cell(value, rounding.metric(value, report)) for value in row]
+        for row in disagreement.values.tolist()
     ]
     first, *values_in_line = rounding.aligned(zip(costs, *values, strict=True))
-    rows = [("expected cost", _picks(found.models, found.best), "", "", *first)]
-    for shown, chosen, pick in zip(values_in_line, found.picks, report.picks, strict=True):
+    rows = [("expected cost", _picks(disagreement.models, disagreement.best), "", "", *first)]
+    for shown, chosen, pick in zip(values_in_line, disagreement.picks, report.picks, strict=True):
         more = rounding.cost(pick.costs_more.value, report)
-        told = rounding.told(pick.clear)
-        rows.append((pick.metric, _picks(found.models, chosen), more, told, *shown))
+        clear = rounding.told(pick.clear)
+        rows.append((pick.metric, _picks(disagreement.models, chosen), more, clear, *shown))
     text = (
         "What familiar metrics say of the models, which one they pick, what that pick costs per "
         "case above the cheapest, and whether the data can tell."
     )
     if _has_posteriors(report):
         text += " Posteriors decide for the most probable class."
-    models = [middle(str(model), NAME) for model in found.models]
+    models = [middle(str(model), NAME) for model in disagreement.models]
     header = ("metric", "picks", "costs more", "clearly", *models)
     table = filled(Table(header, tuple(rows)))
     return Section("What metrics would have picked", (text,), table)
 
 
 def _has_posteriors(report: Report) -> bool:
-    return any(one.kind == "posteriors" for one in report.models)
+    return any(model.kind == "posteriors" for model in report.models)
 
 
 def _picks(models: Labels, chosen: npt.NDArray[np.bool_]) -> str:
-    return listed((m for m, taken in zip(models, chosen, strict=True) if taken), NAME)
+    return listed((m for m, is_chosen in zip(models, chosen, strict=True) if is_chosen), NAME)
 
 
-def _scored(one: ModelQuality) -> bool:
-    """Whether a model has scores of which anything can be said."""
-    said = (one.auc, one.h, one.normalized_log_loss, one.normalized_brier, one.calibration_cost)
-    return any(number is not None for number in said)
+def _scored(model: ModelQuality) -> bool:
+    """Whether any measure of the scores of a model is known."""
+    measures = (
+        model.auc,
+        model.h,
+        model.normalized_log_loss,
+        model.normalized_brier,
+        model.calibration_cost,
+    )
+    return any(number is not None for number in measures)
 
 
 def _models(report: Report) -> Section:
     level = _text.percent(report.assumptions.level)
     header = ("model", "AUC", level, "H", "norm. log loss", "norm. Brier", "miscalibration costs")
-    models = [one for one in report.models if _scored(one)]
-    areas = [rounding.triple(one.auc) for one in models]
+    models = [model for model in report.models if _scored(model)]
+    areas = [rounding.triple(model.auc) for model in models]
     written = _text.measured_column(areas)
     rows = tuple(
         (
-            middle(one.model, NAME),
-            "–" if one.auc is None else own[0],
-            rounding.ends(area, own),
-            rounding.metric(one.h, report),
-            rounding.metric(one.normalized_log_loss, report),
-            rounding.metric(one.normalized_brier, report),
-            _wasted(one, report),
+            middle(model.model, NAME),
+            "–" if model.auc is None else texts[0],
+            rounding.ends(area, texts),
+            rounding.metric(model.h, report),
+            rounding.metric(model.normalized_log_loss, report),
+            rounding.metric(model.normalized_brier, report),
+            _wasted(model, report),
         )
-        for one, area, own in zip(models, areas, written, strict=True)
+        for model, area, texts in zip(models, areas, written, strict=True)
     )
-    advice = tuple(f"{one.model}: {one.advice}." for one in report.models if one.advice)
+    advice = tuple(f"{model.model}: {model.advice}." for model in report.models if model.advice)
     return Section("Quality of the scores", advice, filled(Table(header, rows)))
 
 
-def _wasted(one: ModelQuality, report: Report) -> str:
-    """What bad calibration costs; a gain is chance, and no cost."""
-    wasted = one.calibration_cost
+def _wasted(model: ModelQuality, report: Report) -> str:
+    """The cost of bad calibration as text; a gain is due to chance and shown as "none"."""
+    wasted = model.calibration_cost
     return "none" if wasted is not None and wasted <= 0 else rounding.cost(wasted, report)
 
 
 def _losses(report: Report) -> Section:
-    """Methods down, models across: a model whose scores allow a method has its loss."""
-    models = [one for one in report.models if one.expected_losses]
-    losses = [dict(one.expected_losses) for one in models]
-    methods = dict.fromkeys(name for own in losses for name in own)
-    size = min(_largest(own.get(name) for own in losses) for name in methods)
+    """The section with expected losses, methods in rows and models in columns."""
+    models = [model for model in report.models if model.expected_losses]
+    losses = [dict(model.expected_losses) for model in models]
+    methods = dict.fromkeys(name for of_model in losses for name in of_model)
+    size = min(_largest(of_model.get(name) for of_model in losses) for name in methods)
     rows = tuple(
-        (name, *(rounding.metric(own.get(name), report, size) for own in losses))
+        (name, *(rounding.metric(of_model.get(name), report, size) for of_model in losses))
         for name in methods
     )
-    header = ("method", *(middle(one.model, NAME) for one in models))
+    header = ("method", *(middle(model.model, NAME) for model in models))
     text = "Expected loss over all cost proportions, by how the threshold is chosen."
     return Section("Loss of each way to set thresholds", (text,), Table(header, rows))
 
@@ -308,12 +366,12 @@ def _spans(pairs: Iterable[tuple[float, float]]) -> list[str]:
 def _margins(report: Report) -> Section:
     nearest = _nearest_first(report)[:_NEAREST]
     scale = _scale(report)
-    rows = tuple(row for one in nearest for row in _flips(one, scale))
+    rows = tuple(row for margin in nearest for row in _flips(margin, scale))
     header = ("moved alone", "now", "as cheap", "clearly", "to")
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
     best = report.best
-    unknown = all(isnan(one.clear_low) and isnan(one.clear_high) for one in report.margins)
+    unknown = all(isnan(margin.clear_low) and isnan(margin.clear_high) for margin in report.margins)
     clearly = (
         ". From where on the data can tell is not known for these costs"
         if unknown
@@ -355,24 +413,24 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
 
 
 def _scale(report: Report) -> float:
-    """The largest cost; one, where factors move instead of costs."""
+    """The largest cost, or 1 where factors move instead of costs."""
     return 1.0 if moves_factors(report) else float(np.abs(report.problem.costs).max())
 
 
 def moves_factors(report: Report) -> bool:
-    """Whether costs are moved by factors: no single number says them, or running costs are paid."""
+    """Whether margins move factors, since costs are not single numbers or models cost to run."""
     return bool(report.problem.columns or report.assumptions.running_costs)
 
 
 def _nearest_first(report: Report) -> list[Margin]:
-    """By the move as a part of the largest cost, or of the whole prior."""
+    """Margins by their distance, relative to the largest cost, or to 1 for priors."""
     size, cells = (
         _scale(report) or 1.0,
         report.problem.n_classes * report.problem.n_decisions,
     )
 
     def closeness(placed: tuple[int, Margin]) -> float:
-        place, margin = placed  # the costs stand first, then the priors
+        place, margin = placed  # costs come first, then priors
         distance = margin.distance / (size if place < cells else 1.0)
         return float("inf") if isnan(distance) else distance
 
@@ -380,33 +438,33 @@ def _nearest_first(report: Report) -> list[Margin]:
 
 
 def _assumptions(report: Report) -> Section:
-    made, labels = report.assumptions, report.problem.classes
-    source = "stated" if made.prior_stated else "of the data"
-    drawn = f"{number(made.replicates)} replicates, " if made.calibrator is None else ""
-    said: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, made.prior)}.",)
+    assumed, labels = report.assumptions, report.problem.classes
+    source = "stated" if assumed.prior_stated else "of the data"
+    drawn = f"{number(assumed.replicates)} replicates, " if assumed.calibrator is None else ""
+    sentences: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, assumed.prior)}.",)
     if _has_posteriors(report):
-        said += (f"Posteriors hold for: {_shares(labels, made.posterior_prior)}.",)
+        sentences += (f"Posteriors hold for: {_shares(labels, assumed.posterior_prior)}.",)
     rows = (
-        ("cases", f"{number(made.n_cases)}{' (weighted)' if made.weighted else ''}"),
-        *([] if made.engine in (None, "numpy") else [("rows", f"tallied by {made.engine}")]),
-        *_operation(made),
-        ("calibrator", made.calibrator or "none"),
-        ("clusters", "none" if made.clusters is None else number(made.clusters)),
-        ("intervals", f"{_text.percent(made.level)}, profile likelihood"),
-        ("random numbers", f"{drawn}seed {made.seed}"),
-        ("made by", f"stakes {made.version}"),
+        ("cases", f"{number(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
+        *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),
+        *_operation(assumed),
+        ("calibrator", assumed.calibrator or "none"),
+        ("clusters", "none" if assumed.clusters is None else number(assumed.clusters)),
+        ("intervals", f"{_text.percent(assumed.level)}, profile likelihood"),
+        ("random numbers", f"{drawn}seed {assumed.seed}"),
+        ("made by", f"stakes {assumed.version}"),
     )
-    return Section("Assumptions", said, Table(("assumption", "value"), rows))
+    return Section("Assumptions", sentences, Table(("assumption", "value"), rows))
 
 
-def _operation(made: Assumptions) -> Iterator[tuple[str, str]]:
-    """What was said about running the models and about the cases to come."""
-    if made.running_costs:
-        each = (f"{model}: {number(cost)}" for model, cost in made.running_costs)
+def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
+    """Rows about running costs and the expected number of cases."""
+    if assumed.running_costs:
+        each = (f"{model}: {number(cost)}" for model, cost in assumed.running_costs)
         yield "running costs per case", ", ".join(each)
-    if made.volume is not None:
-        period = f" per {made.period}" if made.period else ""
-        yield "volume", f"{_text.number(made.volume, 7)} cases{period}"
+    if assumed.volume is not None:
+        period = f" per {assumed.period}" if assumed.period else ""
+        yield "volume", f"{_text.number(assumed.volume, 7)} cases{period}"
 
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:

@@ -129,6 +129,7 @@ def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
     if not cell.is_cuda:
         weights = None if mass.dtype == torch.int64 else mass
         return torch.bincount(cell, weights, minlength=n_cells)
+    # Together the copies fit into the cache of a GPU, and neighbours write to different ones.
     copies = max(1, (1 << 14) // n_cells)
     spread = cell * copies + torch.arange(len(cell), device=cell.device) % copies
     sums = torch.zeros(n_cells * copies, dtype=mass.dtype, device=cell.device)
@@ -266,6 +267,7 @@ def _cheapest_by_numpy(predictions: Tensor, costs: FloatArray, logits: bool) -> 
         rows = np.where(bad if rows.ndim == 1 else bad[:, None], 0.0, rows)
     gaps = rows * HALF_PRECISION[kind] if kind in HALF_PRECISION else None
     if rows.ndim == 1:
+        # Columns are contiguous here, because the decisions are summed column by column.
         two = np.empty((2, len(rows)))
         np.subtract(1, rows, out=two[0])
         two[1] = rows
@@ -291,6 +293,7 @@ def _cheapest(predictions: Tensor, costs: FloatArray, logits: bool) -> Tensor:
     off = most.expand(len(rows), -1) if errors is None else _expected(errors, regret) + most
     limit = (expected + off).min(dim=1, keepdim=True).values
     within = expected <= limit + off
+    # argmax of equal bytes returns the first one, which is the tie rule.
     first = within.to(torch.uint8).argmax(dim=1)
     return torch.where(fits, first, -1)
 

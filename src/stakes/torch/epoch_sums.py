@@ -118,6 +118,7 @@ class EpochSums:
         surprise = -logs.gather(1, place[:, None]).squeeze(1)
         lost = surprise == torch.inf
         surprise = torch.where(lost, 0.0, surprise)
+        # Sum over classes of (p − y)², expanded so that no one-hot matrix is needed.
         square = (exact**2).sum(dim=1) - 2 * of_truth + 1
         mass = torch.ones_like(of_truth) if weight is None else weight.double()
         mass = torch.where(known, mass, 0.0)
@@ -125,6 +126,7 @@ class EpochSums:
             known & (mass > 0)
         )[:, None]
         losses = torch.stack([surprise, square, lost.double()])
+        # Losses of cases of weight 0 may be nan, and must not enter the sum.
         self.proper += torch.where(mass > 0, losses * mass, 0.0) @ member.double()
         marks = torch.stack([torch.ones_like(mass), (mass != mass.floor()).double()])
         self.rows += marks @ member.double()

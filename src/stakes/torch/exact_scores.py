@@ -251,6 +251,7 @@ def _keys(score: Tensor, truth: Tensor) -> Tensor:
         )
     raw = score.float()
     bits = torch.where(raw == 0, 0.0, raw).view(torch.int32)
+    # Single precision with both signs needs 33 bits with the label, hence 64-bit keys.
     order = bits ^ ((bits >> 31) & torch.iinfo(torch.int32).max)
     return (order.long() << 1) + truth
 
@@ -288,6 +289,7 @@ def _ends(runs: _Runs) -> Iterator[Tensor]:
         last = order[1:] != order[:-1]
         if len(last) < len(keys):  # the very last key
             last = torch.cat([last, last.new_ones(1)])
+        # A score with both labels has two keys, negatives first; only the last ends it.
         place = torch.nonzero(last).squeeze(1)
         cases = torch.cumsum(counts, dim=0).add_(before[0])
         ones = torch.cumsum(counts * (keys & 1), dim=0).add_(before[1])
@@ -316,6 +318,7 @@ def _candidates(corners: Tensor) -> Tensor:
             torch.as_tensor(at * step, device=possible.device).clamp_(max=len(possible) - 1)
         ] = True
         fewer = corners[:, torch.nonzero(possible).squeeze(1)]
+        # Another round would cost more than it removes.
         if fewer.shape[1] > 0.9 * corners.shape[1]:
             return fewer
         corners = fewer
@@ -383,6 +386,7 @@ def _walked(at: IntArray, cases: IntArray, ones: IntArray) -> IntArray:
 
 
 def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
+    # Keys of doubles with both signs have no room for the label; sort the scores alone.
     if score.dtype == torch.float64 and bool((score < 0).any()):
         return _weighted(score, truth, torch.ones_like(score))
     runs, values, counts, n_scores = _runs(score, truth), [], [], 0

@@ -54,6 +54,7 @@ _T = TypeVar("_T")
 class _Tallied(Metric):
     """A metric whose states are merged by sums, minima and maxima."""
 
+    # full_state_update=False lets forward update once instead of twice.
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
@@ -115,6 +116,7 @@ class _Tallied(Metric):
 
     def _filled(self) -> None:
         """Discard the cached result, and mark the metric as updated."""
+        # torchmetrics caches the last result and warns about compute before update.
         self._computed = None
         self._update_count = max(int(self.update_count), 1)
 

@@ -94,6 +94,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     odds = tl.zeros((SIZE,), tl.float64)  # the logit of the true class
     top = tl.full((SIZE,), -1.0, tl.float64)
     likely = tl.zeros((SIZE,), tl.int64)
+    # Columns are read again rather than kept: registers are scarcer than cache.
     for k in tl.static_range(N_CLASSES):
         raw = tl.load(rows if VECTOR else rows + k * column_step, inside, 0.0)
         exact = raw.to(tl.float64)
@@ -190,6 +191,7 @@ def decide(
     n_cases, n_classes, n_decisions = len(predictions), len(costs) - 1, costs.shape[1]
     depth = 0 if sums is None else 1 if sums.squares is None else 2
     width = 1 << (n_decisions - 1).bit_length()
+    # A block holds size × width numbers in registers.
     size = max(128, 1024 // width)
     n_blocks = -(-n_cases // size)
     half = 0.0 if logits else HALF_PRECISION.get(predictions.dtype, 0.0)

@@ -182,6 +182,7 @@ def add_bins(
     """
     cells, rests, low, high, losses, faults = states
     n_cases, n_cells = len(scores), 2 * n_bins
+    # Clearing and adding up copies would take longer than few cases do.
     copies = 1 if n_cases < MOST_PACKED // 8 else COPIES
     launch = MOST_PACKED * copies // 2
     allocate = torch.empty if loss else torch.zeros  # without losses, only the faults are written
@@ -276,6 +277,7 @@ def add_cells(
     rules: tuple[int, int],
 ) -> None:
     """Add cases to the cells of a small table, and invalid rows and columns to the faults."""
+    # Each block ends with atomic adds; more cases per block mean fewer of them.
     n_cases, steps = len(rows), 1 if len(rows) < 1 << 22 else 8
     with torch.cuda.device(rows.device):
         _cells_kernel[(-(-n_cases // (BLOCK * steps)),)](
