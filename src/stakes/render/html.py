@@ -18,7 +18,7 @@ from typing import Any
 
 from stakes._expression import column_text
 from stakes._files import write_whole
-from stakes._text import percent, proportion
+from stakes._text import percent, probability
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
@@ -26,6 +26,7 @@ from stakes.render.json import plain
 from stakes.render.layout import tied
 from stakes.render.limit_tables import COVERAGE
 from stakes.render.page.data import page_data
+from stakes.render.systems import rules_explained
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
@@ -35,6 +36,10 @@ _SCRIPTS = (
     *("rule", "sections", "changes", "tables", "curves", "explorer", "fold", "share", "flips"),
     "page",
 )
+
+
+# Marks that turn the direction of whatever stands behind them: a label must not turn a sentence.
+_TURNING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
 
 def to_html(
@@ -65,7 +70,9 @@ def to_html(
         sections=[*stakes_sections(report.problem), *sections(report)],
         number=number,
         percent=percent,
-        proportion=proportion,
+        probability=probability,
+        rules=rules_explained(report.systems),
+        rivals=sum(one.candidate for one in report.systems),
         still=still,
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
@@ -79,6 +86,7 @@ def to_html(
         fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
+    text = re.sub(f"[{_TURNING}]", "", text)
     if path is not None:
         write_whole(path, text)
     return text
@@ -89,8 +97,8 @@ def _still(report: Report) -> str:
     if report.problem.limits:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
-            "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            "Evaluate again with the other costs."
+            "moves, the prices of the limits would have to be fitted again, which needs the cases. Nor "
+            "can thresholds be tried here, for the same reason. Evaluate again with the other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -170,7 +178,7 @@ def _policy(style: str, script: str) -> str:
 def _as_json(data: object) -> str:
     """JSON that no HTML parser reads as a tag, an entity or the end of a script."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub(r"[<>&\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", text)
+    return re.sub(rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]", lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def _plain(data: Any) -> Any:

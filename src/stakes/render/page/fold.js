@@ -116,7 +116,7 @@ function reserveRoom() {
   const card = place("verdict-title").parentNode;
   const now = copyOf(state);
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  card.style.minHeight = "";
+  card.style.minHeight = place("flips").style.minHeight = "";
   const heights = [{ costs: nearly(now.costs) }, now].map((given) => {
     setStakes(given);
     showVerdict();
@@ -127,10 +127,10 @@ function reserveRoom() {
   card.style.minHeight = `${Math.max(...heights) + 12}px`; // and for what is found later
 }
 
-/** The verdict keeps the height that it has: it may grow, but what is below never comes up. */
+/** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
 function holdRoom() {
-  const card = place("verdict-title").parentNode;
-  card.style.minHeight = `${card.offsetHeight}px`;
+  for (const part of [place("verdict-title").parentNode, place("flips")])
+    part.style.minHeight = `${part.offsetHeight}px`;
 }
 
 const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are

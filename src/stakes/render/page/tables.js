@@ -87,17 +87,18 @@ function showMargins() {
   const ofCost = FACTORS ? "factor on the " : "";
   const name = ({ k, d }) => (d === null ? priorName(k) : `${ofCost}${costName(k, d)}`);
   const rival = (i) => (i === null ? "" : rivals[i].name);
-  const end = (point, i, now) =>
+  const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
+  const end = (point, i, one) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point, null, flipText(point, now)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
+      : [figure(point, null, say(point, one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
   found.sort((a, b) => a.near - b.near || 0);
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       name(one),
-      figure(one.value, "strong", one.d === null ? pointText(one.value, 4) : short(one.value)),
-      ...end(one.low, one.lowRival, one.value),
-      ...end(one.high, one.highRival, one.value),
+      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value)),
+      ...end(one.low, one.lowRival, one),
+      ...end(one.high, one.highRival, one),
     ],
   }));
   place("margins-section").hidden = !rows.length || FLIPPED;
