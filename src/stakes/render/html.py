@@ -24,7 +24,7 @@ from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.json import plain
 from stakes.render.layout import tied
-from stakes.render.limit_tables import COVERAGE
+from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.systems import rules_explained
 from stakes.render.tables import moves_factors, number, sections, stakes_sections
@@ -37,6 +37,13 @@ _SCRIPTS = (
     "page",
 )
 
+
+# Sections for whoever decides, in their order; what is named in neither list is an appendix.
+_FIRST = (
+    *("The stakes", "What would flip the verdict", "Cost of each system", "Bounds"),
+    *("Systems that break a limit", "Limits", CAPACITY, AGAINST, UNKNOWN, "Where the money goes"),
+)
+_ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of their own on the page
 
 # Marks that turn the direction of whatever stands behind them: a label must not turn a sentence.
 _TURNING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -64,10 +71,13 @@ def to_html(
         _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),
     )
     unit, still = report.problem.unit, _still(report)
+    parts = [*stakes_sections(report.problem), *sections(report)]
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
         identity={"title": title, "data": data, "date": date, "author": author},
-        sections=[*stakes_sections(report.problem), *sections(report)],
+        sections=parts,
+        first=[part for title in _FIRST for part in parts if part.title.startswith(title)],
+        technical=[part for part in parts if not part.title.startswith((*_FIRST, *_ELSEWHERE))],
         number=number,
         percent=percent,
         probability=probability,

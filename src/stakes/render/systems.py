@@ -40,12 +40,13 @@ from stakes.report import (
 
 _EXPLAINED = {
     BAYES: "As is: for each case the decision that is the cheapest by the model's probabilities.",
-    MOVED: "Moved: the same, with probabilities converted from the class shares for which they "
-    "hold to the prior of the problem.",
-    RECALIBRATED: "Recalibrated: the same, with probabilities corrected by a calibration map that "
-    "was fitted to other cases.",
+    MOVED: "Moved: for each case the decision that is the cheapest by the model's probabilities, "
+    "converted from the class shares for which they hold to the prior of the problem.",
+    RECALIBRATED: "Recalibrated: for each case the decision that is the cheapest by the model's "
+    "probabilities, corrected by a calibration map that was fitted to other cases.",
     TUNED_APART: "Tuned out of fold: one threshold on the score, the cheapest on other cases.",
-    TUNED: "Tuned on these cases: the same, on the very cases that measure it.",
+    TUNED: "Tuned on these cases: one threshold on the score, the cheapest on the very cases that "
+    "measure it.",
     AS_DECIDED: "As decided: the model's own decisions.",
 }
 _CHANCE = (

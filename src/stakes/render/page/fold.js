@@ -111,20 +111,28 @@ function chooseFew() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
+const LINE = 24; // pixels of a line of text
+
 /** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
   const now = copyOf(state);
+  const step = 0.01 * largest(numbers(now.costs).flat(2));
+  const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
   card.style.minHeight = place("flips").style.minHeight = "";
-  const heights = [{ costs: nearly(now.costs) }, now].map((given) => {
+  const stack = card.querySelector(".stack");
+  stack.style.minHeight = "";
+  const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
     setStakes(given);
     showVerdict();
     showTotal();
     if (RULED) showRule();
-    return card.offsetHeight;
+    return [stack.offsetHeight, card.offsetHeight];
   });
-  card.style.minHeight = `${Math.max(...heights) + 12}px`; // and for what is found later
+  const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
+  stack.style.minHeight = `${sentences + LINE}px`; // for words that are a little longer
+  card.style.minHeight = `${all + LINE}px`;
 }
 
 /** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */

@@ -201,6 +201,10 @@ function chanceOf(one, { changed, sure }) {
   return sure ? sure.chance(one.name) : null;
 }
 
+/** A mark that takes no room of its own, so that rows keep their heights; the hint explains it. */
+const markOf = (text) =>
+  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
+
 /** A system, or what stands below the systems, as a row of the table. */
 function systemRow(one, top, cost, more) {
   const { best, naive, unaided, looking, changed } = result;
@@ -208,7 +212,7 @@ function systemRow(one, top, cost, more) {
   const remains = changed && one.way === "fixed" && !TERMS;
   const system = "model" in one;
   const rough = changed && !remains && system && isApproximate(one);
-  const notes = remains || rough ? [html("em", {}, rough ? "approximate" : "as tallied")] : [];
+  const notes = remains || rough ? [markOf(rough ? "approximate" : "as tallied")] : [];
   const likely = system && one.candidate ? chanceOf(one, result) : null;
   const chance = likely !== null ? chanceText(likely) : system && one.candidate ? { text: "–", look: "unknown" } : "";
   const look = one.look || "plain";
