@@ -457,7 +457,7 @@ def test_title_data_date_and_author_stand_at_the_head_as_text(demo):
 @pytest.mark.slow
 def test_the_address_keeps_the_stakes_over_a_reload_and_in_another_window(shown):
     page = shown("demo")
-    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.25")
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("25")
     page.page.get_by_role("spinbutton", name="cost of grant for bad").fill("7.5")
     page.page.get_by_role("spinbutton", name="Cases per year").fill("1000")
     page.page.wait_for_function("() => /7[.]5.*1000/.test(location.hash)")

@@ -20,7 +20,7 @@ function modelsByCost() {
 /** Hide rows of the table of systems; the best rule of a model can unfold the others. */
 function foldSystems() {
   if (!LONG) return;
-  const known = new Map(result.systems.map((one) => [one.name, one]));
+  const known = new Map(result.systems.map((one) => [upright(one.name), one]));
   const heads = new Map(); // the first row of each model, and the last that stands below it
   for (const row of place("systems").querySelectorAll("tbody tr")) {
     const one = known.get(row.querySelector("th .name")?.title);
