@@ -58,9 +58,9 @@ def ends(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float, str, l
 
 def written(what: str, value: float) -> str:
     """A number as the page writes it and as one types it: priors in percent."""
-    percent = what.startswith("prior of ")
-    digits = np.format_float_positional(float(f"{100 * value:.15g}") if percent else value, trim="-")
-    return f"{digits} %" if percent else digits
+    if not what.startswith("prior of "):
+        return np.format_float_positional(value, trim="-")
+    return np.format_float_positional(float(f"{100 * value:.15g}"), trim="-") + " %"
 
 
 def type_value(page: Any, what: str, value: float) -> None:

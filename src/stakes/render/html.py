@@ -27,7 +27,7 @@ from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.systems import rules_explained
-from stakes.render.tables import moves_factors, number, sections, stakes_sections
+from stakes.render.tables import moves_factors, nearest_change, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
@@ -84,6 +84,7 @@ def to_html(
         rules=rules_explained(report.systems),
         rivals=sum(one.candidate for one in report.systems),
         still=still,
+        nearest=nearest_change(report) if still else "",
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
         wholes=_wholes(report.problem),
@@ -107,8 +108,9 @@ def _still(report: Report) -> str:
     if report.problem.limits:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
-            "moves, the prices of the limits would have to be fitted again, which needs the cases. Nor "
-            "can thresholds be tried here, for the same reason. Evaluate again with the other costs."
+            "moves, the prices of the limits would have to be fitted again, which needs the cases. For "
+            "the same reason no other thresholds can be tried here. Evaluate again with the other "
+            "costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -188,7 +190,8 @@ def _policy(style: str, script: str) -> str:
 def _as_json(data: object) -> str:
     """JSON that no HTML parser reads as a tag, an entity or the end of a script."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub(rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]", lambda c: f"\\u{ord(c[0]):04x}", text)
+    special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
+    return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def _plain(data: Any) -> Any:

@@ -101,7 +101,8 @@ def system_sections(report: Report) -> Iterator[Section]:
     text += (_CHANCE,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header: tuple[str, ...] = ("system", "cost per case", level, "normalised", "chance", "threshold")
+    header: tuple[str, ...] = ("system", "cost per case", level, "normalised")
+    header = (*header, "chance", "threshold")
     made = report.assumptions
     if made.volume is not None:
         header = (*header, f"per {made.period}" if made.period else "in all")

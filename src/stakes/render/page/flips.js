@@ -200,7 +200,7 @@ let underway = null; // the stakes of the work that has not ended
 function showFlips() {
   const known = FLIPPED && Number.isFinite(result.best.cost);
   place("flips-section").hidden = !known;
-  place("nearest-flip").hidden = !known;
+  place("nearest-flip").hidden = !known && FLIPPED;
   if (!known) return;
   const choice = choiceNow();
   place("flips-hint").textContent = flipsHint();

@@ -115,6 +115,7 @@ function showMargins() {
     found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
     lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
+  if (!FLIPPED) showNearestMargin(found[0], name, say);
   saved.margins = [
     head,
     ...found.map((one) => [
@@ -126,6 +127,20 @@ function showMargins() {
       rival(one.highRival),
     ]),
   ];
+}
+
+/** The nearest of them in a sentence, in the verdict, where decisions cannot be made anew. */
+function showNearestMargin(one, name, say) {
+  const sides = one
+    ? [[one.low, one.lowRival], [one.high, one.highRival]].filter(([, rival]) => rival !== null)
+    : [];
+  const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - one.value) - Math.abs(b - one.value))[0] ?? [];
+  const [now, then] = one ? [one.value, point].map((value) => say(value, one)) : [];
+  const said =
+    rival === undefined
+      ? "none, if today’s decisions stay: no number that is moved alone changes this."
+      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(one)} ${point > one.value ? "rises" : "falls"} to ${then} (now ${now}).`;
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
 }
 
 // What does not move ------------------------------------------------------------------------------
