@@ -157,7 +157,7 @@ def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     page = opened(duel)
     first = flips(page)[0]
     said = page.text("#nearest-flip")
-    assert said.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} is out")
+    assert said.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} stays")
     assert f"the {first['what']} " in said
     zones = page.run("() => stakesPage.tables().zones")
     several = [row for row in zones[1:] if "; " in row[3]]

@@ -108,9 +108,9 @@ def _still(report: Report) -> str:
     if report.problem.limits:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
-            "moves, the prices of the limits would have to be fitted again, which needs the cases. For "
-            "the same reason no other thresholds can be tried here. Evaluate again with the other "
-            "costs."
+            "moves, the prices of the limits would have to be fitted again, which needs the cases. "
+            "For the same reason no other thresholds can be tried here. Evaluate again with the "
+            "other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (

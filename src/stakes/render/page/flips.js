@@ -267,7 +267,7 @@ function showFlipTable(rows, choice) {
       { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
-  const table = tableOf(["", "now", words("out when it"), words("then")], lines);
+  const table = tableOf(["", "now", words("until it"), words("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
   showNearest(found, choice);
@@ -282,7 +282,7 @@ function showFlipTable(rows, choice) {
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const said = nearest
-    ? `${when}, ${choice} is out when the ${nearest.move.name} ${goesTo(nearest)} (now ${nowText(nearest.move)}); then ${listed(nearest.possible)}.`
+    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${goesTo(nearest)} (now ${nowText(nearest.move)}); then ${listed(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
   place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
 }
