@@ -376,7 +376,7 @@ KEPT = """() => [...document.querySelectorAll("*")].filter(node => node.checkVis
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "digits", "limits"])
 def test_paper_has_no_half_empty_sheets_and_waits_for_the_flips(name, shown):
-    """What is kept together is at most a third of a sheet, so that no more than that stays empty."""
+    """What is kept together is at most a third of a sheet: no more than that stays empty."""
     page = shown(name)
     page.run("() => dispatchEvent(new Event('beforeprint'))")  # at once: nothing has been found yet
     page.page.emulate_media(media="print")

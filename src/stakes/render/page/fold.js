@@ -111,8 +111,6 @@ function chooseFew() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
-const LINE = 24; // pixels of a line of text
-
 /** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
@@ -131,8 +129,9 @@ function reserveRoom() {
     return [stack.offsetHeight, card.offsetHeight];
   });
   const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
-  stack.style.minHeight = `${sentences + LINE}px`; // for words that are a little longer
-  card.style.minHeight = `${all + LINE}px`;
+  const slack = 2 * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
+  stack.style.minHeight = `${sentences + slack}px`;
+  card.style.minHeight = `${all + slack}px`;
 }
 
 /** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
