@@ -55,7 +55,7 @@ def test_a_close_call_says_what_the_dearest_contender_saves_too():
     assert len(verdict.contenders) == 3
     assert verdict.sentences[0] == (
         "a, c or b: the data cannot tell which is the cheapest; "
-        f"each of them saves about 50 % to {share}."
+        f"each of them saves about 50 % to {share} of what always deciding 0 costs."
     )
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Problem, evaluate
+from stakes import Problem, Scores, evaluate
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
@@ -93,6 +93,16 @@ def payments():
     return evaluate(y, {"m": p}, problem, data=data, calibrator=None, **common)
 
 
+@pytest.fixture(scope="module")
+def machine():
+    """Raw scores only."""
+    rng = np.random.default_rng(4)
+    y = (rng.random(600) < 0.1).astype(int)
+    scores = rng.normal(2.0 * y - 1, 1.2)
+    models = {"svm": Scores(100 * scores + 300), "rank": Scores(scores + rng.normal(size=600))}
+    return evaluate(y, models, Problem.binary(false_alarm=5, miss=80, unit="EUR"), replicates=20)
+
+
 USUAL = ("demo", "clinic", "digits", "payments")
 
 
@@ -116,3 +126,51 @@ def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, reques
             assert page.run("() => document.documentElement.scrollWidth") <= width, (font, width)
             assert page.run(OVERFLOWING) == [], (font, width)
     assert page.complaints == []
+
+
+# Tops of what stands above the controls or holds them, and of what stands beside or below.
+TOPS = """() => {
+    const top = node => node.getBoundingClientRect().top + scrollY;
+    const shown = selector => [...document.querySelectorAll(selector)].filter(
+        node => node.checkVisibility());
+    return {
+        above: shown(".top, .verdict, #facts, #rule-figure, #nearest-flip, #controls").map(top),
+        beside: shown(".content, .caveats, #flips-section, #systems").map(top),
+        below: shown(".content section").map(top),
+    };
+}"""
+
+
+TOUCHED = ("demo", "clinic", "digits", "machine", "payments", "long_labels")
+SCREENS = [(1400, "system"), (390, "system"), (1400, "wide"), (390, "narrow")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "width", "font"),
+    [(name, *screen) for name in TOUCHED for screen in SCREENS[0 if name == "demo" else 2 :]],
+)
+def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened, request):
+    """Nothing moves above the touched control, nor the flips and the systems beside or below it.
+
+    Farther down a line or two may come or go.
+    """
+    screen = {"width": width, "height": 900}
+    page = opened(request.getfixturevalue(name), bypass_csp=True, viewport=screen)
+    if font != "system":
+        style = FORCE.format(font=font, src=LOCAL, size=100 * (FONTS[font] or 1))
+        page.page.add_style_tag(content=style)
+        page.run(WIDTH_OF, font)
+        page.page.set_viewport_size({**screen, "width": width - 1})  # it is laid out again
+        page.page.set_viewport_size(screen)
+        page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+    page.run("() => stakesPage.finished()")
+    page.page.locator("#controls input[type=range]").first.focus()
+    before = page.run(TOPS)
+    page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    page.run("() => stakesPage.finished()")
+    after = page.run(TOPS)
+    assert after["above"] == pytest.approx(before["above"], abs=1)
+    assert after["beside"] == pytest.approx(before["beside"], abs=24)  # a line of long names
+    assert after["below"] == pytest.approx(before["below"], abs=60)

@@ -171,6 +171,10 @@ def test_hostile_labels_stay_text(hostile, opened):
     for label in (*HOSTILE, *ATTACKS, MODELS[0], "<u>one</u>", "<i onclick=alert(3)>EUR</i>"):
         assert label in text, label
     assert "49<b>" not in text
+    assert "gnp.exe" in text
+    assert "\u202e" not in text  # it would turn the direction of what stands behind it
+    assert "\u202e" not in page.html
+    assert page.data["models"][2]["name"] == MODELS[2]  # downloads have the name as it is
 
 
 @pytest.mark.slow
@@ -253,7 +257,7 @@ def test_costs_not_quite_known_are_saved_as_they_are_written_until_they_move(ope
     path.write_text(downloaded(page, "#toml"), encoding="utf-8")
     saved = Problem.from_toml(path)
     assert saved.beliefs == problem.beliefs
-    assert not page.page.is_visible("text=this table does not follow the sliders >> nth=0")
+    assert page.page.is_visible("text=this table does not follow the sliders >> nth=0")
     page.run("() => stakesPage.set({costs: [[0, 2], [9, 0]], prior: [0.75, 0.25]})")
     assert page.page.is_visible("text=this table does not follow the sliders >> nth=0")
     path.write_text(downloaded(page, "#toml"), encoding="utf-8")
@@ -314,7 +318,7 @@ def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
         for d, decision in enumerate(demo.problem.decisions):
             field = page.page.get_by_role("spinbutton", name=f"cost of {decision} for {label}")
             field.fill(str(wanted[k, d]))
-    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.37")
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("37")
     assert page.run("() => stakesPage.state()") == {
         "costs": wanted.tolist(),
         "prior": [1 - 0.37, 0.37],
@@ -328,7 +332,7 @@ def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
 def test_moving_one_prior_of_many_keeps_the_proportions_of_the_others(digits, opened):
     page = opened(digits)
     before = np.array(page.run("() => stakesPage.state().prior"))
-    page.page.get_by_role("spinbutton", name="prior of digit 3").fill("0.5")
+    page.page.get_by_role("spinbutton", name="prior of digit 3").fill("50")
     after = np.array(page.run("() => stakesPage.state().prior"))
     assert after[3] == 0.5
     others = np.delete(after, 3) / np.delete(before, 3)
@@ -342,7 +346,7 @@ def test_reset_gives_the_sliders_their_ranges_back(demo, opened):
     reach = "() => [...document.querySelectorAll('.slide')].map(line => [line.min, line.max])"
     before = page.run(reach)
     page.page.get_by_role("spinbutton", name="cost of decline for good").fill("2500")
-    page.page.get_by_role("spinbutton", name="prior of bad").fill("0.9999")
+    page.page.get_by_role("spinbutton", name="prior of bad").fill("99.99")
     page.page.wait_for_function("() => document.body.classList.contains('changed')")
     assert page.run(reach) != before
     page.page.get_by_role("button", name="Reset").click()
@@ -367,13 +371,13 @@ def test_a_prior_is_shown_short_and_edited_whole(digits, opened):
     share = page.run("() => stakesPage.state().prior[3]")
     field = page.page.get_by_role("spinbutton", name="prior of digit 3")
     assert len(field.input_value()) <= 8
-    assert float(field.get_attribute("title")) == share
+    assert float(field.get_attribute("title")) == pytest.approx(100 * share, rel=1e-14)
     assert page.run(
         "() => [...document.querySelectorAll('.figure')].every(box => "
         "box.scrollWidth <= box.clientWidth)"
     )
     field.focus()
-    assert float(field.input_value()) == share
+    assert float(field.input_value()) == pytest.approx(100 * share, rel=1e-14)
     page.page.get_by_role("spinbutton", name="prior of digit 4").focus()
     page.page.wait_for_timeout(50)
     assert len(field.input_value()) <= 8

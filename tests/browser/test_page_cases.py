@@ -194,7 +194,7 @@ def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(thr
         "cost of review for fraud",
         "cost of review for fraud, × max(20, amount)",
         "cost of block for fraud",
-        "prior of fraud",
+        "prior of fraud, in percent",
     ]
     assert "decisions stay as they are made now" in page.text(".stakes")
     assert "max(20, amount) moves as a whole: the numbers inside stay" in page.text(".stakes")

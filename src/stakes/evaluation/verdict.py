@@ -96,7 +96,7 @@ def _deployed(
     others = [system for system in others if system is not best and not isnan(system.cost.value)]
     rival = cheapest_of(others) if others else None
     over_rival = None if rival is None else costs.more(rival.name)
-    saves = words.saves(best, saving, share)
+    saves = words.saves(best, saving)
     said = [words.close_call(saving), words.deploy(best, expected), saves]
     if rival is not None and over_rival is not None:
         said.append(words.against_rival(rival, over_rival))
@@ -202,8 +202,9 @@ class _Words:
             return ""
         least, most = (whole_percent(max(amount, 0.0) / blind) for amount in (min(saved), saved[0]))
         if min(saved) <= 0:
-            return f"; {either} saves about {most} at most"
-        return f"; {either} saves about {least if least == most else f'{least} to {most}'}"
+            return f"; {either} saves about {most} of what {self._always} costs, at most"
+        share = least if least == most else f"{least} to {most}"
+        return f"; {either} saves about {share} of what {self._always} costs"
 
     def deploy(self, best: System, expected: Interval) -> str:
         """What to deploy, at which cost."""
@@ -220,16 +221,16 @@ class _Words:
             f"cheapest of {len(self.rivals)} systems."
         )
 
-    def saves(self, best: System, saving: Interval, share: Interval) -> str:
-        """What that saves against not looking."""
+    def saves(self, best: System, saving: Interval) -> str:
+        """What that saves against not looking, and which share of its cost this is."""
         if self.blind_breaks:
             return "Nothing that needs no model keeps the limits."
-        normalised = rounded(share.value, share)
+        blind = self.naive.cost
+        share = f", {whole_percent(saving.value / blind)} of that" * (0 < saving.value <= blind)
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "
-            f"{self._money(saving)} per case{self._span(saving)}{sure}"
-            + ("." if self.problem.limits else f"; its normalised cost is {normalised}.")
+            f"{self._money(saving)} per case{self._span(saving)}{share}{sure}."
         )
 
     def all_break(self, best: System) -> str:

@@ -18,15 +18,16 @@ from typing import Any
 
 from stakes._expression import column_text
 from stakes._files import write_whole
-from stakes._text import percent, proportion
+from stakes._text import percent, probability
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.json import plain
 from stakes.render.layout import tied
-from stakes.render.limit_tables import COVERAGE
+from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
-from stakes.render.tables import moves_factors, number, sections, stakes_sections
+from stakes.render.systems import rules_explained
+from stakes.render.tables import moves_factors, nearest_change, number, sections, stakes_sections
 from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
@@ -35,6 +36,17 @@ _SCRIPTS = (
     *("rule", "sections", "changes", "tables", "curves", "explorer", "fold", "share", "flips"),
     "page",
 )
+
+
+# Sections for whoever decides, in their order; what is named in neither list is an appendix.
+_FIRST = (
+    *("The stakes", "What would flip the verdict", "Cost of each system", "Bounds"),
+    *("Systems that break a limit", "Limits", CAPACITY, AGAINST, UNKNOWN, "Where the money goes"),
+)
+_ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of their own on the page
+
+# Marks that turn the direction of whatever stands behind them: a label must not turn a sentence.
+_TURNING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
 
 def to_html(
@@ -79,14 +91,20 @@ def to_html(
         _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),
     )
     unit, still = report.problem.unit, _still(report)
+    parts = [*stakes_sections(report.problem), *sections(report)]
     page = _template(lambda text: tied(text, unit)).render(
         report=report,
         identity={"title": title, "data": data, "date": date, "author": author},
-        sections=[*stakes_sections(report.problem), *sections(report)],
+        sections=parts,
+        first=[part for title in _FIRST for part in parts if part.title.startswith(title)],
+        technical=[part for part in parts if not part.title.startswith((*_FIRST, *_ELSEWHERE))],
         number=number,
         percent=percent,
-        proportion=proportion,
+        probability=probability,
+        rules=rules_explained(report.systems),
+        rivals=sum(one.candidate for one in report.systems),
         still=still,
+        nearest=nearest_change(report) if still else "",
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
         wholes=_wholes(report.problem),
@@ -99,6 +117,7 @@ def to_html(
         fewer_bins=f"{FEWER_BINS:,}",
     )
     text: str = page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
+    text = re.sub(f"[{_TURNING}]", "", text)
     if path is not None:
         write_whole(path, text)
     return text
@@ -110,7 +129,8 @@ def _still(report: Report) -> str:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
             "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            "Evaluate again with the other costs."
+            "For the same reason no other thresholds can be tried here. Evaluate again with the "
+            "other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -190,7 +210,8 @@ def _policy(style: str, script: str) -> str:
 def _as_json(data: object) -> str:
     """JSON that no HTML parser reads as a tag, an entity or the end of a script."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub(r"[<>&\u2028\u2029\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", text)
+    special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
+    return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def _plain(data: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from math import nan
 
 from stakes import _text
@@ -24,18 +25,33 @@ from stakes.render.rounding import (
     told,
     triple,
 )
-from stakes.report import BAYES, MOVED, RECALIBRATED, TUNED_APART, Report, Slice, System
+from stakes.report import (
+    AS_DECIDED,
+    BAYES,
+    MOVED,
+    POSTERIOR_RULES,
+    RECALIBRATED,
+    TUNED,
+    TUNED_APART,
+    Report,
+    Slice,
+    System,
+)
 
 _EXPLAINED = {
-    BAYES: "As is: Bayes decisions by the posteriors as they came.",
-    MOVED: "Moved: Bayes decisions by posteriors moved to the prior of the problem.",
-    RECALIBRATED: "Recalibrated: Bayes decisions by posteriors recalibrated out of fold.",
-    TUNED_APART: "Tuned out of fold: each case decided by the best threshold of other cases.",
+    BAYES: "As is: for each case the decision that is the cheapest by the model's probabilities.",
+    MOVED: "Moved: for each case the decision that is the cheapest by the model's probabilities, "
+    "converted from the class shares for which they hold to the prior of the problem.",
+    RECALIBRATED: "Recalibrated: for each case the decision that is the cheapest by the model's "
+    "probabilities, corrected by a calibration map that was fitted to other cases.",
+    TUNED_APART: "Tuned out of fold: one threshold on the score, the cheapest on other cases.",
+    TUNED: "Tuned on these cases: one threshold on the score, the cheapest on the very cases that "
+    "measure it.",
+    AS_DECIDED: "As decided: the model's own decisions.",
 }
-_CHANCE = "shrunk chance"
-_SHRUNK = (
-    "Shrunk chance: that a system is the cheapest, given that noise spreads costs; right on "
-    "average over many comparisons."
+_CHANCE = (
+    "Chance: that of being the cheapest. It allows for luck, and is right on average over many "
+    "comparisons."
 )
 _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
@@ -50,6 +66,12 @@ _BOUNDS = (
     "and no systems to deploy."
 )
 
+_BELOW, _ABOVE = ("<", "≤", "<=", "under", "below", "up to"), (">", "≥", ">=", "over", "above")
+_RANGE = re.compile(
+    rf"\s*(?P<sign>{'|'.join(map(re.escape, sorted((*_BELOW, *_ABOVE), key=len, reverse=True)))}|)"
+    r"\s*(?P<number>-?\d+(?:\.\d+)?)",
+    re.IGNORECASE,
+)
 _BROKEN = (
     "They clearly break a limit of the problem, whatever they cost, and cannot be recommended."
 )
@@ -66,20 +88,21 @@ def system_sections(report: Report) -> Iterator[Section]:
     shown = [*rivals, *bounds, *modelless]
     costs = [triple(one.cost) for one in shown] + [(cost, nan, nan) for _, cost, _ in known]
     normal = [triple(one.normalized) for one in shown] + [(value, nan, nan) for *_, value in known]
-    names = [(middle(one.name, NAME), _chance(one), _threshold(one)) for one in shown]
+    chance = _chance if len(rivals) > 1 else lambda _: ""  # one alone is always the cheapest
+    names = [(middle(one.name, NAME), chance(one), _threshold(one)) for one in shown]
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
     rows = [*rows, *blind, perfect] if report.verdict.deploy else [*blind, *rows, perfect]
     unit = (f"Costs in {report.problem.unit}.",) if report.problem.unit else ()
-    rules = {system.rule for system in rivals if system.name != system.model}
-    text = unit + tuple(_EXPLAINED[rule] for rule in _EXPLAINED if rule in rules)
+    text = unit + rules_explained(rivals)
     text += (_MODELLESS,) * len(modelless)
-    text += (_SHRUNK,) * (len(rivals) > 1)
+    text += (_CHANCE,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header: tuple[str, ...] = ("system", "cost per case", level, "normalised", _CHANCE, "threshold")
+    header: tuple[str, ...] = ("system", "cost per case", level, "normalised")
+    header = (*header, "chance", "threshold")
     made = report.assumptions
     if made.volume is not None:
         header = (*header, f"per {made.period}" if made.period else "in all")
@@ -92,6 +115,12 @@ def system_sections(report: Report) -> Iterator[Section]:
     if len(tuned) < len(bounds):
         broken = Table(header, tuple(apart[len(tuned) :]))
         yield Section("Systems that break a limit", (_BROKEN,), filled(broken))
+
+
+def rules_explained(systems: Iterable[System]) -> tuple[str, ...]:
+    """A sentence for every decision rule among systems that are called after their rule."""
+    rules = {system.rule for system in systems if system.name != system.model}
+    return tuple(text for rule, text in _EXPLAINED.items() if rule in rules)
 
 
 def _always(report: Report) -> str:
@@ -141,8 +170,11 @@ def _chance(one: System) -> str:
 
 def _threshold(one: System) -> str:
     if one.cuts:
-        return ", ".join(_text.point(cut, 4) for cut in one.cuts)
-    return "–" if one.threshold is None else _text.point(one.threshold, 4)
+        return ", ".join(map(_text.probability, one.cuts))
+    if one.threshold is None:
+        return "–"
+    likely = one.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
+    return _text.probability(one.threshold) if likely else _text.point(one.threshold, 4)
 
 
 # Slices ------------------------------------------------------------------------------------------
@@ -150,24 +182,48 @@ def _threshold(one: System) -> str:
 
 def slice_section(report: Report) -> Section:
     """The winner's cost in every group, the cheapest there, and whether the data can tell."""
-    best = report.best.name
+    best, slices = report.best.name, in_order(report.slices)
     level = _text.percent(report.assumptions.level)
     header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
-    costs = [{part.system: triple(part.cost) for part in one.costs} for one in report.slices]
+    costs = [{part.system: triple(part.cost) for part in one.costs} for one in slices]
     own = [spent[best] for spent in costs]
     here = [
         (nan, nan, nan) if one.cheapest is None else spent[one.cheapest]
-        for one, spent in zip(report.slices, costs, strict=True)
+        for one, spent in zip(slices, costs, strict=True)
     ]
     written = _text.measured_column([*own, *here])
     pairs = zip(own, written, here, written[len(own) :], strict=False)
-    rows = tuple(_slice(*row) for row in zip(report.slices, pairs, strict=True))
+    rows = tuple(_slice(*row) for row in zip(slices, pairs, strict=True))
     table = filled(Table(header, rows))
     room = max(NAME // 2, min(NAME, WIDTH - width_of(table) - 2))
-    notes = (shortened(one.note or "", room) for one in report.slices)
+    notes = (shortened(one.note or "", room) for one in slices)
     noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
     text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
     return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
+
+
+def in_order(slices: Iterable[Slice]) -> list[Slice]:
+    """Slices column by column; groups that are ranges of numbers as one counts them.
+
+    Other groups stay as they are in the report.
+    """
+    columns: dict[str | None, list[Slice]] = {}
+    for one in slices:
+        columns.setdefault(one.by, []).append(one)
+    return [one for groups in columns.values() for one in _counted(groups)]
+
+
+def _counted(groups: list[Slice]) -> list[Slice]:
+    """Groups such as ≤25, 26–35 and >35 by their numbers, where all are of this kind."""
+    ranges = {one.name: _RANGE.match(str(one.group)) for one in groups}
+
+    def key(one: Slice) -> tuple[float, int]:
+        match = ranges[one.name]
+        assert match is not None
+        sign = match["sign"].lower()
+        return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
+
+    return sorted(groups, key=key) if all(ranges.values()) else groups
 
 
 def _slice(

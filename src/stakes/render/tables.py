@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import isfinite, isnan
 from typing import Any
 
@@ -114,7 +114,7 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     rows = [(label, *map(_cost, row)) for label, row in zip(labels, problem.written, strict=True)]
     if problem.prior is not None:
         header = (*header, "prior")
-        shares = [_text.proportion(share, 4) for share in problem.prior.tolist()]
+        shares = [_text.probability(share) for share in problem.prior.tolist()]
         rows = [(*row, share) for row, share in zip(rows, shares, strict=True)]
     unit = f" in {problem.unit}" if problem.unit else ""
     text = f"Cost{unit} of each decision, class by class."
@@ -343,8 +343,9 @@ def _largest(values: Iterable[float | None]) -> float:
 
 def _regions(report: Report) -> Iterator[Section]:
     for regions in report.regions:
-        spans = _spans([(part.low, part.high) for part in regions.parts])
-        zones = _spans(regions.unclear)
+        write = _text.probability if _is_prior(regions.axis) else _point
+        spans = _spans([(part.low, part.high) for part in regions.parts], write)
+        zones = _spans(regions.unclear, write)
         columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
         header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
         text = "where only this number moves"
@@ -359,8 +360,12 @@ def _regions(report: Report) -> Iterator[Section]:
         )
 
 
-def _spans(pairs: Iterable[tuple[float, float]]) -> list[str]:
-    return [" to ".join(_text.point(end, 3) for end in pair) for pair in pairs]
+def _spans(pairs: Iterable[tuple[float, float]], write: Callable[[float], str]) -> list[str]:
+    return [" to ".join(map(write, pair)) for pair in pairs]
+
+
+def _point(value: float) -> str:
+    return _text.point(value, 3)
 
 
 def _margins(report: Report) -> Section:
@@ -389,8 +394,21 @@ def _margins(report: Report) -> Section:
     return Section("What would flip the verdict", (text,), Table(header, rows))
 
 
+def nearest_change(report: Report) -> str:
+    """The nearest flip in a sentence, with the decisions as they are made now."""
+    if report.problem.limits:
+        return "not worked out under limits: with other costs, prices have to be fitted again."
+    for nearest in _nearest_first(report)[:1]:
+        *_, point, _, rival = next(_flips(nearest, _scale(report)))
+        if rival:
+            moved = f"{nearest.what} is {point} (now {_now(nearest)})"
+            return f"if today's decisions stay, {rival} costs as little where the {moved}."
+    return "none, if today's decisions stay: no number that is moved alone changes this."
+
+
 def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
+    prior = _is_prior(one.what)
     ends = (
         ("below", one.low, one.clear_low, one.low_rival),
         ("above", one.high, one.clear_high, one.high_rival),
@@ -398,7 +416,8 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
 
     def said(side: str, point: float) -> str:
         if isfinite(point):
-            return f"{side} {rounding.flip(point, one.value, scale)}"
+            near = rounding.flip(point, one.value, scale)
+            return f"{side} {_text.probability(point) if prior else near}"
         return "–" if isnan(point) else "never"
 
     flips = [
@@ -406,10 +425,19 @@ def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
         for side, point, clear, rival in ends
         if rival is not None
     ]
-    named = (middle(one.what, NAME + 10), number(one.value))
+    named = (middle(one.what, NAME + 10), _now(one))
     for flip in flips or [("never", "never", "")]:
         yield (*named, *flip)
         named = ("", "")
+
+
+def _is_prior(name: str) -> bool:
+    """Whether a number that moves is a prior, which is written in percent."""
+    return name.startswith("prior of ")
+
+
+def _now(one: Margin) -> str:
+    return _text.probability(one.value) if _is_prior(one.what) else number(one.value)
 
 
 def _scale(report: Report) -> float:
@@ -468,5 +496,5 @@ def _operation(assumed: Assumptions) -> Iterator[tuple[str, str]]:
 
 
 def _shares(labels: Labels, prior: tuple[float, ...]) -> str:
-    shares = (_text.proportion(share, 4) for share in prior)
+    shares = map(_text.probability, prior)
     return ", ".join(f"{label}: {share}" for label, share in zip(labels, shares, strict=True))

@@ -58,11 +58,12 @@ function changedSentences(given) {
   const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
   const always = `${unaided.said}, which costs ${spent(unaided.cost)} per case`;
   const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
+  const part = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
   const winner = [
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${sureText(expected)}, the least of all.`
       : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${sureText(expected)}.`,
-    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${sureText(saving)}${nothing}.`,
+    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${sureText(saving)}${part}${nothing}.`,
   ];
   return [
     wasAndNow(given),

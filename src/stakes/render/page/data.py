@@ -9,6 +9,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
+from stakes.render.systems import in_order, rules_explained
 from stakes.report import (
     AS_DECIDED,
     BAYES,
@@ -50,6 +51,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "level": made.level,
         "cases": max(made.n_cases, made.n_rows, 1),
         "as_decided": AS_DECIDED,
+        "rules": _rules(report),
         "version": made.version,
         "verdict": {
             "deploy": report.verdict.cheapest,
@@ -67,10 +69,16 @@ def page_data(report: Report) -> dict[str, Any]:
         "models": [_model(report, one) for one in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [one.name for one in report.systems],
-        "slices": [_slice(report, one) for one in report.slices],
+        "slices": [_slice(report, one) for one in in_order(report.slices)],
         "joint": _joint(report),
         "clustered": made.clusters is not None,
     }
+
+
+def _rules(report: Report) -> dict[str, str]:
+    """What every rule of the report means; moved posteriors come with a moved prior."""
+    rules = {one.rule: one for one, _ in _systems(report) if one.name != one.model}
+    return {rule: " ".join(rules_explained([one])) for rule, one in rules.items()}
 
 
 def _joint(report: Report) -> dict[str, Any] | None:

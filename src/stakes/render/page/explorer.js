@@ -280,11 +280,17 @@ function showExplorerNumbers(view) {
     ],
   }));
   const last = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
-  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, last]));
+  const volume = DATA.volume || 1000;
+  const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
+  const capacity = {
+    look: "reference-row",
+    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => figure(volume * share(d), null, short(volume * share(d), 3)))],
+  };
+  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, last, capacity]));
   saved.explorer = [
-    ["model", "class", "decision", "cases", "share of class", "above", "cost per case"],
+    ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
-      view.order.map((d, i) => [view.name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost]),
+      view.order.map((d, i) => [view.name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, share(d)]),
     ),
   ];
 }

@@ -160,6 +160,9 @@ const typed = (value) => minus(String(Number(value.toPrecision(9))));
 
 let turn = 0;
 let finished = Promise.resolve();
+let finishTurns = () => {}; // does the rest of the work at once
+
+const RUSH = 4000; // milliseconds that paper waits for what is still looked for
 
 /** A piece of work is a function, or a generator that pauses; whether it has ended. */
 function runPiece(piece) {
@@ -173,6 +176,11 @@ function inTurns(pieces, done) {
   turn += 1;
   const mine = turn;
   finished = new Promise((resolve) => {
+    finishTurns = () => {
+      const start = performance.now();
+      while (mine === turn && pieces.length && performance.now() - start < RUSH)
+        if (runPiece(pieces[0])) pieces.shift();
+    };
     const next = () => {
       if (mine !== turn) return resolve(false);
       const start = performance.now();
@@ -192,10 +200,10 @@ let underway = null; // the stakes of the work that has not ended
 function showFlips() {
   const known = FLIPPED && Number.isFinite(result.best.cost);
   place("flips-section").hidden = !known;
-  place("nearest-flip").hidden = !known;
+  place("nearest-flip").hidden = !known && FLIPPED;
   if (!known) return;
   const choice = choiceNow();
-  place("flips-hint").textContent = flipsHint(choice);
+  place("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
   if (flipsHeld) {
     if (flipsHeld.key === key) showFlipTable(flipsHeld.rows, choice);
@@ -220,14 +228,14 @@ function showFlips() {
   });
 }
 
-function flipsHint(choice) {
+function flipsHint() {
   const how = {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
   const cannot = REMADE ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
   const sure = JOINT
-    ? `${choice} is the choice until the data can tell that something else is cheaper.`
+    ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
   return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are looked at.`);
 }
@@ -240,8 +248,10 @@ function flatFlips(rows) {
   return found.sort((a, b) => a.way - b.way || 0);
 }
 
-/** Where a number goes, as one would type it. */
-const goesTo = ({ move, value }) => `${value > move.now ? "rises" : "falls"} to ${typed(value)}`;
+/** Where a number goes, as one would type it: priors in percent. */
+const goesTo = ({ move, value }) =>
+  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${typed(inPercent(value))} %` : typed(value)}`;
+const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 function showFlipTable(rows, choice) {
   const found = flatFlips(rows);
@@ -252,12 +262,12 @@ function showFlipTable(rows, choice) {
   const lines = found.map((flip) => ({
     cells: [
       flip.move.name,
-      figure(flip.move.now, "strong", pointText(flip.move.now, 4)),
-      { text: goesTo(flip), title: exact(flip.value), lines: [], look: "words" },
+      figure(flip.move.now, "strong", nowText(flip.move)),
+      { text: tied(goesTo(flip)), title: exact(flip.value), lines: [], look: "words" },
       { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
-  const table = tableOf(["", "now", words("out when it"), words("then")], lines);
+  const table = tableOf(["", "now", words("until it"), words("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
   showNearest(found, choice);
@@ -272,7 +282,7 @@ function showFlipTable(rows, choice) {
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const said = nearest
-    ? `${when}, ${choice} is out when the ${nearest.move.name} ${goesTo(nearest)} (now ${pointText(nearest.move.now, 4)}); then ${listed(nearest.possible)}.`
+    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${goesTo(nearest)} (now ${nowText(nearest.move)}); then ${listed(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
   place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
 }

@@ -20,7 +20,7 @@ function modelsByCost() {
 /** Hide rows of the table of systems; the best rule of a model can unfold the others. */
 function foldSystems() {
   if (!LONG) return;
-  const known = new Map(result.systems.map((one) => [one.name, one]));
+  const known = new Map(result.systems.map((one) => [upright(one.name), one]));
   const heads = new Map(); // the first row of each model, and the last that stands below it
   for (const row of place("systems").querySelectorAll("tbody tr")) {
     const one = known.get(row.querySelector("th .name")?.title);
@@ -115,22 +115,29 @@ function chooseFew() {
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
   const now = copyOf(state);
+  const step = 0.01 * largest(numbers(now.costs).flat(2));
+  const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  card.style.minHeight = "";
-  const heights = [{ costs: nearly(now.costs) }, now].map((given) => {
+  card.style.minHeight = place("flips").style.minHeight = "";
+  const stack = card.querySelector(".stack");
+  stack.style.minHeight = "";
+  const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
     setStakes(given);
     showVerdict();
     showTotal();
     if (RULED) showRule();
-    return card.offsetHeight;
+    return [stack.offsetHeight, card.offsetHeight];
   });
-  card.style.minHeight = `${Math.max(...heights) + 12}px`; // and for what is found later
+  const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
+  const slack = 2 * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
+  stack.style.minHeight = `${sentences + slack}px`;
+  card.style.minHeight = `${all + slack}px`;
 }
 
-/** The verdict keeps the height that it has: it may grow, but what is below never comes up. */
+/** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
 function holdRoom() {
-  const card = place("verdict-title").parentNode;
-  card.style.minHeight = `${card.offsetHeight}px`;
+  for (const part of [place("verdict-title").parentNode, place("flips")])
+    part.style.minHeight = `${part.offsetHeight}px`;
 }
 
 const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are

@@ -13,6 +13,10 @@ const timesTerm = (k, d, t) => (termName(t) === costName(k, d) ? "× each case�
 const alike = (t) =>
   REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
 
+/** A share as percent, and back, without digits that only rounding adds. */
+const inPercent = (share) => Number((100 * share).toPrecision(15));
+const fromPercent = (value) => Number((value / 100).toPrecision(15));
+
 /** A number as a field shows it: all digits where there is room, else as many as there is. */
 function boxText(value) {
   const ways = range(5).flatMap((i) => [
@@ -96,18 +100,18 @@ function priorWith(k, share) {
   return state.prior.map((own, i) => (i === k ? share : TWO ? 1 - share : other(own)));
 }
 
-/** The slider of a prior moves on log-odds, where small shares have room. */
+/** A prior in percent; its slider moves on log-odds, where small shares have room. */
 function priorControl(k, change) {
   return control({
-    name: priorName(k),
-    read: () => state.prior[k],
-    write: (value) => change({ prior: priorWith(k, Math.max(0, Math.min(1, value))) }),
-    field: { min: 0, max: 1 },
+    name: `${priorName(k)}, in percent`,
+    read: () => inPercent(state.prior[k]),
+    write: (value) => change({ prior: priorWith(k, Math.max(0, Math.min(1, fromPercent(value)))) }),
+    field: { min: 0, max: 100 },
     slider: {
       limits: () => ({ min: -7, max: 7, step: 0.05 }),
-      to: (p) => Math.max(-9, Math.min(9, Math.log(p / (1 - p)))),
-      from: (odds) => Number((1 / (1 + Math.exp(-odds))).toPrecision(6)),
-      say: percent,
+      to: (value) => Math.max(-9, Math.min(9, Math.log(value / (100 - value)))),
+      from: (odds) => Number((100 / (1 + Math.exp(-odds))).toPrecision(6)),
+      say: (value) => percent(fromPercent(value)),
     },
   });
 }
@@ -131,7 +135,7 @@ function buildSliders(host, change) {
   const shares = (TWO ? [1] : range(classes.length)).map((k) =>
     named(classes[k], priorControl(k, change)),
   );
-  const legend = html("legend", {}, "How often it happens ", html("b", {}, "(prior)"));
+  const legend = html("legend", {}, "How often it happens ", html("b", {}, "(prior, in %)"));
   host.append(html("fieldset", {}, legend, shares));
 }
 
@@ -147,7 +151,7 @@ function buildGrid(host, change) {
     }
     return html("td", {}, controls.map((made) => made.box));
   };
-  const head = ["cost of … for", ...decisions, "prior"].map((text) =>
+  const head = ["cost of … for", ...decisions, "prior, in %"].map((text) =>
     html("th", { scope: "col", title: text }, text),
   );
   const rows = classes.map((label, k) =>

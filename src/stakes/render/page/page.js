@@ -118,6 +118,7 @@ function listen() {
   });
   addEventListener("beforeprint", () => {
     redraw();
+    finishTurns();
     fitPaper();
   });
   addEventListener("keydown", (event) => {

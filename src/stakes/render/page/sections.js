@@ -1,6 +1,8 @@
 // Sections: the verdict, the systems, and where the money goes. `saved` holds rows for downloads.
 
 const saved = {};
+const CHANCE = "chance of being cheapest";
+const COMPARED = SYSTEMS.filter((one) => one.candidate && !one.added).length > 1; // one alone is always the cheapest
 let picked = null; // the system whose cells are shown; null: the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
@@ -26,6 +28,7 @@ function showVerdict() {
   const sentences = changed ? changedSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
+  place("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = looking
     ? [best.name, expectedOf(result)[0]]
     : [unaided.name, unaided.cost];
@@ -38,7 +41,7 @@ function showVerdict() {
 
 /** Whether it is a clear call, where that is known. */
 function clarityOf({ sure, looking }) {
-  if (!looking || !sure) return looking ? "" : " · deploy none";
+  if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
   return sure.possible().length === 1 ? " · a clear call" : " · a close call";
 }
 
@@ -49,7 +52,7 @@ const savingOf = ({ changed, sure, best, unaided }) =>
   !changed ? numbers(DATA.saving) : sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
 
 function factsOf(given) {
-  const { best, unaided, looking, changed, sure } = given;
+  const { unaided, looking, changed, sure } = given;
   const rivals = result.systems.filter((one) => one.candidate).length;
   const measure = (name, value, interval, said = costText) => {
     const known = Number.isFinite(interval[1]);
@@ -67,22 +70,23 @@ function factsOf(given) {
   };
   const expected = expectedOf(given);
   const saving = savingOf(given);
-  const shares = changed ? [best.normalized, NaN, NaN] : numbers(DATA.normalized);
   return [
     ...(looking ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(own, expected[0], expected),
-    ...(looking ? [measure(`saved against ${always}`, saving[0], saving)] : []),
-    ...(Number.isNaN(shares[0])
-      ? []
-      : [
-          {
-            ...measure("normalised cost", shares[0], shares, metricText),
-            note: "1 is not looking, 0 is perfect",
-          },
-        ]),
-    ...(looking ? [contenders] : []),
+    ...(looking ? [savedShare(measure(`saved against ${always}`, saving[0], saving), saving, unaided)] : []),
+    ...(looking && rivals > 1 ? [contenders] : []),
   ];
 }
+
+/** A saving as a share of what not looking costs, where it is one. */
+function savedShare(fact, [saving], { cost }) {
+  if (!(saving > 0 && saving <= cost)) return fact;
+  const amount = `${withUnit(fact.text)} per case`;
+  return { ...fact, value: saving / cost, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
+}
+
+/** What the rule of a system means; nothing for a model that decides by itself. */
+const ruleMeaning = (one) => DATA.rules[one.rule] || "";
 
 const factOf = ({ name, value, note, text }) =>
   html(
@@ -148,7 +152,7 @@ function showSystems() {
   const every = [...ranked, ...references];
   const reach = (one) => [one.cost, intervalOf(one, result)[2]];
   const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
-  const sureness = [percent(DATA.level), "shrunk chance"];
+  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE] : [])];
   const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
   const period = DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : [];
   const head = ["system", "", "cost", ...sureness, ...normal, ...period, "decisions"];
@@ -177,7 +181,7 @@ function showSystems() {
   saved.systems = [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...["shrunk chance", "threshold", "may win", ...period],
+      ...[CHANCE, "threshold", "may win", ...period],
     ],
     ...ranked.map((one) => [
       ...[one.name, MODELS[one.model].name, one.rule, one.cost],
@@ -191,11 +195,15 @@ function showSystems() {
   ];
 }
 
-/** The shrunk chance of being the cheapest; null where it is not known under these stakes. */
+/** The chance of being the cheapest; null where it is not known under these stakes. */
 function chanceOf(one, { changed, sure }) {
   if (!changed) return one.added ? null : one.chance;
   return sure ? sure.chance(one.name) : null;
 }
+
+/** A mark that takes no room of its own, so that rows keep their heights; the hint explains it. */
+const markOf = (text) =>
+  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
 
 /** A system, or what stands below the systems, as a row of the table. */
 function systemRow(one, top, cost, more) {
@@ -204,7 +212,7 @@ function systemRow(one, top, cost, more) {
   const remains = changed && one.way === "fixed" && !TERMS;
   const system = "model" in one;
   const rough = changed && !remains && system && isApproximate(one);
-  const notes = remains || rough ? [html("em", {}, rough ? "approximate" : "as tallied")] : [];
+  const notes = remains || rough ? [markOf(rough ? "approximate" : "as tallied")] : [];
   const likely = system && one.candidate ? chanceOf(one, result) : null;
   const chance = likely !== null ? chanceText(likely) : system && one.candidate ? { text: "–", look: "unknown" } : "";
   const look = one.look || "plain";
@@ -215,7 +223,7 @@ function systemRow(one, top, cost, more) {
     one.name === "perfect decisions" ? "" : bar,
     figure(one.cost, system ? "strong" : null, cost[0]),
     ends,
-    chance,
+    ...(COMPARED ? [chance] : []),
     ...more,
     one.counts ? decisionMix(one) : "",
   ];

@@ -87,17 +87,18 @@ function showMargins() {
   const ofCost = FACTORS ? "factor on the " : "";
   const name = ({ k, d }) => (d === null ? priorName(k) : `${ofCost}${costName(k, d)}`);
   const rival = (i) => (i === null ? "" : rivals[i].name);
-  const end = (point, i, now) =>
+  const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
+  const end = (point, i, one) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point, null, flipText(point, now)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
+      : [figure(point, null, say(point, one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
   found.sort((a, b) => a.near - b.near || 0);
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       name(one),
-      figure(one.value, "strong", one.d === null ? pointText(one.value, 4) : short(one.value)),
-      ...end(one.low, one.lowRival, one.value),
-      ...end(one.high, one.highRival, one.value),
+      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value)),
+      ...end(one.low, one.lowRival, one),
+      ...end(one.high, one.highRival, one),
     ],
   }));
   place("margins-section").hidden = !rows.length || FLIPPED;
@@ -114,6 +115,7 @@ function showMargins() {
     found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
     lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
+  if (!FLIPPED) showNearestMargin(found[0], name, say);
   saved.margins = [
     head,
     ...found.map((one) => [
@@ -125,6 +127,20 @@ function showMargins() {
       rival(one.highRival),
     ]),
   ];
+}
+
+/** The nearest of them in a sentence, in the verdict, where decisions cannot be made anew. */
+function showNearestMargin(one, name, say) {
+  const sides = one
+    ? [[one.low, one.lowRival], [one.high, one.highRival]].filter(([, rival]) => rival !== null)
+    : [];
+  const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - one.value) - Math.abs(b - one.value))[0] ?? [];
+  const [now, then] = one ? [one.value, point].map((value) => say(value, one)) : [];
+  const said =
+    rival === undefined
+      ? "none, if today’s decisions stay: no number that is moved alone changes this."
+      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(one)} ${point > one.value ? "rises" : "falls"} to ${then} (now ${now}).`;
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
 }
 
 // What does not move ------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
 // Text: elements, tables, tooltips and downloads. Data enters as text nodes only.
 
+/** Text without marks that turn the direction of whatever stands behind them. */
+const upright = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
+
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, upright(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(upright));
   return node;
 }
 
