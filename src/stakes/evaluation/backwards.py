@@ -16,7 +16,7 @@ _ROUNDING = 1e-9  # leads that are no larger are none
 
 
 def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
-    r"""By how much cases of each class lead in its posterior, and the standard error, (2, K).
+    r"""How far the posterior of each class leads among its cases, and its standard error, (2, K).
 
     .. math:: \mathrm{E}[p_k \mid k] - \mathrm{E}[p_k \mid \text{not } k]
 
@@ -74,8 +74,8 @@ def backwards_class(
     """The class that a model ranks backwards beyond noise; None where there is none.
 
     Two classes: by the 95 % interval of the area under the ROC curve, where there is one, and by
-    the standard error of scores that know nothing: with few cases of a class either alone cries
-    wolf. More classes: by their leads.
+    the standard error of uninformative scores: with few cases of a class, either alone gives false
+    alarms. More classes: by their leads.
     """
     from scipy.special import ndtri
 
@@ -93,7 +93,7 @@ def backwards_class(
 
 
 def _blind_error(sample: Sample) -> float:
-    r"""Standard error of the AUC of scores that know nothing, of Mann and Whitney (1947).
+    r"""Standard error of the AUC of uninformative scores, after Mann and Whitney (1947).
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 

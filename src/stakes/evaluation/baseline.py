@@ -36,7 +36,7 @@ class Margin(NamedTuple):
 
 @dataclass(frozen=True)
 class Incumbent:
-    """A baseline that was asked for and can be had: a system of these cases, or of a report."""
+    """A baseline that was named and exists: a system of these cases, or of an earlier report."""
 
     system: str
     margin: Margin
@@ -50,7 +50,7 @@ def read_incumbent(
     problem: Problem,
     level: float,
 ) -> Incumbent | None:
-    """Check what was said about the baseline; None where nothing was."""
+    """Check the baseline and its margin; None where no baseline is named."""
     if baseline is None:
         if margin is not None:
             raise InputError(
@@ -78,7 +78,7 @@ def read_incumbent(
 
 
 def read_margin(margin: object) -> Margin:
-    """An amount per case, or text such as "2%" for a share of what the baseline costs.
+    """The margin: an amount per case, or text such as "2%" for a share of the baseline's cost.
 
     >>> read_margin("2%"), read_margin(0.5), read_margin(None)
     (Margin(value=0.02, relative=True), Margin(value=0.5, relative=False), \
@@ -149,7 +149,7 @@ def unpaired(first: Interval, second: Interval, factor: float = 1.0) -> Interval
 
 
 def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
-    """What makes costs under two problems numbers of different things, in words."""
+    """Why costs under two problems cannot be compared, in words; empty where they can."""
     parts = ("classes", "decisions", "unit")
     said = [
         f"{name}: {getattr(old, name)} before, {getattr(new, name)} now"

@@ -34,7 +34,7 @@ class Worlds(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One thing that is not known, alone: its worlds, and its range where it is one number."""
+    """One unknown alone: its worlds, and its range where it is a single number."""
 
     what: str
     ends: tuple[float, float, float]  # mean and the quantiles of the level; nan of several numbers
@@ -65,7 +65,7 @@ class Unknown:
         return Worlds(np.zeros((1, *self._shape)), self.prior[None])
 
     def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
-        """Problems that could be the true one; each cost by a Latin hypercube of its quantiles."""
+        """Problems that could be the true one; costs are drawn by Latin hypercube sampling."""
         costs = np.zeros((draws, *self._shape))
         for k, d, belief in self.problem.beliefs:
             costs[:, k, d] = rng.permutation(_quantiles(belief, draws)) - belief.mean
@@ -75,7 +75,7 @@ class Unknown:
         return Worlds(costs, rng.permutation(self._priors(rng, draws)))
 
     def parts(self, rng: np.random.Generator) -> list[Part]:
-        """Everything that is not known, one after the other, the rest being as the problem says."""
+        """Each unknown alone, with everything else as the problem says."""
         parts = [self._cell(*belief) for belief in self.problem.beliefs]
         nan = float("nan")
         if self.experts is not None:
@@ -194,7 +194,7 @@ def _named(uncertain: Any) -> dict[str, Any]:
 
 
 def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
-    """What a distribution of the prior draws, as numbers; none where they are not."""
+    """What a distribution of the prior draws; an empty array where it draws no numbers."""
     try:
         signature(sampler).bind(rng, draws)
     except TypeError as error:

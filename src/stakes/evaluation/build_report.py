@@ -183,7 +183,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
 
 
 def _no_model(evidence: Evidence, costs: Costs) -> System | None:
-    """What the costs of each case and the prior decide alone; None where costs are the same."""
+    """The rule without a model, by costs and prior; None where all cases cost the same."""
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
         return None

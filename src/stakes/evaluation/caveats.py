@@ -212,7 +212,7 @@ def _remedy(repaired: bool, deployed: bool) -> str:
 def _unchecked(
     evidence: Evidence, miscalibrations: Mapping[str, Miscalibration | None]
 ) -> Iterator[Caveat]:
-    """Posteriors whose calibration nobody looked at."""
+    """A caveat about posteriors whose calibration was not checked."""
     kinds = {tallied.model: tallied.kind for tallied in evidence.models}
     unknown = [model for model, checked in miscalibrations.items() if checked is None]
     listed = ", ".join(model for model in unknown if kinds[model] == POSTERIORS)

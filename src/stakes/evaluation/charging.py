@@ -164,7 +164,7 @@ def _in_cells(cases: Cases, decided: IntArray, weights: FloatArray | None) -> Fl
 
 
 def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
-    """Weight times each term of the costs, (n,); None where that is 1. Nothing if too many."""
+    """Weight times each term of the costs, (n,); None stands for ones. Nothing if too many."""
     costs, terms = cases.costs, cases.problem.terms.names
     assert costs is not None
     if len(terms) > MOST_TERMS:
@@ -176,7 +176,7 @@ def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
 
 
 def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, FloatArray]:
-    """Sums (K, M, T) of the terms in each cell of every table; none that are no numbers."""
+    """Sums (K, M, T) of the terms in each cell of every table; empty where a sum is not finite."""
     by_term = [
         [_in_cells(cases, codes, term) for codes in decided.values()]
         for term in weighted_terms(cases)
@@ -194,7 +194,7 @@ class Few(NamedTuple):
 
 
 def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
-    """How much the ten cases with most at stake are to a system.
+    """How much of the cost, or of the gain, of a system is due to ten cases.
 
     Shares are of the cost above the cheapest case. Where some costs are negative, shares of all
     that is paid and gained are looked at as well, the largest costs and the largest gains apart;

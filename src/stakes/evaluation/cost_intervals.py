@@ -135,7 +135,7 @@ class Costs:
         return Interval(corrected.value, corrected.low, corrected.high)
 
     def is_unaided(self, name: str) -> bool:
-        """Whether a system decides every case as the named blind decision does, at no cost more."""
+        """Whether a system decides as the blind decision does, and costs nothing to run."""
         return self._beside(name) == 0 and self._same(name, self.named)
 
     def more(self, name: str) -> Interval:
@@ -145,7 +145,7 @@ class Costs:
         return Interval(*(float(part[place]) for part in parts))
 
     def is_contender(self, name: str) -> bool:
-        """Whether the data cannot tell a system from the cheapest."""
+        """Whether a system is statistically indistinguishable from the cheapest."""
         return name in self.choice.contenders
 
     def leaving(self, moves: list[Move]) -> FloatArray:
@@ -202,7 +202,7 @@ class Costs:
 
     @property
     def _span(self) -> float:
-        """What the best constant decision costs above perfect ones, limits or not."""
+        """What the best constant decision costs above perfect ones, keeping the limits or not."""
         constant = self.joint.models[-self._n_blind :]
         return min(self._value(str(name)) for name in constant) - self._perfect
 
@@ -260,14 +260,14 @@ class Costs:
 
     @property
     def _worst(self) -> float:
-        """The greatest normalised cost: bounded where what not looking costs is known."""
+        """The greatest normalised cost; finite where the cost of not looking is known."""
         span = self._span
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
     @property
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
-        """Systems side by side, as many at a time as memory is meant for; without blind ones."""
+        """Systems in blocks that fit into memory, without the blind decisions."""
         names = [str(name) for name in self.joint.models[: -self._n_blind]]
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
@@ -445,7 +445,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
 
 
 def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
-    """The covariance that fitting adds, of all systems and of blind decisions, which have none."""
+    """The covariance that fitting adds to the costs of all systems; zero for blind decisions."""
     costs = [evidence.partition_costs.get(name) for name in evidence.rules]
     times = max((len(part) for part in costs if part is not None), default=0)
     if times < 2:

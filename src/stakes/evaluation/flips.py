@@ -86,7 +86,7 @@ def flips_of(
 
 
 def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
-    """The margins that are nearest, by the move as a part of the largest cost or of the prior.
+    """The margins with the shortest moves, relative to the largest cost or to the prior.
 
     Others, of which a problem of many classes has hundreds, are not worked out further.
     """
@@ -103,7 +103,7 @@ def _with_clear(margin: Margin, ends: _Pair) -> Margin:
 
 
 def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
-    """Over each border: the choice of the upper side downwards, that of the lower side upwards."""
+    """Walks over each border: the upper choice downwards, and the lower choice upwards."""
     places = zip(borders_of(regions), regions.crossings.tolist(), strict=True)
     for (below, above), point in places:
         yield _Walk(line, (above, below), (point, point))

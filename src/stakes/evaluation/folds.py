@@ -46,12 +46,12 @@ class Folds:
 
     @property
     def clusters(self) -> IntArray | None:
-        """Clusters, which stay in one fold."""
+        """The cluster of every case, which stays in one fold; None without clusters."""
         return None if self.cases.clusters is None else self.cases.clusters.codes
 
     @cached_property
     def count(self) -> int:
-        """Two or three of very many cases, else five, or what the rarest class allows."""
+        """The number of folds: five, fewer for very many cases or a rare class."""
         if self._by_key is not None:
             return int(self._by_key.max()) + 1
         n_cases = len(self.cases.truth)
@@ -73,7 +73,7 @@ class Folds:
 
     @cached_property
     def numbers(self) -> tuple[IntArray, ...]:
-        """For each partition the fold of every case, (n,); none if a class is in one fold only."""
+        """The fold of every case (n,), for each partition; empty if a class is in one fold only."""
         dealt = [self._dealt() for _ in range(self.partitions if self.count > 1 else 0)]
         return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
 
@@ -260,7 +260,7 @@ class FitOnAll:
         return cls(copied, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
 
     def __call__(self) -> CalibrationMap:
-        """Fit it."""
+        """Fit the map and return it."""
         everything = np.ones(len(self.rows.codes), dtype=bool)
         return self.rows.fitted(self.calibrator, everything, self.clusters).relabelled(self.classes)
 

@@ -38,7 +38,7 @@ def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margi
 def _stand_ins(
     systems: tuple[System, ...], evidence: Evidence
 ) -> tuple[dict[str, Counts], Problem]:
-    """Rivals as decisions: each costs in every class what the rival does there in the mean."""
+    """Each rival as a decision whose cost in every class is the mean cost of the rival there."""
     problem, mass = evidence.problem, evidence.sample.pooled.class_weights
     spent = spent_tables(systems, evidence)
     beside = evidence.beside(tuple(spent))
@@ -102,7 +102,7 @@ def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Marg
 
 
 def _size(spent: FloatArray, evidence: Evidence) -> float:
-    """The size of the numbers that were added up, which their rounding is a part of."""
+    """The size of the numbers that were summed, to which their rounding error is relative."""
     charges = evidence.sample.charges
     base = 0.0 if charges is None else abs(charges.base)
     return base + float(np.abs(spent).sum(axis=(1, 2)).max())

@@ -36,7 +36,7 @@ def joint_bins_of(
     evidence: Evidence,
     costs: Costs,
 ) -> JointBins | None:
-    """Pairs of bins of the cheapest systems; None where each case does not count as one."""
+    """Joint bins of the cheapest systems; None where cases do not count as one each."""
     bins = evidence.bins
     if bins is None:
         return None
@@ -92,14 +92,14 @@ def _cuts(
 
 
 def _runs(system: System) -> Iterator[float]:
-    """Cases below each change of a decision: decisions stand in the order of their scores."""
+    """Cases below each change of decision, with decisions in the order of their scores."""
     cases = system.counts.values.sum(axis=0)
     tilt = system.counts.values[1] / np.maximum(cases, 1e-300)
     yield from np.cumsum(cases[np.argsort(tilt, kind="stable")])
 
 
 def _ends(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
-    """Ends of bins that part both classes evenly, and the cuts."""
+    """Ends of bins that divide both classes evenly, cuts included."""
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
     wanted = np.linspace(0, reached[-1], max(most - len(cuts), 2) + 1)[1:-1]

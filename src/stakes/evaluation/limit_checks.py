@@ -110,7 +110,7 @@ def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
 def _shares(
     counts: Counts, pooled: Counts, evidence: Evidence, level: float, design: dict[str, Any]
 ) -> Iterator[LimitCheck]:
-    """What each limit counts, and the ends of its interval."""
+    """What each limit counts, with the bounds of its interval."""
     for limit in evidence.problem.limits:
         counted = _counted(limit, evidence.problem)
         value = float(expected_cost(pooled, counted))

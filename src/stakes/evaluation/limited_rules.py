@@ -68,7 +68,7 @@ class _Decider:
         return prices
 
     def capacity(self) -> Capacity:
-        """What other shares would cost on all cases, where the only limit is one from above."""
+        """What other shares would cost on all cases, for a single upper bound on a share."""
         cases, problem, limit = self.cases, self.cases.problem, self.cases.problem.limits[0]
         if len(problem.limits) > 1 or limit.given is not None or limit.sign < 0:
             return ()
@@ -95,7 +95,7 @@ class _Decider:
 
 
 def _weighed(cases: Cases, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """What each of some cases counts at the prior of deployment, and that prior."""
+    """The weight of each selected case at the prior of deployment, and that prior."""
     truth, size = cases.truth[mask], cases.problem.n_classes
     weights = np.ones(truth.size) if cases.weights is None else cases.weights[mask]
     sums = np.bincount(truth, weights, size)

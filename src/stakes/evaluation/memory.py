@@ -15,7 +15,7 @@ _FEW = 1 << 30  # bytes that nobody has to ask for
 
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
-    """What an evaluation takes at its peak, about; `rows` of posteriors are those of each model."""
+    """About how many bytes an evaluation takes at its peak; `rows` are the rows of each model."""
     tables = _SHARED + _OWN * len(rows)
     return 8 * (n_classes * n_decisions * tables + _ROWS * n_classes * max(rows, default=0))
 

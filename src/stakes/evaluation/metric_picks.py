@@ -85,7 +85,7 @@ def _pick(
 
 
 def _values(tallied: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
-    """Every familiar number that this model has."""
+    """The value of every familiar metric that is defined for this model."""
     values: dict[str, float] = {}
     if tallied.predicted is not None:
         familiar = FAMILIAR if evidence.problem.n_classes == 2 else FAMILIAR_MULTICLASS

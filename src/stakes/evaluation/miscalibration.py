@@ -43,7 +43,7 @@ def miscalibration_of(
     replicates: int,
     rng: np.random.Generator,
 ) -> Miscalibration | None:
-    """For the posteriors of two classes, if every case was drawn by itself; None otherwise.
+    """What miscalibration costs a model of two classes, for cases drawn one by one; else None.
 
     None also where every case has its own costs, and where limits have a say.
 

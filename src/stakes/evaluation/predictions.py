@@ -58,7 +58,7 @@ class Predictions:
         return np.asarray(self.moved if rule == MOVED else self.posteriors)
 
     def decisions(self, rule: DecisionRule, costs: FloatArray | CaseCosts) -> IntArray:
-        """What the model decides by a rule of its own."""
+        """What the model decides by one of its rules."""
         if rule.name == TUNED:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
         if rule.name in (AS_DECIDED, TUNED_APART):
@@ -79,7 +79,7 @@ def read_predictions(
     calibrator: Calibrator | None,
     folds: Folds,
 ) -> Predictions:
-    """Check what a model brought and make of it what can be made."""
+    """Check the predictions of a model, and derive everything that its rules need."""
     name, problem = f"models[{model!r}]", cases.problem
     if isinstance(values, Decisions):
         return Predictions(

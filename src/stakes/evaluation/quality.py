@@ -146,7 +146,7 @@ def _expected_losses(
 
 
 def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
-    """Which way to set thresholds, by the losses that each way has.
+    """Advice on how to set thresholds, by the expected loss of each method.
 
     Not looking loses π₀π₁ over uniform cost proportions.
     """

@@ -60,7 +60,7 @@ def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable 
 def _decision_cuts(
     tallied: ModelTallies, scores: FloatArray, evidence: Evidence
 ) -> Iterator[FloatArray]:
-    """Scores at which the decisions of the report end, so that the pooled table agrees with it."""
+    """Scores at which decisions of the report change, which the pooled table must keep."""
     rules = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
     yield np.array([rule.threshold for rule in rules if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
@@ -93,7 +93,7 @@ def decision_changes(
 
 
 def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
-    """Edges of bins that part both classes evenly; some cuts are kept exactly."""
+    """Edges of bins that divide both classes evenly; the exact cuts are among them."""
     exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
     # Both classes count alike, so that a rare class gets as many bins as a common one.
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)

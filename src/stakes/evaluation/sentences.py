@@ -32,7 +32,7 @@ def money(value: float, unit: str | None, like: Interval | None = None) -> str:
 
 
 def span(interval: Interval, level: float) -> str:
-    """The ends of an interval, with the decimals that its number has.
+    """The bounds of an interval, with the decimals that its number has.
 
     >>> span(Interval(0.15743, 0.1418, 0.1728), 0.95)
     '95 % interval 0.142 to 0.173'

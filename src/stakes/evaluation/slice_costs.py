@@ -73,7 +73,7 @@ def _slice(
 
 
 def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
-    """The problem with the prior of a group: its own mix of classes, shifted as the whole is.
+    """The problem with the prior of a group: its class shares, shifted as those of all cases are.
 
     Each case of class k stands for prior over share of its class, in every group alike, so that the
     costs of all groups, weighed with what they stand for, average to the cost of the whole.

@@ -98,7 +98,7 @@ def evidence_of(
 def _row_bins(
     cases: Cases, predictions: Sequence[Predictions], decided: dict[str, IntArray]
 ) -> RowBins | None:
-    """The rows in bins; None where they come in clusters, with fractions or with own costs."""
+    """The rows in bins; None where they have clusters, fractional weights or costs of their own."""
     if cases.clusters is not None or not cases.whole or cases.costs is not None:
         return None
     if cases.problem.limits:
@@ -126,7 +126,7 @@ class _Decided(NamedTuple):
 def _decided(
     listed: list[tuple[Predictions, DecisionRule]], cases: Cases, folds: Folds
 ) -> tuple[list[_Decided], list[Caveat]]:
-    """What every rule decides; those by posteriors keep the limits, where there are any."""
+    """What every rule decides; rules that use posteriors keep the limits."""
     decided: list[_Decided] = []
     lost: list[Caveat] = []
     for model, rule in listed:
@@ -187,7 +187,7 @@ def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> P
 
 
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
-    """The scores of two classes weighed by the costs of each case, for two decisions."""
+    """The scores of two classes weighted by the costs of each case, for two decisions."""
     problem = cases.problem
     binary = (problem.n_classes, problem.n_decisions) == (2, 2)
     if cases.costs is None or model.scores is None or not binary:

@@ -119,7 +119,7 @@ def _deployed(
 
 
 def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
-    """What needs no model: a constant decision, or that by the costs of each case if cheaper."""
+    """The decision without a model: a constant one, or that by the costs of each case if cheaper."""
     if costs.named == NO_MODEL:
         return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
     if costs.named in {f"always {decision}" for decision in naive.tied}:
@@ -129,7 +129,7 @@ def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
 
 
 def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
-    """A saving that is rounding alone is none."""
+    """The saving; zero where it is due to rounding alone."""
     # Relative to what is at stake, and to the costs themselves, which may be far larger.
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
     if abs(saving.value) > rounding or isnan(saving.value):
@@ -180,7 +180,7 @@ class _Words:
         return f"always deciding {self.naive.decision}"
 
     def close_call(self, saving: Interval) -> str:
-        """Which models the data cannot tell from each other, or else which rules of one model."""
+        """Which models, or which rules of one model, are statistically indistinguishable."""
         if len(self.contenders) < 2:
             return ""
         models = list(dict.fromkeys(system.model for system in self.contenders))
@@ -191,7 +191,7 @@ class _Words:
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
     def _spared(self, saving: Interval, *, either: str) -> str:
-        """What contenders save: the first as expected, the best of other models as on the cases."""
+        """What contenders save: the first as expected, the best of others as on these cases."""
         blind, first = self.naive.cost, self.contenders[0].model
         rules = all(system.model == first for system in self.contenders)
         costs: dict[str, float] = {}
@@ -214,7 +214,7 @@ class _Words:
         return f"{first}expect it to cost {self._cost(expected)}. {self._chosen(best, expected)}"
 
     def _chosen(self, best: System, expected: Interval) -> str:
-        """Why a system is not expected to cost what it cost here."""
+        """Why a system is expected to cost more than it cost on these cases."""
         observed = money(best.cost.value, self.problem.unit, expected)
         return (
             f"On these cases {best.name} cost {observed}, but it was chosen on them, as the "
@@ -290,7 +290,7 @@ class _Words:
         return f"{said}, {self._money(more)} more{self._span(more)}{doubt}."
 
     def against_rival(self, rival: System, more: Interval) -> str:
-        """Whether the data tell the first two apart."""
+        """How the runner-up compares with the best, and whether that is clear."""
         clearly = not any(system is rival for system in self.contenders)
         if more.value == 0:
             return f"The runner-up, {rival.name}, costs the same."
@@ -302,7 +302,7 @@ class _Words:
 
 
 def _listed(names: list[str]) -> str:
-    """Names joined by or; of many the first five.
+    """Names joined by "or"; of many, only the first five.
 
     >>> _listed(["a", "b", "c"]), _listed(list("abcdefgh"))
     ('a, b or c', 'a, b, c, d, e or 3 others')

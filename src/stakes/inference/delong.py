@@ -20,7 +20,7 @@ from stakes.tally import JointScores, ScoreTable
 
 
 def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """For weights (…, S, 2): where a negative and where a positive of each score would stand.
+    """Placements of a negative and of a positive case at each score, for weights (…, S, 2).
 
     A negative's placement is the share of positives that outscore it, a positive's the share of
     negatives that it outscores. Both have the area for their mean.
@@ -29,7 +29,7 @@ def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _placement(weights: FloatArray, k: int) -> FloatArray:
-    """Where a case of class k of each score would stand among the cases of the other class."""
+    """The placement of a case of class k at each score among the cases of the other class."""
     # In place: a table may have ten million scores.
     other = weights[..., 1 - k]
     upto = np.cumsum(other, axis=-1)

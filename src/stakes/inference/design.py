@@ -118,5 +118,5 @@ def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """The ratio; one where there is nothing below."""
+    """The ratio; one where the denominator is zero."""
     return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), 1.0))

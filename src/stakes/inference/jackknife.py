@@ -149,7 +149,7 @@ def _without_one(cells: FloatArray, occupied: IntArray) -> Iterator[FloatArray]:
 def _random_groups(
     cells: FloatArray, strata: IntArray, rng: np.random.Generator
 ) -> tuple[Iterator[FloatArray], IntArray]:
-    """Cases of each stratum dealt out at random: blocks (1, …, C), and the stratum of each."""
+    """Cases of each stratum in random groups: blocks (1, …, C), and the stratum of each group."""
     names = np.unique(strata)
 
     def dealt() -> Iterator[FloatArray]:

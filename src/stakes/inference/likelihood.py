@@ -270,7 +270,7 @@ def ratio_below(
 def _upper_end(
     values: FloatArray, counts: FloatArray, highest: FloatArray, threshold: FloatArray
 ) -> FloatArray:
-    """The greatest mean (…) within the threshold, the 0.4 being in each stratum in turn."""
+    """The greatest mean (…) within the threshold, the 0.4 of a case in each stratum in turn."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, threshold.shape)
     shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
     return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
@@ -285,7 +285,7 @@ def _ratio_above(
     variance: FloatArray,
     near: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """The least threshold (…) at which the upper end is at least a value; tilts (R, …)."""
+    """The least threshold (…) at which the upper bound reaches a value, and the tilts (R, …)."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, value.shape)
     distance = np.broadcast_to(highest.sum(axis=-1) - value, gaps.shape[:-2])
     far = np.maximum(value - estimate, 0.0)
@@ -410,7 +410,7 @@ def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
-    """Towards the root in log s, log against log: measures grow like a power of s, then slower."""
+    """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
     away = np.where(value < goal, _LONGEST, -_LONGEST)
     sound = (value > 0) & (slope > 0)  # else rounding is all there is
     value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
@@ -424,7 +424,7 @@ def _means(counts: FloatArray, gaps: FloatArray, total: FloatArray) -> FloatArra
 
 
 def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
-    """The ratio is about s² times this sum over strata of variance / n of the gaps, (…)."""
+    """The coefficient (…) with which the ratio grows as s²: the sum over strata of variance / n."""
     mean = _means(counts, gaps, total)
     square = np.sum(counts * (gaps - mean[..., None]) ** 2, axis=-1)
     guess = np.sum(square / np.where(total > 0, total, 1.0) ** 2, axis=-1)

@@ -217,7 +217,7 @@ class Elsewhere:
         return name in self.contenders
 
     def _square(self, first: int, second: int) -> float:
-        """The likelihood ratio of no difference between two systems."""
+        """The likelihood ratio of the hypothesis that two systems cost the same."""
         left, right = self.decided[first], self.decided[second]
         support = self._supports((left,), right.name).shifted(left.running - right.running)
         more = self.costs[first] - self.costs[second]
@@ -247,7 +247,7 @@ class Elsewhere:
         return Interval(value + base, float(low[0]) + base, float(high[0]) + base)
 
     def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
-        """What the costs of systems less that of one can be."""
+        """Supports of the costs of systems less that of one of them."""
         base = self._decided(first)
         tables = np.stack(
             [self.pairs.pair(system, base).reshape(len(system.counts), -1) for system in some]

@@ -394,7 +394,7 @@ class Report(Value):
         return matches[0] if matches else self._named("system", system)
 
     def _judged(self, system: str | None, attribute: str) -> list[float]:
-        """Upper ends of what a gate asks; infinite where a system clearly breaks a limit."""
+        """Upper bounds by which a gate judges; infinite where a system clearly breaks a limit."""
         named = self.challengers if system is None else (self.compared(system),)
         intervals = judged_intervals(named, self.systems, self.baseline, attribute)
         pairs = zip(named, intervals, strict=True)
