@@ -101,7 +101,7 @@ def exact_misranking(
 def _integral(
     integrand: Callable[[float], FloatArray], low: float, high: float
 ) -> tuple[float, float]:
-    """Both integrals by one adaptive rule; halves apart, for most metrics have a kink at 0."""
+    """Both integrals by one adaptive rule, split at 0, where most metrics have a kink."""
     from scipy.integrate import quad_vec
 
     edges = np.unique(np.clip([low, 0.0, high], low, high)).tolist()
@@ -116,7 +116,7 @@ def _integral(
 
 
 def _log_odds(support: tuple[float, float]) -> FloatArray:
-    """Ends of the support as log-odds within reach."""
+    """The bounds of the support as log-odds, cut off at the reach."""
     ends = _check.probabilities("the support of class_share", support, ndim=1)
     if ends.shape != (2,) or not ends[0] < ends[1]:
         raise InputError(

@@ -119,7 +119,7 @@ def _deployed(
 
 
 def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
-    """The decision without a model: a constant one, or that by the costs of each case if cheaper."""
+    """The decision without a model: a constant one, or that by each case's costs if cheaper."""
     if costs.named == NO_MODEL:
         return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
     if costs.named in {f"always {decision}" for decision in naive.tied}:

@@ -145,7 +145,7 @@ class LossSample:
         return float(np.sum(parts))
 
     def _pulls(self, values: FloatArray) -> FloatArray:
-        """What each case adds to the error of a mean, (n,), but for its weight."""
+        """What each case, apart from its weight, adds to the error of a mean, (n,)."""
         pulls = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
@@ -190,7 +190,7 @@ class LossSample:
 
     @property
     def _more(self) -> FloatArray | float:
-        """Bessel's n / (n − 1) of each case's stratum, n its cases, or what weights leave."""
+        """Bessel's n / (n − 1) for the stratum of each case, n its effective number of cases."""
         each = np.empty(self.truth.size)
         for rows in self._strata:
             weights = self._weights(rows)
@@ -319,7 +319,7 @@ class LossSample:
         return self.loss(name), self.loss(name)
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
-        """Where the 0.4 of a case stands in each stratum, (R,), d being the reach; see above."""
+        """The value of the 0.4 of a case in each stratum, (R,), as the head of this file has it."""
         parts = []
         for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
@@ -338,7 +338,7 @@ class LossSample:
         return np.bincount(self.truth, self.weights, self.n_classes).astype(np.float64)
 
     def _typical(self, reach: FloatArray) -> FloatArray:
-        """The mean of the reach (n,) by class; without a prior where that is most."""
+        """The mean of the reach (n,) by class, (K,); without a prior only the largest of these."""
         sums = np.bincount(self.truth, _times(reach, self.weights), self.n_classes)
         means = sums / np.where(self._class_mass > 0, self._class_mass, 1.0)
         return means if self.prior is not None else means.max(keepdims=True)
@@ -369,7 +369,7 @@ class LossSample:
         return None if self.weights is None else self.weights[rows]
 
     def _factors(self, values: FloatArray) -> FloatArray:
-        """What turns weights into effective numbers of cases, (R,); see `design`."""
+        """Factors (R,) that turn weights into effective numbers of cases; see `design`."""
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
             return ones
@@ -491,7 +491,7 @@ def ratio_bounds(
 
 
 def _beyond_root(falling: Callable[[float], float], start: float) -> float:
-    """A number at which a function that is positive at the start is not; inf if none is found."""
+    """A number at which a falling function is no longer positive; inf if none is found."""
     step = max(start, 0.1)
     for _ in range(_STEPS):
         if falling(start + step) <= 0:
@@ -501,7 +501,7 @@ def _beyond_root(falling: Callable[[float], float], start: float) -> float:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function changes its sign, by regula falsi that halves the weight of an old end."""
+    """Where a function changes its sign, by regula falsi with the Illinois correction."""
     if not high < np.inf:
         return high
     at_low, at_high = function(low), function(high)

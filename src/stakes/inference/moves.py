@@ -142,7 +142,7 @@ class _Race:
         return np.where(crossing < most, self._starts + self._units * crossing, never)
 
     def _sure_ends(self) -> FloatArray:
-        """How far (B,) blind choices go: a stated prior says when another one is cheaper."""
+        """How far (B,) blind choices go: a stated prior says when another is cheaper."""
         if self._priors is None or not self.blind:
             return np.full(len(self.moves), np.inf)
         pool, first = self._places(self.blind), self._choices
@@ -236,7 +236,7 @@ class _Race:
         return [float(law.quantile(1 - self.level)[0]), float(alone)]
 
     def _problems(self, places: IntArray, away: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Costs (B, K, M) and priors (B, K) of moves, so many units away from their starts."""
+        """Costs (B, K, M) and priors (B, K) of moves at a distance from their starts."""
         point = (self._starts[places] + self._units[places] * away)[:, None]
         costs, cost_slope = self._costs
         moved = costs[places] + point[..., None] * cost_slope[places]

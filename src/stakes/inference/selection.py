@@ -342,7 +342,7 @@ def with_blind(
 
 
 def _cheapest_blind(joint: JointCounts, problem: Problem, named: Label | None) -> IntArray:
-    """Positions of the blind decisions that are looked at, in the order of the problem."""
+    """Positions of the blind decisions that take part, in the order of the problem."""
     if problem.n_decisions <= MOST_BLIND:
         return np.arange(problem.n_decisions)
     weights = joint.weights.reshape(-1, len(joint.cells)).sum(axis=0)
@@ -371,7 +371,7 @@ def _checked_names(joint: JointCounts, among: object) -> Labels:
 def _support(
     joint: JointCounts, problem: Problem, rivals: CostErrors, base: Label, **design: Any
 ) -> Support:
-    """What the costs of systems less that of a base system can be."""
+    """Support of the costs of systems less that of a base system."""
     pairs = [(joint.models.index(name), joint.models.index(base)) for name in rivals.names]
     scheme = Clusters() if joint.weights.ndim == 2 else None
     return difference_support(joint, problem, pairs, scheme=scheme, **design)

@@ -90,7 +90,7 @@ class SelectionEffect:
 
 
 def _numbers(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """A value and its interval: one number each."""
+    """A value and its bounds, each checked to be one number."""
     read = (
         _check.reals(*named, ndim=0) for named in (("value", value), ("low", low), ("high", high))
     )
@@ -217,7 +217,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
 
 
 def _rivals(choice: Contenders, against: Label | None) -> Labels:
-    """The contenders in the order given, without a fixed system, which must be in the tally."""
+    """The contenders in their order, without the fixed system, which must be in the tally."""
     if against is not None and against not in choice.errors.names:
         raise InputError(
             f"against must be a system of the tally, {choice.errors.names}; got {against!r}. "
@@ -228,7 +228,7 @@ def _rivals(choice: Contenders, against: Label | None) -> Labels:
 
 
 def _kept(rivals: CostErrors) -> float:
-    """The factor f by which the costs of the rivals are spread when noise is taken out."""
+    """The factor f by which the costs of the rivals are shrunk towards their mean."""
     spread = float(np.sum((rivals.costs - rivals.costs.mean()) ** 2))
     noise = float(np.trace(_centred(rivals.covariance)))
     return float(np.sqrt(max(0.0, 1 - noise / spread))) if spread > 0 else 0.0

@@ -182,7 +182,7 @@ def capacity_curve(
 
 
 def limited_column(problem: Problem, decision: object) -> int:
-    """The place of a decision whose share can be limited, because there are others.
+    """The position of a decision whose share can be limited: there must be another decision.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def limited_column(problem: Problem, decision: object) -> int:
 def capacity_of(
     expected: FloatArray, charged: FloatArray, mass: FloatArray, column: int, decision: Label
 ) -> CapacityCurve:
-    """The curve of cases that are ordered by expected costs (n, M), and charged others (n, M).
+    """The capacity curve of cases that are ordered by expected costs, and charged others.
 
     Parameters
     ----------

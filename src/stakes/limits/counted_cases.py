@@ -38,17 +38,17 @@ class CountedCases:
 
     @property
     def signs(self) -> FloatArray:
-        """(L,) 1 for a bound from above, −1 for one from below."""
+        """The signs of the limits, (L,): 1 for an upper bound, −1 for a lower one."""
         return np.array([limit.sign for limit in self.limits])
 
     @property
     def bounds(self) -> FloatArray:
-        """(L,) shares or rates."""
+        """The bounds of the limits, (L,): shares or rates."""
         return np.array([limit.bound for limit in self.limits])
 
     @cached_property
     def span(self) -> float:
-        """How far costs of one case lie apart at most; 1 where they do not."""
+        """The largest difference between the costs of two decisions; 1 where all are equal."""
         return float((self.costs.max(axis=0) - self.costs.min(axis=0)).max(initial=0.0)) or 1.0
 
     def values(self, decided: npt.NDArray[np.integer[Any]]) -> FloatArray:

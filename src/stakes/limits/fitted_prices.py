@@ -23,7 +23,7 @@ Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to co
 
 @dataclass(frozen=True, eq=False)
 class FittedPrices:
-    """What `fit_prices` found.
+    """Fitted prices of limits, and the deterministic rule that keeps the limits.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class FittedPrices:
 
     @property
     def rounding_loss(self) -> float:
-        """What it costs per case that equal cases are decided alike, and none by chance."""
+        """What it costs per case that equal cases are decided alike, without randomisation."""
         return max(self.cost - self.dual_value, 0.0)
 
 
@@ -131,7 +131,7 @@ def _cheapest_kept(
 
 
 def _sides(prices: FloatArray, nudge: float) -> Iterator[FloatArray]:
-    """The prices, a little more and a little less of each; none below zero, and none twice."""
+    """The prices, and a little more and a little less of each; never negative, and never twice."""
     size = prices.size
     steps = list(product((0, 1, -1), repeat=size)) if size <= _ALL_SIDES else None
     if steps is None:

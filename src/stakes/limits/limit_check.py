@@ -56,7 +56,7 @@ class LimitCheck(Value):
 
     @property
     def interval(self) -> tuple[str, str, str]:
-        """Value, low and high end in percent, with the digits that the interval supports."""
+        """Value, lower and upper bound in percent, with the digits that the interval supports."""
         texts = measured(100 * self.value, 100 * self.low, 100 * self.high)
         return tuple(f"{text} %" for text in texts) if self.low < self.high else self._exact  # type: ignore[return-value]
 

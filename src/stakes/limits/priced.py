@@ -56,7 +56,7 @@ class PricedLimits(Value):
 
     @property
     def rounding_loss(self) -> float:
-        """What it costs per case that the rule decides equal cases alike, and none by chance."""
+        """What it costs per case that the rule decides equal cases alike, without randomisation."""
         return max(self.cost - self.dual_value, 0.0)
 
     @property

@@ -181,7 +181,7 @@ def _lowest(
 def _evaluated(
     cases: CountedCases, bounds: FloatArray, prices: FloatArray
 ) -> tuple[float, FloatArray]:
-    """The dual at these prices, and a slope of it: what exceeds the bounds."""
+    """The dual at these prices, and a subgradient: by how much the bounds are exceeded."""
     costs = priced_costs(cases, prices)
     least = costs.min(axis=0)
     decided = np.full(least.size, -1, dtype=np.int8)  # of those that have a limit
@@ -194,7 +194,7 @@ def _evaluated(
 def _highest(
     cuts: list[Cut], dearest: float, span: float, enough: float | None = None
 ) -> tuple[FloatArray, float] | None:
-    """Where the lowest of the cuts is highest, within the box, and how high; None if not found.
+    """Prices within the box at which the lowest cut is highest, and its height; None if not found.
 
     With `enough`, the prices of the lowest sum where it is at least as high as that.
     """

@@ -204,7 +204,7 @@ def is_belief(cell: object) -> bool:
 
 
 def _of_cell(cell: Any) -> Belief:
-    """What is believed of a cost; a complaint is about the costs."""
+    """The distribution of a cost; errors name the argument costs."""
     try:
         return _belief(cell)
     except InputError as error:
@@ -212,7 +212,7 @@ def _of_cell(cell: Any) -> Belief:
 
 
 def _belief(cell: Any) -> Belief:
-    """What is believed of a cost, of any form."""
+    """The distribution of a cost that is written in any of the accepted forms."""
     if isinstance(cell, Between | Distributed):
         return cell
     if not isinstance(cell, Mapping):

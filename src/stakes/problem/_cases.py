@@ -272,7 +272,7 @@ def _column(data: Any, name: str) -> FloatArray:
 
 
 def _refuse_missing(said: str, column: Any) -> None:
-    """Missing entries by their row; what is refused for another reason is left alone."""
+    """Refuse missing entries and name the first row; other faults are left to other checks."""
     try:
         gaps = _check.absent(said, column)
     except InputError:
@@ -288,7 +288,7 @@ def _refuse_missing(said: str, column: Any) -> None:
 
 
 def _refuse_text(said: str, column: Any) -> None:
-    """Text by its row; what is refused for another reason is left alone."""
+    """Refuse text and name the first row; other faults are left to other checks."""
     cells = np.asarray(column, dtype=object).ravel().tolist()
     texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
     if texts:

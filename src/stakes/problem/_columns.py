@@ -145,7 +145,7 @@ def table_shape(costs: Any) -> tuple[int, int]:
 
 
 def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
-    """Costs that are no numbers, though no expression stands in their place, or too large."""
+    """Refuse costs that are too large, or that are not numbers and have no expression."""
     if expressions:
         written = np.array([[cell is not None for cell in row] for row in expressions])
         costs = _check.floats("costs", np.where(written, 0.0, costs))

@@ -254,7 +254,7 @@ class Limit(Value):
 
 
 def _exact_percent(share: float) -> str:
-    """A stated bound: it is not rounded to a bound in words."""
+    """A stated bound in percent, without rounding to "less than 0.1 %" or the like."""
     return (
         f"{number(100 * share, 6)} %" if 0 < share < 0.001 or 0.999 < share < 1 else percent(share)
     )
@@ -318,7 +318,7 @@ def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Lim
 
 
 def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None:
-    """Bounds that no decisions keep, whatever the cases: shares of one base sum to one."""
+    """Refuse bounds that no decisions can keep: shares of one base sum to one."""
     for base in dict.fromkeys(limit.given for limit in limits):
         of_base = [limit for limit in limits if limit.given == base]
         low, high = dict.fromkeys(decisions, 0.0), dict.fromkeys(decisions, 1.0)

@@ -219,7 +219,7 @@ def _cost_margins(verdict: _Verdict, problem: Problem, slopes: FloatArray) -> tu
 def _prior_margins(
     verdict: _Verdict, problem: Problem, prior: FloatArray, gaps: FloatArray
 ) -> tuple[Margin, ...]:
-    """One for each class; gaps (J, K) are the costs per class above those of the cheapest."""
+    """A margin for each class; gaps (J, K) are costs per class above those of the cheapest."""
     margins = []
     for k, label in enumerate(problem.classes):
         other_shares = np.delete(prior, k)
@@ -278,7 +278,7 @@ def _remade_sensitivity(
 
 
 def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, float, Moving]]:
-    """What moves, its value, and the line; of two classes one prior says both."""
+    """What moves, its value, and the line; with two classes, one prior stands for both."""
     costs, still = problem.costs, np.zeros(2)
     far = _FARTHEST * (float(np.abs(costs).max()) or 1.0)
     ends = (-far if (costs < 0).any() else 0.0, far)
@@ -308,7 +308,7 @@ def _remade_curves(
 
 
 def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Margin:
-    """How far the parts in which the best is the cheapest reach around the present."""
+    """The margin of a number: how far around it the best model stays the cheapest."""
     parts = regions.parts
     holders = [i for i, part in enumerate(parts) if part.low <= value <= part.high]
     present = next((i for i in holders if best in parts[i].cheapest), holders[0])

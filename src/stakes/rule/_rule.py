@@ -266,7 +266,7 @@ class Rule(Value):
     def _priced(
         self, costs: FloatArray | CaseCosts, without: Collection[Label] = ()
     ) -> FloatArray | CaseCosts:
-        """Costs with the prices of limits, but for those on the shares of some decisions."""
+        """Costs with the prices of limits, except those on the shares of some decisions."""
         if self.added is None:
             return costs
         applies = [
@@ -414,7 +414,7 @@ class Rule(Value):
 
     @property
     def _ratios(self) -> FloatArray | None:
-        """What a case of each class is worth; to move posteriors would lose digits."""
+        """What a case of each class is worth; moving the posteriors instead would lose digits."""
         if self.from_prior is None or self.to_prior is None:
             return None
         return class_ratios(self.from_prior, self.to_prior)

@@ -128,7 +128,7 @@ class Tally(Value, ABC):
 
     @abstractmethod
     def _times(self, factors: FloatArray) -> Self:
-        """The cases of each class counted so many times, (…, K)."""
+        """The tally with the cases of each class multiplied by a factor, (…, K)."""
 
     @property
     def has_clusters(self) -> bool:

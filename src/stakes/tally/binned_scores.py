@@ -239,7 +239,7 @@ class BinSums:
         np.maximum.at(self._high, cell, scores)
 
     def _cells(self, label: IntArray, scores: FloatArray) -> IntArray:
-        """Two for each bin, one of each class; what lies above a border is beyond all bins."""
+        """The cell of every case, two for each bin; parts of bins above borders come last."""
         cell = self._grid.bins(scores)
         for block in blocks(scores.size):
             codes = cell[block]

@@ -94,7 +94,7 @@ class BitGrid:
         return codes
 
     def _bins_of_block(self, scores: FloatArray) -> IntArray:
-        """The exponent and ten bits of the distance are the bin, but very near and far away."""
+        """The bin of every score of a block, by bits alone except very near and very far away."""
         if self.probabilities:
             away = np.subtract(1.0, scores)
             upper = away <= scores
@@ -152,7 +152,7 @@ class BitGrid:
 
     @property
     def _rests(self) -> int:
-        """Rests of a bin."""
+        """How many places a bin has."""
         return 1 << self.REST_BITS
 
     @property

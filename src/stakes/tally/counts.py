@@ -189,7 +189,7 @@ class Counts(CellTally):
         return counts if labels is not None else counts._without_absent()
 
     def _without_absent(self) -> Self:
-        """The square table without the labels of which there are no cases, and no decisions."""
+        """The square table without labels that occur neither as a class nor as a decision."""
         of_all = self.values.reshape(-1, *self.values.shape[-2:]).sum(axis=0)
         present = np.flatnonzero(of_all.any(axis=0) | of_all.any(axis=1))
         if present.size == self.n_classes:
@@ -380,7 +380,7 @@ def _encoded(y_true: object, y_pred: object) -> tuple[Labels, IntArray, IntArray
 
 
 def _axis_labels(name: str, values: object, size: int) -> Labels | None:
-    """Labels of one axis, when there are any."""
+    """The labels of one axis; None where it has none."""
     if values is None:
         return None
     names = _check.labels(name, values)

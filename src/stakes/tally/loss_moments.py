@@ -262,7 +262,7 @@ def _sums(rows: Rows, code: IntArray, column: FloatArray, n_classes: int) -> Flo
 
 
 def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
-    """Names and an (n, J) array."""
+    """The names of the losses, or None, and the losses as an (n, J) array."""
     if isinstance(losses, Mapping):
         names = _check.labels("the names of the losses", losses)
         columns = {

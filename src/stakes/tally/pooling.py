@@ -122,7 +122,7 @@ def _order(
 def _bucketed(
     cases: npt.NDArray[np.complex128], values: FloatArray
 ) -> tuple[npt.NDArray[np.complex128], list[int]]:
-    """Cases in the order of their buckets of scores, else of rows, and where slices of them begin.
+    """Cases sorted by buckets of scores, otherwise in the order of rows, and where slices begin.
 
     All scores of a slice are below all of the next. SciPy's change of a sparse matrix from rows
     to columns is a counting sort.
