@@ -211,6 +211,7 @@ function showFlips() {
   }
   if (underway === key || (flipsHeld && flipsHeld.key === key && !underway)) return;
   underway = key;
+  if (!flipsHeld) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const found = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };

@@ -3,6 +3,7 @@
 const saved = {};
 const CHANCE = "chance of being cheapest";
 const COMPARED = SYSTEMS.filter((one) => one.candidate && !one.added).length > 1; // one alone is always the cheapest
+const THRESHOLDED = BINARY && SYSTEMS.some((one) => Number.isFinite(one.threshold));
 let picked = null; // the system whose cells are shown; null: the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ function showSystems() {
   const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
   const period = DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : [];
   const head = ["system", "", "cost", ...sureness, ...normal, ...period, "decisions"];
-  if (BINARY) head.push("threshold");
+  if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(every, result);
   const made = every.map((one, i) => {
     const total = figure((DATA.volume || 0) * one.cost, null, totals[i][0]);
@@ -227,7 +228,7 @@ function systemRow(one, top, cost, more) {
     ...more,
     one.counts ? decisionMix(one) : "",
   ];
-  if (BINARY) cells.push(system ? figure(one.threshold, null, thresholdText(one)) : "");
+  if (THRESHOLDED) cells.push(system ? figure(one.threshold, null, thresholdText(one)) : "");
   if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
