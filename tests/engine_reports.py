@@ -19,7 +19,7 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.calibration import Affine, Isotonic, Logistic
+from stakes.calibration import Affine, Isotonic, Logistic, Select
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -27,6 +27,21 @@ PROBLEM = Problem(
     decisions=["approve", "review", "block"],
     prior=[0.9, 0.1],
     unit="EUR",
+)
+CHARGED = Problem(  # every row has its own costs
+    {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": "max(8, 0.1*amount)", "block": "0.05*fee"},
+    },
+    prior=[0.9, 0.1],
+    unit="EUR",
+)
+CHARGED_TWO = Problem(
+    {
+        "legit": {"pass": 0, "block": "5 + 0.02*amount"},
+        "fraud": {"pass": "where(amount > 30, amount, 30)", "block": "fee"},
+    },
+    prior=[0.9, 0.1],
 )
 FAST: dict[str, Any] = {"replicates": 20, "calibrator": None, "seed": 3}
 NAMED: dict[str, Any] = {
@@ -58,11 +73,18 @@ def rows(n: int) -> dict[str, Any]:
         "w": rng.integers(0, 40, n) / 8,
         "segment": np.array(["north", "east", "south", "west"])[rng.integers(0, 4, n)].tolist(),
         "customer": rng.integers(0, 60, n),
+        "amount": np.random.default_rng([n, 1]).integers(1, 60, n).astype(float),
+        "fee": np.random.default_rng([n, 2]).integers(0, 3, n),
     }
 
 
+def data_of(problem: Problem, n: int) -> Any:
+    """The columns that the costs need."""
+    return {one: rows(n)[one] for one in problem.columns} or None
+
+
 @cache
-def of_arrays(n: int) -> Report:
+def of_arrays(n: int, problem: Problem = PROBLEM) -> Report:
     given = rows(n)
     models = {
         "forest": given["p_forest"],
@@ -70,7 +92,8 @@ def of_arrays(n: int) -> Report:
         "old": Decisions(given["old"]),
     }
     extra = {"weights": given["w"], "by": {"segment": given["segment"]}}
-    return evaluate(given["what"], models, PROBLEM, clusters=given["customer"], **extra, **FAST)
+    extra |= {"clusters": given["customer"], "data": data_of(problem, n)}
+    return evaluate(given["what"], models, problem, **extra, **FAST)
 
 
 # Fitted out of fold, by folds of a key -----------------------------------------------------------
@@ -78,7 +101,14 @@ def of_arrays(n: int) -> Report:
 SQUARE = Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"], prior=[0.8, 0.2])
 FITS: dict[str, tuple[Problem, dict[str, Any], Any]] = {
     "isotonic": (PROBLEM, {"forest": "p_forest", "raw": Scores("raw")}, Isotonic()),
+    "select": (PROBLEM, {"forest": "p_forest", "raw": Scores("raw")}, Select()),
     "affine": (SQUARE, {"forest": "p_forest"}, Affine()),
+    "isotonic, own costs": (
+        CHARGED_TWO,
+        {"forest": "p_forest", "raw": Scores("raw")},
+        Isotonic(),
+    ),
+    "thresholds, own costs": (CHARGED_TWO, {"raw": Scores("raw")}, None),
     "logistic": (PROBLEM.with_prior(None), {"raw": Scores("raw")}, Logistic()),
     "tuned thresholds": (SQUARE, {"forest": "p_forest", "raw": Scores("raw")}, None),
 }
@@ -99,6 +129,7 @@ def fitted_to_arrays(what: str, n: int) -> Report:
         weights=given["w"],
         clusters=given["customer"],
         key=given["customer"],
+        data=data_of(problem, n),
         **{**FAST, "calibrator": calibrator},
     )
 
@@ -184,10 +215,11 @@ def check_same_report(found: Report, expected: Report) -> None:
     assert_close(contents(found), contents(expected))
 
 
-def check_engine(frame: Any, engine: str, n: int, **extra: Any) -> Report:
+def check_engine(frame: Any, engine: str, n: int, problem: Problem = PROBLEM) -> Report:
     """The report of a frame that its engine tallied."""
-    found = evaluate_frame(frame, PROBLEM, **NAMED, **FAST, engine=engine, **extra)
+    found = evaluate_frame(frame, problem, **NAMED, **FAST, engine=engine)
     assert found.assumptions.engine == engine
     assert (f"tallied by {engine}" in found.to_text()) is (engine != "numpy")
-    check_same_report(found, of_arrays(n))
+    assert [one for one in found.caveats if one.kind == "left out"] == []
+    check_same_report(found, of_arrays(n, problem))
     return found
