@@ -11,8 +11,10 @@ from stakes.inference import (
     contenders,
     cost_errors,
     profile_bounds,
+    profile_ends,
     profile_threshold,
     ratio_bounds,
+    ratio_ends,
 )
 from stakes.inference.losses import _bins, _codes, _least
 from stakes.tally import JointCounts

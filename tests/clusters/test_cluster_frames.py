@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +20,14 @@ from click.testing import CliRunner
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
 from engine_reports import CHARGED, PROBLEM, assert_close, check_engine, check_fits, rows
-from stakes import InputError, evaluate_frame
+from stakes import InputError, Problem, evaluate_frame
 from stakes.cli.commands import stakes as command
 
 dd = pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyspark")
 
 ENGINES = ("dask", "spark")
+TWO = Problem.binary(false_alarm=1, miss=9)
 
 
 def table(columns: Columns) -> Any:
@@ -121,6 +126,21 @@ def test_the_command_line_has_spark_read_the_files(spark, tmp_path):
     assert found["assumptions"].pop("engine") == "spark"
     assert expected["assumptions"].pop("engine") == "duckdb"
     assert_close(found, expected)
+    assert spark.range(3).count() == 3
+
+
+def test_an_interrupt_ends_the_jobs_of_spark_and_leaves_the_session(spark):
+    rows = spark.range(10**11).selectExpr("CAST(id % 2 AS INT) AS y", "rand() AS p")
+    jobs = spark.sparkContext.statusTracker()
+    threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_frame(
+            rows, TWO, y_true="y", models={"m": "p"}, calibrator=None, engine="spark", replicates=2
+        )
+    while jobs.getActiveJobsIds() and time.monotonic() - start < 30:
+        time.sleep(0.1)
+    assert time.monotonic() - start < 30  # the rows would take hours
     assert spark.range(3).count() == 3
 
 
