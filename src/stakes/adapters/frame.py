@@ -58,8 +58,7 @@ def evaluate_frame(
     weights, by, clusters : the columns of the weights, of groups to be shown one by one (one name
         or several), and of what was sampled together
     memory_limit : the most that the needed columns of files and lazy frames may take as arrays
-        Beyond it, the engine tallies the rows, and the report says what was therefore left out;
-        costs that are expressions of columns are refused then.
+        Beyond it, the engine tallies the rows, and the report says what was therefore left out.
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
