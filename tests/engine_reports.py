@@ -19,7 +19,14 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.calibration import Affine, Isotonic, Logistic, Select
+from stakes.calibration import (
+    Affine,
+    Isotonic,
+    Logistic,
+    Select,
+    Temperature,
+    VectorScaling,
+)
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -223,3 +230,56 @@ def check_engine(frame: Any, engine: str, n: int, problem: Problem = PROBLEM) ->
     assert [one for one in found.caveats if one.kind == "left out"] == []
     check_same_report(found, of_arrays(n, problem))
     return found
+
+
+# Three classes -----------------------------------------------------------------------------------
+
+THREE = Problem(
+    [[0, 4, 9], [6, 0, 3], [30, 5, 0]], classes=["a", "b", "c"], decisions=["x", "y", "z"]
+)
+SCALINGS: dict[str, Any] = {
+    "affine": Affine(),
+    "vector": VectorScaling(),
+    "temperature, with a prior": Temperature(),
+}
+
+
+@cache
+def three_classes(n: int) -> dict[str, Any]:
+    """Posteriors of three classes that are too sure of themselves; some are nought."""
+    rng = np.random.default_rng([n, 3])
+    logits = rng.normal(0, 1.5, (n, 3)) + [0.5, 0.0, -1.0]
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = (rng.random(n)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    sure = chances ** [2.0, 1.6, 2.4]
+    sure[: n // 50, 2] = 0.0
+    sure /= sure.sum(axis=1, keepdims=True)
+    return {
+        "y": np.array(["a", "b", "c"])[np.minimum(truth, 2)].tolist(),
+        **{f"p_{k}": sure[:, k] for k in range(3)},
+        "w": rng.integers(0, 16, n) / 4,
+        "k": np.arange(n),
+    }
+
+
+def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
+    """Newton steps on sums in the engine find the maps that fits to the rows find."""
+    given, problem = three_classes(n), THREE
+    if "prior" in what:
+        problem = THREE.with_prior([0.3, 0.3, 0.4])
+    rows_of = np.column_stack([given[f"p_{k}"] for k in range(3)])
+    asked: dict[str, Any] = {**FAST, "calibrator": SCALINGS[what]}
+    expected = evaluate(given["y"], rows_of, problem, weights=given["w"], key=given["k"], **asked)
+    models = {"model": [f"p_{k}" for k in range(3)]}
+    named = {"y_true": "y", "models": models, "weights": "w", "key": "k"}
+    found = evaluate_frame(frame, problem, **named, **asked, engine=engine)
+    assert found.assumptions.calibrator == expected.assumptions.calibrator
+    assert [one.name for one in found.systems] == [one.name for one in expected.systems]
+    for mine, yours in zip(found.systems, expected.systems, strict=True):
+        assert mine.counts == yours.counts, mine.name
+    own = "model (recalibrated)"
+    maps = [report.rules.made()[own].map for report in (found, expected)]
+    assert maps[0].kind == maps[1].kind
+    new = Posteriors(np.vstack([rows_of[:200], np.eye(3)]), classes=problem.classes)
+    assert maps[0](new) == pytest.approx(maps[1](new), rel=1e-9, abs=1e-9)
+    assert_close(list(map(list, found.coverage)), list(map(list, expected.coverage)))

@@ -27,9 +27,12 @@ from engine_reports import (
     FITS,
     NAMED,
     PROBLEM,
+    SCALINGS,
     check_engine,
     check_fits,
+    check_three_classes,
     rows,
+    three_classes,
 )
 from stakes import InputError, Limit, Problem, Report, evaluate_frame
 from stakes.calibration import Isotonic
@@ -101,6 +104,18 @@ def test_frames_in_memory_may_be_handed_to_the_embedded_engine(tmp_path):
 def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(library, what):
     n = 800 if (library, what) == QUICK else 20_000
     check_fits(FRAMES[library](n), OWN.get(library, library.lower()), what, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SCALINGS)
+def test_maps_of_three_classes_are_fitted_in_the_engine_as_in_memory(what):
+    check_three_classes(pl.LazyFrame(three_classes(4000)), "polars", what, 4000)
+
+
+@pytest.mark.slow
+def test_duckdb_fits_the_maps_of_three_classes_as_in_memory():
+    given = pa.table({name: pa.array(values) for name, values in three_classes(4000).items()})
+    check_three_classes(duckdb.connect().from_arrow(given), "duckdb", "vector", 4000)
 
 
 # The choice --------------------------------------------------------------------------------------

@@ -71,8 +71,7 @@ def evaluate_frame(
         arrays where the columns keep to the memory limit, else the engine that holds the rows.
     key : the column of whole numbers from which folds are made, the same in every engine and in
         memory; rows with one key stay in one fold. Where there are clusters, it is their column.
-        Beyond memory it is what recalibration, by a named calibrator, and thresholds that are tuned
-        out of fold need.
+        Beyond memory it is what recalibration and thresholds that are tuned out of fold need.
 
     Returns
     -------

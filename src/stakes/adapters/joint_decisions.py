@@ -25,12 +25,14 @@ from stakes.adapters.case_costs import (
     with_bins,
     with_blind,
 )
+from stakes.adapters.class_maps import ClassMaps
 from stakes.adapters.columns import group_labels, groups_of
 from stakes.adapters.coverages import coverage_in_engine
 from stakes.adapters.expressions import (
     ROWS,
     Arrays,
     arrays_of,
+    cheapest,
     cheapest_of_each,
     grouped,
     whether,
@@ -132,7 +134,7 @@ def joint_decisions(
     more: Sequence[str],
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit],
+    refits: Mapping[str, Refit | ClassMaps],
     facts: Facts,
     limit: int,
 ) -> Joint:
@@ -172,7 +174,7 @@ def with_systems(
     rows: Lazy,
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit],
+    refits: Mapping[str, Refit | ClassMaps],
 ) -> Lazy:
     """Add the decisions of all systems."""
     by_name = {model.name: model for model in models}
@@ -194,7 +196,7 @@ def coverages(
     rows: Lazy,
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit],
+    refits: Mapping[str, Refit | ClassMaps],
     facts: Facts,
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
     """How to find what each Bayes rule costs where hard cases are left undecided.
@@ -225,14 +227,19 @@ def coverages(
         )
 
 
-def _refitted_decisions(rows: Lazy, refit: Refit, model: LazyModel) -> tuple[Lazy, nw.Expr]:
+def _refitted_decisions(
+    rows: Lazy, refit: Refit | ClassMaps, model: LazyModel
+) -> tuple[Lazy, nw.Expr]:
     """Decisions that were fitted out of fold, and the rows with all that they need."""
-    if refit.decides:
+    if isinstance(refit, Refit) and refit.decides:
         return rows, refit.expression()
-    names, decided = model.repaired, f"repaired_{model.place}"
-    rows = rows.with_columns(refit.expression().alias(names[1]))
-    rows = rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
-    return cheapest_of_each(rows, names, cost_names(model.problem), decided), nw.col(decided)
+    problem, names, decided = model.problem, model.repaired, f"repaired_{model.place}"
+    rows = refit.with_posteriors(rows, model.posteriors, names)
+    if problem.columns:
+        rows = cheapest_of_each(rows, names, cost_names(problem), decided)
+    else:
+        rows = cheapest(rows, names, problem.costs, decided)
+    return rows, nw.col(decided)
 
 
 def _by_costs(

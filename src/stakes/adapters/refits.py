@@ -7,6 +7,7 @@ for the rows. The decisions by score and fold go back to the engine as an expres
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +22,12 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
+from stakes.adapters.class_maps import FITTING, MOST_CLASSES
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
-from stakes.calibration import Calibrator
+from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions
 from stakes.evaluation import (
     KEY_FOLDS,
@@ -60,6 +62,16 @@ class Refit:
     scores: FloatArray
     folds: IntArray
     said: IntArray | FloatArray
+
+    @property
+    def on_all(self) -> Callable[[], CalibrationMap] | None:
+        """How to make the map of all cases, where the rule is one."""
+        return self.fitted.on_all
+
+    def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
+        """Add the posteriors that it says, where it says no decisions."""
+        rows = rows.with_columns(self.expression().alias(names[1]))
+        return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
 
     @property
     def decides(self) -> bool:
@@ -174,8 +186,11 @@ def _exact(
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
     """Why rows beyond the limit of memory cannot be recalibrated, or None if they can."""
     start = "Recalibration was left out: the rows stay in their engine, and "
-    if n_classes > 2:
-        return f"{start}maps of more than two classes are fitted to rows in memory only."
+    if n_classes > MOST_CLASSES:
+        return f"{start}maps of more than {MOST_CLASSES} classes are fitted to rows in memory only."
+    if n_classes > 2 and not isinstance(calibrator, FITTING):
+        names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
+        return f"{start}of more than two classes only {names} are fitted there. Name one of these."
     if key is None:
         return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
     return None

@@ -22,6 +22,7 @@ from stakes.adapters.case_costs import (
     widest,
     with_costs,
 )
+from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
 from stakes.adapters.joint_decisions import Joint, coverages, joint_decisions
 from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
@@ -127,9 +128,7 @@ def tallied_evidence(
             *_lost_costs(joints[0]),
         ),
         maps={
-            name: refit.fitted.on_all
-            for name, refit in fits.refits.items()
-            if refit.fitted.on_all is not None
+            name: refit.on_all for name, refit in fits.refits.items() if refit.on_all is not None
         },
         coverage=dict(coverages(live, models, rules, fits.refits, facts)),
     )
@@ -173,7 +172,7 @@ class _Fits:
         self.columns, self.facts, self.limit, self.calibrator = columns, facts, limit, calibrator
         self.unfitted = unfitted
         self.tallied: dict[str, Tallied] = {}
-        self.refits: dict[str, Refit] = {}
+        self.refits: dict[str, Refit | ClassMaps] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
     @property
@@ -192,6 +191,10 @@ class _Fits:
                 model, live, tallied, self.calibrator, self.facts.shares, self.limit
             )
             self.refits |= {} if refit is None else {model.name: refit}
+            self.lost += lost
+        elif self.calibrator is not None and isinstance(model.predictions, Posteriors):
+            maps, lost = fitted_maps(model, live, self.calibrator, self.facts.shares)
+            self.refits |= {} if maps is None else {model.name: maps}
             self.lost += lost
         self.tallied[model.name] = tallied
 
