@@ -1,4 +1,4 @@
-"""Maps of posteriors of more than two classes, fitted out of fold to rows that stay in their engine.
+"""Maps of posteriors of more than two classes, fitted out of fold to rows inside their engine.
 
 Affine maps on log-posteriors by Newton's method. Each step is one pass over the rows, in which the
 engine sums the derivatives of the log loss for the maps of all folds at once.
