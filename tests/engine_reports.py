@@ -19,7 +19,14 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.calibration import Affine, Isotonic, Logistic
+from stakes.calibration import (
+    Affine,
+    Isotonic,
+    Logistic,
+    Select,
+    Temperature,
+    VectorScaling,
+)
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -27,6 +34,21 @@ PROBLEM = Problem(
     decisions=["approve", "review", "block"],
     prior=[0.9, 0.1],
     unit="EUR",
+)
+CHARGED = Problem(  # every row has its own costs
+    {
+        "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
+        "fraud": {"approve": "amount", "review": "max(8, 0.1*amount)", "block": "0.05*fee"},
+    },
+    prior=[0.9, 0.1],
+    unit="EUR",
+)
+CHARGED_TWO = Problem(
+    {
+        "legit": {"pass": 0, "block": "5 + 0.02*amount"},
+        "fraud": {"pass": "where(amount > 30, amount, 30)", "block": "fee"},
+    },
+    prior=[0.9, 0.1],
 )
 FAST: dict[str, Any] = {"replicates": 20, "calibrator": None, "seed": 3}
 NAMED: dict[str, Any] = {
@@ -58,11 +80,18 @@ def rows(n: int) -> dict[str, Any]:
         "w": rng.integers(0, 40, n) / 8,
         "segment": np.array(["north", "east", "south", "west"])[rng.integers(0, 4, n)].tolist(),
         "customer": rng.integers(0, 60, n),
+        "amount": np.random.default_rng([n, 1]).integers(1, 60, n).astype(float),
+        "fee": np.random.default_rng([n, 2]).integers(0, 3, n),
     }
 
 
+def data_of(problem: Problem, n: int) -> Any:
+    """The columns that the costs need."""
+    return {one: rows(n)[one] for one in problem.columns} or None
+
+
 @cache
-def of_arrays(n: int) -> Report:
+def of_arrays(n: int, problem: Problem = PROBLEM) -> Report:
     given = rows(n)
     models = {
         "forest": given["p_forest"],
@@ -70,7 +99,8 @@ def of_arrays(n: int) -> Report:
         "old": Decisions(given["old"]),
     }
     extra = {"weights": given["w"], "by": {"segment": given["segment"]}}
-    return evaluate(given["what"], models, PROBLEM, clusters=given["customer"], **extra, **FAST)
+    extra |= {"clusters": given["customer"], "data": data_of(problem, n)}
+    return evaluate(given["what"], models, problem, **extra, **FAST)
 
 
 # Fitted out of fold, by folds of a key -----------------------------------------------------------
@@ -78,7 +108,14 @@ def of_arrays(n: int) -> Report:
 SQUARE = Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"], prior=[0.8, 0.2])
 FITS: dict[str, tuple[Problem, dict[str, Any], Any]] = {
     "isotonic": (PROBLEM, {"forest": "p_forest", "raw": Scores("raw")}, Isotonic()),
+    "select": (PROBLEM, {"forest": "p_forest", "raw": Scores("raw")}, Select()),
     "affine": (SQUARE, {"forest": "p_forest"}, Affine()),
+    "isotonic, own costs": (
+        CHARGED_TWO,
+        {"forest": "p_forest", "raw": Scores("raw")},
+        Isotonic(),
+    ),
+    "thresholds, own costs": (CHARGED_TWO, {"raw": Scores("raw")}, None),
     "logistic": (PROBLEM.with_prior(None), {"raw": Scores("raw")}, Logistic()),
     "tuned thresholds": (SQUARE, {"forest": "p_forest", "raw": Scores("raw")}, None),
 }
@@ -99,6 +136,7 @@ def fitted_to_arrays(what: str, n: int) -> Report:
         weights=given["w"],
         clusters=given["customer"],
         key=given["customer"],
+        data=data_of(problem, n),
         **{**FAST, "calibrator": calibrator},
     )
 
@@ -184,10 +222,64 @@ def check_same_report(found: Report, expected: Report) -> None:
     assert_close(contents(found), contents(expected))
 
 
-def check_engine(frame: Any, engine: str, n: int, **extra: Any) -> Report:
+def check_engine(frame: Any, engine: str, n: int, problem: Problem = PROBLEM) -> Report:
     """The report of a frame that its engine tallied."""
-    found = evaluate_frame(frame, PROBLEM, **NAMED, **FAST, engine=engine, **extra)
+    found = evaluate_frame(frame, problem, **NAMED, **FAST, engine=engine)
     assert found.assumptions.engine == engine
     assert (f"tallied by {engine}" in found.to_text()) is (engine != "numpy")
-    check_same_report(found, of_arrays(n))
+    assert [one for one in found.caveats if one.kind == "left out"] == []
+    check_same_report(found, of_arrays(n, problem))
     return found
+
+
+# Three classes -----------------------------------------------------------------------------------
+
+THREE = Problem(
+    [[0, 4, 9], [6, 0, 3], [30, 5, 0]], classes=["a", "b", "c"], decisions=["x", "y", "z"]
+)
+SCALINGS: dict[str, Any] = {
+    "affine": Affine(),
+    "vector": VectorScaling(),
+    "temperature, with a prior": Temperature(),
+}
+
+
+@cache
+def three_classes(n: int) -> dict[str, Any]:
+    """Posteriors of three classes that are too sure of themselves; some are nought."""
+    rng = np.random.default_rng([n, 3])
+    logits = rng.normal([0.5, 0.0, -1.0], 1.5, (n, 3))
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = (rng.random(n)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    sure = chances ** [2.0, 1.6, 2.4]
+    sure[: n // 50, 2] = 0.0
+    sure /= sure.sum(axis=1, keepdims=True)
+    return {
+        "y": np.array(["a", "b", "c"])[np.minimum(truth, 2)].tolist(),
+        **{f"p_{k}": sure[:, k] for k in range(3)},
+        "w": rng.integers(0, 16, n) / 4,
+        "k": np.arange(n),
+    }
+
+
+def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
+    """Newton steps on sums in the engine find the maps that fits to the rows find."""
+    given, problem = three_classes(n), THREE
+    if "prior" in what:
+        problem = THREE.with_prior([0.3, 0.3, 0.4])
+    rows_of = np.column_stack([given[f"p_{k}"] for k in range(3)])
+    asked: dict[str, Any] = {**FAST, "calibrator": SCALINGS[what]}
+    expected = evaluate(given["y"], rows_of, problem, weights=given["w"], key=given["k"], **asked)
+    models = {"model": [f"p_{k}" for k in range(3)]}
+    named = {"y_true": "y", "models": models, "weights": "w", "key": "k"}
+    found = evaluate_frame(frame, problem, **named, **asked, engine=engine)
+    assert found.assumptions.calibrator == expected.assumptions.calibrator
+    assert [one.name for one in found.systems] == [one.name for one in expected.systems]
+    for mine, yours in zip(found.systems, expected.systems, strict=True):
+        assert mine.counts == yours.counts, mine.name
+    own = "model (recalibrated)"
+    maps = [report.rules[own].map for report in (found, expected)]
+    assert maps[0].kind == maps[1].kind
+    new = Posteriors(np.vstack([rows_of[:200], np.eye(3)]), classes=problem.classes)
+    assert maps[0](new) == pytest.approx(maps[1](new), rel=1e-9, abs=1e-9)
+    assert_close(list(map(list, found.coverage)), list(map(list, expected.coverage)))

@@ -11,8 +11,10 @@ from stakes.inference import (
     contenders,
     cost_errors,
     profile_bounds,
+    profile_ends,
     profile_threshold,
     ratio_bounds,
+    ratio_ends,
 )
 from stakes.inference.losses import _bins, _codes, _least
 from stakes.tally import JointCounts
@@ -202,3 +204,35 @@ def test_outer_losses_are_found_as_if_all_were_in_order(size):
     for values in columns:
         for place in (0, 64):
             assert _least(values, place) == np.sort(values)[place]
+
+
+@pytest.mark.parametrize("clusters", [None, 12])
+@pytest.mark.parametrize("weights", ["", "whole", "fractional"])
+def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
+    """Errors, likelihoods and ratios of groups of equal cases are those of the cases."""
+    sample, *_ = drawn(700, weights=weights, clusters=clusters, prior=[0.8, 0.2])
+    rng = np.random.default_rng(3)
+    extra = rng.random(700)  # too many losses for a bin each
+    single = LossSample(**{**vars(sample), "losses": sample.losses + extra,
+                           "dearest": sample.dearest + extra})  # fmt: skip
+    times = rng.integers(1, 4, 700)
+    one = single.only(np.repeat(np.arange(700), times))
+    each = np.ones(700) if single.weights is None else single.weights
+    pooled = LossSample(
+        **{
+            **vars(single),
+            "weights": each * times,
+            "squared": each**2 * times,
+            "repeats": times.astype(float),
+        }
+    )
+    mine, yours = pooled.errors(None), one.errors(None)
+    assert mine.costs == pytest.approx(yours.costs, rel=1e-12)
+    assert mine.covariance == pytest.approx(yours.covariance, rel=1e-10)
+    for make in (lambda own: own.cost_support("a"), lambda own: own.difference_support("a", "b")):
+        supports = [make(own) for own in (pooled, one)]
+        q = profile_threshold(0.95, supports[0].degrees)
+        ends = [np.ravel(profile_ends(own, q, np.nan, 0.0)) for own in supports]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+    ratios = [ratio_ends(own, own.loss("a"), own.loss("b"), 3.84) for own in (pooled, one)]
+    assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)

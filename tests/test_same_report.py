@@ -20,9 +20,22 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from engine_reports import FAST, FITS, NAMED, PROBLEM, check_engine, check_fits, rows
-from stakes import InputError, Problem, Report, evaluate_frame
-from stakes.calibration import Isotonic, Select
+from engine_reports import (
+    CHARGED,
+    CHARGED_TWO,
+    FAST,
+    FITS,
+    NAMED,
+    PROBLEM,
+    SCALINGS,
+    check_engine,
+    check_fits,
+    check_three_classes,
+    rows,
+    three_classes,
+)
+from stakes import InputError, Limit, Problem, Report, evaluate_frame
+from stakes.calibration import Isotonic
 
 
 def table(n: int) -> pa.Table:
@@ -38,7 +51,9 @@ FRAMES = {
     "DuckDB": lambda n: duckdb.connect().from_arrow(table(n)),
 }
 OWN = {"Polars, lazy": "polars", "a data set of PyArrow": "duckdb"}
-QUICK = ("Polars, lazy", "isotonic")
+STREAMING = ("Polars, lazy", "DuckDB")
+EVERYWHERE = ("isotonic", "affine", "logistic")
+QUICK = ("Polars, lazy", "select")
 LARGE = pytest.param(100_000, marks=pytest.mark.slow)
 
 
@@ -50,13 +65,24 @@ def test_pandas_tallies_the_report_of_the_arrays(n):
 @pytest.mark.slow
 @pytest.mark.parametrize("library", [one for one in FRAMES if one != "pandas"])
 def test_every_library_tallies_the_report_of_the_arrays(library):
-    check_engine(FRAMES[library](100_000), OWN.get(library, library.lower()), 100_000)
+    check_engine(FRAMES[library](20_000), OWN.get(library, library.lower()), 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", FRAMES)
+def test_every_library_charges_every_row_its_own_costs(library):
+    """Weights, text labels, ties, three models, four segments, clusters and costs of each case."""
+    check_engine(FRAMES[library](100_000), OWN.get(library, library.lower()), 100_000, CHARGED)
+
+
+def test_polars_charges_every_row_its_own_costs():
+    check_engine(FRAMES["Polars, lazy"](800), "polars", 800, CHARGED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", FRAMES)
 def test_rows_of_every_library_are_the_arrays(library):
-    check_engine(FRAMES[library](100_000), "numpy", 100_000)
+    check_engine(FRAMES[library](100_000), "numpy", 100_000, CHARGED)
 
 
 @pytest.mark.slow
@@ -72,11 +98,24 @@ def test_frames_in_memory_may_be_handed_to_the_embedded_engine(tmp_path):
         pytest.param(library, what, marks=[] if (library, what) == QUICK else [pytest.mark.slow])
         for library in FRAMES
         for what in FITS
+        if library in STREAMING or what in EVERYWHERE
     ],
 )
 def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(library, what):
     n = 800 if (library, what) == QUICK else 20_000
     check_fits(FRAMES[library](n), OWN.get(library, library.lower()), what, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SCALINGS)
+def test_maps_of_three_classes_are_fitted_in_the_engine_as_in_memory(what):
+    check_three_classes(pl.LazyFrame(three_classes(4000)), "polars", what, 4000)
+
+
+@pytest.mark.slow
+def test_duckdb_fits_the_maps_of_three_classes_as_in_memory():
+    given = pa.table({name: pa.array(values) for name, values in three_classes(4000).items()})
+    check_three_classes(duckdb.connect().from_arrow(given), "duckdb", "vector", 4000)
 
 
 # The choice --------------------------------------------------------------------------------------
@@ -95,14 +134,69 @@ def test_an_engine_that_is_none_or_does_not_hold_the_rows_is_refused():
         evaluated(table(800), engine="spark")
 
 
-def test_costs_of_single_cases_are_refused_where_an_engine_was_asked_for():
-    costs = Problem(
-        {"legit": {"approve": 0, "block": 5}, "fraud": {"approve": "w + 1", "block": 0}}
+# Every row has its own costs ---------------------------------------------------------------------
+
+OWN_COSTS: dict[str, Any] = {"y_true": "what", "models": {"m": "p_forest"}, **FAST}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clusters", [None, "customer"])
+def test_amounts_without_ties_keep_all_sums_and_nearly_all_of_the_spread(clusters):
+    n = 3000
+    amounts = np.random.default_rng(4).lognormal(3, 0.2, n)
+    frame = pl.LazyFrame(rows(n)).with_columns(amount=amounts)
+    asked: dict[str, Any] = {**OWN_COSTS, "clusters": clusters}
+    one = evaluate_frame(frame, CHARGED, **asked, engine="polars")
+    other = evaluate_frame(frame, CHARGED, **asked)
+    assert one.perfect_cost == pytest.approx(other.perfect_cost, rel=1e-12)
+    assert one.no_model is not None
+    assert other.no_model is not None
+    pairs = [*zip(one.systems, other.systems, strict=True), (one.no_model, other.no_model)]
+    for mine, yours in pairs:
+        assert mine.counts == yours.counts
+        assert mine.sums == pytest.approx(yours.sums, rel=1e-12)
+        assert mine.cost.value == pytest.approx(yours.cost.value, rel=1e-12)
+        ends = (mine.cost.low, mine.cost.high)
+        assert ends == pytest.approx((yours.cost.low, yours.cost.high), rel=2e-4)
+    assert any("differ by up to" in caveat.text for caveat in one.caveats)
+
+
+@pytest.mark.slow
+def test_costs_come_in_wider_bins_where_memory_is_small():
+    n = 3000
+    amounts = np.random.default_rng(4).lognormal(3, 1.2, n)
+    frame = pl.LazyFrame(rows(n)).with_columns(amount=amounts)
+    asked: dict[str, Any] = {**OWN_COSTS, "engine": "polars"}
+    told = []
+    for limit in ("1MiB", "90KiB"):
+        found = evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit=limit)
+        told += [one.text for one in found.caveats if "differ by up to" in one.text]
+    assert len(set(told)) == 2
+    with pytest.raises(InputError, match=r"the decisions of all groups .* must fit into memory"):
+        evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit="2KiB")
+
+
+def test_columns_of_costs_that_cannot_be_used_are_counted_and_refused():
+    frame = pl.LazyFrame(rows(800)).with_columns(
+        amount=pl.when(pl.col("w") > 4).then(None).otherwise(pl.col("amount"))
     )
-    models = {"forest": "p_forest"}
-    asked: dict[str, Any] = {"y_true": "what", "models": models, **FAST}
-    with pytest.raises(InputError, match="engine must be numpy where every case has its own costs"):
-        evaluate_frame(table(800), costs, **asked, engine="pyarrow")
+    missing = int((rows(800)["w"] > 4).sum())
+    told = rf"^data\['amount'\] must hold a number for every case, .*; {missing} of 800 do not"
+    with pytest.raises(InputError, match=told):
+        evaluate_frame(frame, CHARGED, **OWN_COSTS, engine="polars")
+    free = int((rows(800)["fee"] == 0).sum())
+    by_fee = Problem({"legit": {"pass": 0, "block": 5}, "fraud": {"pass": "9/fee", "block": 0}})
+    told = (
+        rf"^costs must be numbers in every row, .* 'pass' for 'fraud', '9/fee', .*; {free} of 800"
+    )
+    with pytest.raises(InputError, match=told):
+        evaluate_frame(pl.LazyFrame(rows(800)), by_fee, **OWN_COSTS, engine="polars")
+
+
+def test_limits_on_decisions_are_refused_where_an_engine_was_asked_for():
+    limited = PROBLEM.with_limits([Limit.share("block", at_most=0.1)])
+    with pytest.raises(InputError, match="engine must be numpy where the problem has limits"):
+        evaluate_frame(table(800), limited, **OWN_COSTS, engine="pyarrow")
 
 
 # Keys --------------------------------------------------------------------------------------------
@@ -128,7 +222,6 @@ def test_keys_that_no_engine_can_use_are_refused():
 def test_what_cannot_be_fitted_in_an_engine_is_said_with_the_remedy():
     asked: dict[str, Any] = {**KEYED, "engine": "pyarrow"}
     told: dict[str, dict[str, Any]] = {
-        "Select chooses by single rows": {"calibrator": Select(), "key": "customer"},
         "folds come from a key then": {"calibrator": Isotonic()},
     }
     for text, extra in told.items():

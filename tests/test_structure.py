@@ -70,9 +70,9 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds encoding labels numbers doors groups alignment shares",
     "adapters": (
-        "columns data_files report_tables frame sources cluster relations duck expressions "
-        "guessing zoom_bins lazy streams streamed_scores frame_tallies lazy_decisions "
-        "model_tallies refits tallies report_on"
+        "columns data_files report_tables frame interrupts sources cluster relations duck "
+        "expressions guessing zoom_bins lazy streams streamed_scores frame_tallies lazy_decisions "
+        "case_costs coverages model_tallies class_maps refits joint_decisions tallies report_on"
     ),
     "audit": (
         "metric model_tables utility_space scales compliance suitability against_yield "
@@ -97,8 +97,9 @@ FLOORS: dict[str, str] = {
     "evaluation": (
         "sentences memory cases operation decision_rules folds charging predictions limited_rules "
         "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
-        "cost_intervals joint_bins baseline changes information remaking miscalibration tally_rows "
-        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "cost_intervals joint_bins baseline changes information remaking miscalibration "
+        "hard_cases tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
+        "evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "

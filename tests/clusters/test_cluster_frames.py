@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,14 +19,15 @@ from click.testing import CliRunner
 
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
-from engine_reports import PROBLEM, assert_close, check_engine, check_fits, rows
-from stakes import InputError, evaluate_frame
+from engine_reports import CHARGED, PROBLEM, assert_close, check_engine, check_fits, rows
+from stakes import InputError, Problem, evaluate_frame
 from stakes.cli.commands import stakes as command
 
 dd = pytest.importorskip("dask.dataframe")
 pytest.importorskip("pyspark")
 
 ENGINES = ("dask", "spark")
+TWO = Problem.binary(false_alarm=1, miss=9)
 
 
 def table(columns: Columns) -> Any:
@@ -54,12 +59,15 @@ def test_rows_are_the_arrays(makers, engine):
     check_engine(makers[engine](rows(20_000)), "numpy", 20_000)
 
 
-def test_dask_tallies_the_report_of_the_arrays(makers):
-    check_engine(makers["dask"](rows(20_000)), "dask", 20_000)
+@pytest.mark.parametrize("problem", [PROBLEM, CHARGED], ids=["one cost", "own costs"])
+def test_dask_tallies_the_report_of_the_arrays(makers, problem):
+    n = 100_000 if problem.columns else 20_000
+    check_engine(makers["dask"](rows(n)), "dask", n, problem)
 
 
+@pytest.mark.parametrize("problem", [PROBLEM, CHARGED], ids=["one cost", "own costs"])
 def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
-    spark, tmp_path, monkeypatch
+    spark, tmp_path, monkeypatch, problem
 ):
     """No function of Python runs in a plan, and every plan that is collected ends in sums."""
     collect, plans, sizes = nw.LazyFrame.collect, [], []
@@ -73,14 +81,15 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
     pyarrow.parquet.write_table(table(rows(100_000)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     monkeypatch.setattr(nw.LazyFrame, "collect", watched)
-    check_engine(frame, "spark", 100_000)
-    assert len(plans) == 5  # the number of rows, what is wrong, two models, all decisions
+    check_engine(frame, "spark", 100_000, problem)
+    # The number of rows, what is wrong, two models, all decisions; twice the coverage
+    assert len(plans) == (7 if problem.columns else 5)
     for plan in plans:
         assert "Python" not in plan
         assert "Pandas" not in plan
         assert plan.lstrip().startswith(("Aggregate", "GlobalLimit"))
         assert plan.count("Aggregate [") == 1
-    assert max(sizes) < 10_000
+    assert max(sizes) < (100_000 if problem.columns else 10_000)  # few rows are alike
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -117,6 +126,21 @@ def test_the_command_line_has_spark_read_the_files(spark, tmp_path):
     assert found["assumptions"].pop("engine") == "spark"
     assert expected["assumptions"].pop("engine") == "duckdb"
     assert_close(found, expected)
+    assert spark.range(3).count() == 3
+
+
+def test_an_interrupt_ends_the_jobs_of_spark_and_leaves_the_session(spark):
+    rows = spark.range(10**11).selectExpr("CAST(id % 2 AS INT) AS y", "rand() AS p")
+    jobs = spark.sparkContext.statusTracker()
+    threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_frame(
+            rows, TWO, y_true="y", models={"m": "p"}, calibrator=None, engine="spark", replicates=2
+        )
+    while jobs.getActiveJobsIds() and time.monotonic() - start < 30:
+        time.sleep(0.1)
+    assert time.monotonic() - start < 30  # the rows would take hours
     assert spark.range(3).count() == 3
 
 

@@ -357,7 +357,15 @@ def opened_files(
         refuse_torn(files, len(described))
         types = {row[0]: row[1] for row in described}
         watch = Watch() if watch is None else watch
-        yield FileSource(files.name, types, files, connection, folder, watch=watch)
+        yield FileSource(
+            files.name,
+            types,
+            files,
+            connection,
+            folder,
+            watch=watch,
+            interrupt=connection.interrupt,
+        )
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:

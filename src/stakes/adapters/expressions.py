@@ -202,24 +202,39 @@ def grouped(
     sums: Mapping[str, nw.Expr],
     more: Sequence[str] = (),
     span: str | None = None,
+    ranges: Sequence[str] = (),
 ) -> Lazy:
     """Count rows and sum expressions for each combination of codes, and of `more` columns.
 
     `sizes` maps a column of codes to the number of its codes. Codes are packed into integers, since
     engines group by one key faster than by several; `arrays_of` unpacks them. `span` is a column
-    whose minimum and maximum (`LOW`, `HIGH`) are added. Expressions become columns before they are
-    summed, because pandas, PyArrow and Dask can only sum columns by groups.
+    whose minimum and maximum (`LOW`, `HIGH`) are added, as are those of the columns `ranges`
+    (`low_of`, `high_of`). Expressions become columns before they are summed, because pandas,
+    PyArrow and Dask can only sum columns by groups.
     """
     packs = _packs(sizes)
     keys = [f"{_KEY}{place}" for place in range(len(packs))]
     columns = {key: _packed(pack) for key, pack in zip(keys, packs, strict=True)}
     columns |= {f"{_SUMMED}{name}": each for name, each in sums.items()}
     rows = frame.with_columns(each.alias(name) for name, each in columns.items())
-    rows = rows.select(*columns, *more, *([] if span is None else [span]))
+    spans = [span] if span is not None and span not in ranges else []
+    rows = rows.select(*columns, *more, *spans, *ranges)
     aggregates = [nw.col(f"{_SUMMED}{name}").sum().alias(name) for name in sums]
     if span is not None:
         aggregates += [nw.col(span).min().alias(LOW), nw.col(span).max().alias(HIGH)]
+    aggregates += [nw.col(column).min().alias(low_of(column)) for column in ranges]
+    aggregates += [nw.col(column).max().alias(high_of(column)) for column in ranges]
     return rows.group_by(*keys, *more).agg(nw.len().alias(ROWS), *aggregates)
+
+
+def low_of(column: str) -> str:
+    """The name of the minimum of a column in the result of `grouped`."""
+    return f"low {column}"
+
+
+def high_of(column: str) -> str:
+    """The name of the maximum of a column in the result of `grouped`."""
+    return f"high {column}"
 
 
 def arrays_of(groups: Lazy, sizes: Mapping[str, int]) -> Arrays:

@@ -58,8 +58,7 @@ def evaluate_frame(
     weights, by, clusters : the columns of the weights, of groups to be shown one by one (one name
         or several), and of what was sampled together
     memory_limit : the most that the needed columns of files and lazy frames may take as arrays
-        Beyond it, the engine tallies the rows, and the report says what was therefore left out;
-        costs that are expressions of columns are refused then.
+        Beyond it, the engine tallies the rows, and the report says what was therefore left out.
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
@@ -72,8 +71,7 @@ def evaluate_frame(
         arrays where the columns keep to the memory limit, else the engine that holds the rows.
     key : the column of whole numbers from which folds are made, the same in every engine and in
         memory; rows with one key stay in one fold. Where there are clusters, it is their column.
-        Beyond memory it is what recalibration, by a named calibrator, and thresholds that are tuned
-        out of fold need.
+        Beyond memory it is what recalibration and thresholds that are tuned out of fold need.
 
     Returns
     -------

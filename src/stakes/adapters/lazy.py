@@ -6,8 +6,8 @@ a message shows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -47,6 +47,8 @@ class Facts:
     n_rows: int
     masses: FloatArray
     off_sums: dict[int, tuple[int, float]]
+    sizes: dict[str, float] = field(default_factory=dict)  # largest absolute entries of columns
+    weighted: bool = False
 
     @property
     def shares(self) -> FloatArray:
@@ -55,7 +57,7 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class _Check:
+class Check:
     """An expression that is positive in bad rows, and the error for a number of them."""
 
     bad: nw.Expr
@@ -72,10 +74,21 @@ def by_column(place: int) -> str:
     return f"by_{place}"
 
 
-def prepared(frame: Lazy, columns: Columns, problem: Labelled, seed: int = 0) -> Lazy:
+def data_column(place: int) -> str:
+    """The name in a prepared frame of a column that costs depend on."""
+    return f"data_{place}"
+
+
+def prepared(
+    frame: Lazy,
+    columns: Columns,
+    problem: Labelled,
+    seed: int = 0,
+    data: Sequence[str] = (),
+) -> Lazy:
     """The columns of a source under the names used here; labels with known values become codes.
 
-    `seed` is that of the folds that are made from keys.
+    `seed` is that of the folds that are made from keys, `data` are columns that costs depend on.
     """
     expressions = {
         name: code_of(
@@ -89,6 +102,7 @@ def prepared(frame: Lazy, columns: Columns, problem: Labelled, seed: int = 0) ->
         expressions[CLUSTER] = nw.col(text_name(columns.clusters))
     if columns.key is not None:
         expressions[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
+    expressions |= {data_column(k): nw.col(column) for k, column in enumerate(data)}
     for place, model in enumerate(columns.models.values()):
         if not isinstance(model, Decisions):
             names = enumerate(columns_of(model))
@@ -106,10 +120,22 @@ def _known_labels(columns: Columns, problem: Labelled) -> dict[str, LabelColumn]
     return known
 
 
-def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str) -> Facts:
-    """Check all rows in one pass; `rows` were prepared from `frame`."""
-    checks = dict(_checks(frame, rows, columns, problem, source))
+def facts_of(
+    frame: Lazy,
+    rows: Lazy,
+    columns: Columns,
+    problem: Labelled,
+    source: str,
+    more_checks: Mapping[str, Check] | None = None,
+    sizes: Sequence[str] = (),
+) -> Facts:
+    """Check all rows in one pass; `rows` were prepared from `frame`.
+
+    `sizes` are columns whose largest absolute entry is needed.
+    """
+    checks = dict(_checks(frame, rows, columns, problem, source)) | dict(more_checks or {})
     questions = {"rows": nw.len()}
+    questions |= {f"size {column}": nw.col(column).abs().max() for column in sizes}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
     questions |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
     sums = {
@@ -136,6 +162,8 @@ def facts_of(frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, sourc
         n_rows,
         masses,
         {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
+        {column: float(answers[f"size {column}"]) for column in sizes},
+        columns.weights is not None,
     )
 
 
@@ -156,7 +184,7 @@ def _one_row(frame: Lazy) -> dict[str, Any]:
 
 def _checks(
     frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str
-) -> Iterator[tuple[str, _Check]]:
+) -> Iterator[tuple[str, Check]]:
     """Yield the checks of single entries, each with a unique name."""
     for name, labels in _known_labels(columns, problem).items():
         yield name, _label_check(frame, source, labels, nw.col(name) < 0)
@@ -164,21 +192,21 @@ def _checks(
         labels = columns.labels(problem)["clusters", ""]
         yield CLUSTER, _label_check(frame, source, labels, nw.col(CLUSTER).is_null())
     if columns.key is not None:
-        yield FOLD, _Check(whether(nw.col(FOLD).is_null()), no_key)
+        yield FOLD, Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
         fine = (nw.col(WEIGHT) >= 0.0) & (nw.col(WEIGHT) <= _MOST)
-        yield WEIGHT, _number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
+        yield WEIGHT, number_check(rows, {WEIGHT: fine}, "weights", *_WEIGHTS)
     for place, (name, model) in enumerate(columns.models.items()):
         argument = model_argument(name)
         names = [column_of(place, k) for k in range(len(columns_of(model)))]
         if isinstance(model, Posteriors):
             unit = {column: (nw.col(column) >= 0.0) & (nw.col(column) <= 1.0) for column in names}
-            yield argument, _number_check(rows, unit, argument, *_PROBABLE)
+            yield argument, number_check(rows, unit, argument, *_PROBABLE)
         elif isinstance(model, Numbers):
             finite = {
                 column: (nw.col(column) >= -_MOST) & (nw.col(column) <= _MOST) for column in names
             }
-            yield argument, _number_check(rows, finite, argument, *_FINITE)
+            yield argument, number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
             if len(problem.classes) != 2:
                 raise InputError(
@@ -189,7 +217,7 @@ def _checks(
             ordered = {
                 column: ~(nw.col(column).is_null() | nw.col(column).is_nan()) for column in names
             }
-            yield argument, _number_check(rows, ordered, argument, *_ORDERED)
+            yield argument, number_check(rows, ordered, argument, *_ORDERED)
 
 
 _MOST = float(np.finfo(np.float64).max)
@@ -205,7 +233,7 @@ _FINITE = ("must hold finite numbers", "Remove or repair these entries first.")
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 
 
-def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) -> _Check:
+def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) -> Check:
     text = nw.col("text")
     lost = code_of(text, spellings(labels.labels)) < 0 if labels.labels else text.is_null()
 
@@ -216,12 +244,13 @@ def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) ->
         most = sizes.sort("size", descending=True).head(1).collect()
         return labels.refused(source, others, n_rows, texts_of(most["text"])[0])
 
-    return _Check(whether(bad), complaint)
+    return Check(whether(bad), complaint)
 
 
-def _number_check(
+def number_check(
     rows: Lazy, fine: Mapping[str, nw.Expr], argument: str, rule: str, remedy: str
-) -> _Check:
+) -> Check:
+    """A check that the entries of some columns are fine."""
     bad = {column: 1.0 - whether(holds) for column, holds in fine.items()}
 
     def complaint(others: int, n_rows: int) -> InputError:
@@ -234,7 +263,7 @@ def _number_check(
             argument=argument,
         )
 
-    return _Check(sum_of(list(bad.values())), complaint)
+    return Check(sum_of(list(bad.values())), complaint)
 
 
 def _check_total(masses: FloatArray, n_rows: int) -> None:

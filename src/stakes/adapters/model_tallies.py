@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes.adapters.case_costs import (
+    PERFECT,
+    between_scores,
+    cost_names,
+    group_cases,
+    pooled_terms,
+    term_sums,
+    with_perfect,
+)
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
     HIGH,
@@ -16,6 +25,7 @@ from stakes.adapters.expressions import (
     Arrays,
     arrays_of,
     cheapest,
+    cheapest_of_each,
     first_of,
     grouped,
     log_losses,
@@ -42,6 +52,7 @@ from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
+from stakes.thresholds import StakesTable, weighed
 
 _PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
 
@@ -52,6 +63,7 @@ class Tallied:
 
     tallies: ModelTallies
     bins: Bins | None
+    stakes: StakesTable | None = None  # scores weighed by the costs of every row
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,11 @@ class LazyModel:
         return [f"moved_{self.place}_{k}" for k in range(self.problem.n_classes)]
 
     @property
+    def repaired(self) -> list[str]:
+        """The same for posteriors that were recalibrated."""
+        return [f"repaired_{self.place}_{k}" for k in range(self.problem.n_classes)]
+
+    @property
     def score(self) -> str:
         """Name of the column of P(second class) or of raw scores."""
         return (
@@ -112,8 +129,11 @@ class LazyModel:
         """Add the original posteriors, those for the new prior, and the Bayes decisions of both."""
         if not isinstance(self.predictions, Posteriors):
             return frame
-        costs, off = self.problem.costs, self._rounding()
+        off = self._rounding()
         rows = self._with_posteriors(frame)
+        if self.problem.columns:
+            return self._with_own_costs(rows, off)
+        costs = self.problem.costs
         if self._one_column:
             return self._with_steps(rows)
         rows = cheapest(rows, self.posteriors, costs, self.decided(BAYES), off)
@@ -126,6 +146,16 @@ class LazyModel:
         )  # the same as moving the posteriors, without a division
         return cheapest(rows, self.posteriors, worth, self.decided(MOVED), off)
 
+    def _with_own_costs(self, frame: Lazy, off: list[nw.Expr]) -> Lazy:
+        """The same where every row has its own costs."""
+        costs = cost_names(self.problem)
+        made = cheapest_of_each(frame, self.posteriors, costs, self.decided(BAYES), off)
+        if self.moving is None:
+            return made
+        ratio = class_ratios(*self.moving)
+        made = moved(made, self.posteriors, ratio, self.moved)
+        return cheapest_of_each(made, self.posteriors, costs, self.decided(MOVED), off, ratio)
+
     @property
     def _one_column(self) -> bool:
         """Whether the posteriors are one column with P(second class)."""
@@ -137,7 +167,9 @@ class LazyModel:
         return {BAYES: None} if self.moving is None else {BAYES: None, MOVED: self.moving}
 
     def _steps(self) -> dict[str, list[tuple[float, int]]]:
-        """The decisions of every rule as steps of P(second class)."""
+        """The decisions of every rule as steps of P(second class); none if rows have own costs."""
+        if self.problem.columns:
+            return {}
         return {
             rule: decision_steps(self.problem, moving, single=self.single)
             for rule, moving in self._movings.items()
@@ -203,6 +235,31 @@ class LazyModel:
             )
             return Tallied(tallies, bins)
         return self._of_posteriors(frame, masses, way)
+
+    def charged(self, frame: Lazy, tallied: Tallied, shares: FloatArray) -> Tallied:
+        """The same with scores weighed by the costs of every row, where they decide between two."""
+        problem = self.problem
+        two = (problem.n_classes, problem.n_decisions) == (2, 2)
+        if not problem.columns or not two or isinstance(self.predictions, Decisions):
+            return tallied
+        grid: Grid = UnitGrid()
+        if isinstance(self.predictions, Scores):
+            bins = tallied.bins
+            grid = ScoreGrid() if bins is None or bins.exact else finer(bins)
+        frame = with_perfect(self.with_scores(frame), problem)
+        frame = grid.binned(frame, self.score, _BIN)
+        sizes = {TRUTH: 2, PERFECT: 2, _BIN: BitGrid.N_BINS}
+        sums = {WEIGHT: nw.col(WEIGHT), **term_sums(problem)}
+        terms = pooled_terms(problem)
+        found = arrays_of(grouped(frame, sizes, sums, span=self.score, ranges=terms), sizes)
+        high = np.full(BitGrid.N_BINS, -np.inf)
+        np.maximum.at(high, found[_BIN], found[HIGH])
+        cases = group_cases(problem, found, shares)
+        assert cases.costs is not None
+        scores = high[found[_BIN]] + 0.0
+        stakes = weighed(cases.truth, scores, cases.weights, cases.costs, problem)
+        tallies = replace(tallied.tallies, term_sums=between_scores(problem, found))
+        return replace(tallied, tallies=tallies, stakes=stakes)
 
     def _score_bins(self, frame: Lazy, way: Way) -> Bins:
         """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
@@ -296,7 +353,7 @@ class LazyModel:
 
     def _cuts(self) -> dict[str, int]:
         """Decisions that split bins, so that score tables keep the counts of decisions exactly."""
-        if not isinstance(self.predictions, Posteriors):
+        if not isinstance(self.predictions, Posteriors) or self.problem.columns:
             return {}
         rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
         return {self.decided(rule): self.problem.n_decisions for rule in rules}

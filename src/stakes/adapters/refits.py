@@ -7,17 +7,27 @@ for the rows. The decisions by score and fold go back to the engine as an expres
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes.adapters.case_costs import (
+    PERFECT,
+    group_cases,
+    pooled_terms,
+    term_sums,
+    with_perfect,
+)
+from stakes.adapters.class_maps import FITTING, MOST_CLASSES
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
-from stakes.calibration import Calibrator, Select
+from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions
 from stakes.evaluation import (
     KEY_FOLDS,
@@ -41,39 +51,57 @@ _BYTES = 64  # memory that a cell takes while it is read
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """A rule fitted out of fold, and its decision for every cell of score, class and fold."""
+    """A rule fitted out of fold, and what it says of every cell of score, class and fold.
+
+    That is a decision or, where every row has its own costs, P(second class).
+    """
 
     rule: str
     fitted: Fitted
     score: str
     scores: FloatArray
     folds: IntArray
-    decided: IntArray
+    said: IntArray | FloatArray
+
+    @property
+    def on_all(self) -> Callable[[], CalibrationMap] | None:
+        """How to make the map of all cases, where the rule is one."""
+        return self.fitted.on_all
+
+    def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
+        """Add the posteriors that it says, where it says no decisions."""
+        rows = rows.with_columns(self.expression().alias(names[1]))
+        return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
+
+    @property
+    def decides(self) -> bool:
+        """Whether it says decisions."""
+        return self.said.dtype.kind != "f"
 
     def expression(self) -> nw.Expr:
-        """The decision of every row as an expression of its fold and score."""
+        """What the rule says of every row, as an expression of its fold and score."""
         known = np.unique(self.folds).tolist()
         each = [self._of_fold(self.folds == fold) for fold in known]
         return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each[:-1], each[-1])
 
     def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
         scores, where = np.unique(self.scores[in_fold], return_index=True)
-        ends, decided = _runs(scores, self.decided[in_fold][where])
-        score, places = nw.col(self.score), [nw.lit(int(place)) for place in decided]
+        ends, said = _runs(scores, self.said[in_fold][where])
+        score, places = nw.col(self.score), [nw.lit(value) for value in said]
         return first_of([score <= end for end in ends[:-1]], places[:-1], places[-1])
 
     @property
     def n_runs(self) -> int:
-        """The number of runs of neighbouring scores with the same decision, in all folds."""
+        """The number of runs of neighbouring scores of which the same is said, in all folds."""
         order = np.lexsort((self.scores, self.folds))
-        changes = np.diff(self.decided[order]) != 0
+        changes = np.diff(self.said[order]) != 0
         return int(np.sum(changes | (np.diff(self.folds[order]) != 0))) + 1
 
 
-def _runs(scores: FloatArray, decided: IntArray) -> tuple[list[float], list[int]]:
-    """The last score of every run of scores with the same decision, and these decisions."""
-    ends = np.append(np.flatnonzero(np.diff(decided)), len(scores) - 1)
-    return scores[ends].tolist(), decided[ends].tolist()
+def _runs(scores: FloatArray, said: IntArray | FloatArray) -> tuple[list[float], list[Any]]:
+    """The last score of every run of scores of which the same is said, and what is said."""
+    ends = np.append(np.flatnonzero(np.diff(said)), len(scores) - 1)
+    return scores[ends].tolist(), said[ends].tolist()
 
 
 def refitted(
@@ -92,29 +120,24 @@ def refitted(
         text = "it was not fitted out of fold: its distinct scores are beyond the limit of memory."
         return tallied, None, (left_out(model.name, text),)
     scores, raw = cells[model.score], isinstance(model.predictions, Scores)
-    cases = Cases(
-        problem=model.problem,
-        n_rows=len(scores),
-        kept=None,
-        truth=cells[TRUTH],
-        weights=cells[WEIGHT],
-        by=(),
-        clusters=None,
-        shares=shares,
-    )
+    cases = group_cases(model.problem, cells, shares)
     folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
-    rule, decided = RECALIBRATED, None
-    if fitted is not None:
-        decided = cheapest_decisions(np.asarray(fitted.said), model.problem.costs)
+    rule = RECALIBRATED
+    said: Any = None
+    if fitted is not None and model.problem.columns:
+        said = np.asarray(fitted.said)[:, 1]
+    elif fitted is not None:
+        said = cheapest_decisions(np.asarray(fitted.said), model.problem.costs)
     elif raw and (fitted := tuned_apart(scores, folds)) is not None:
-        rule, decided = TUNED_APART, np.asarray(fitted.said)
+        rule, said = TUNED_APART, np.asarray(fitted.said)
     exact = replace(tallied, bins=None, tallies=_exact(model, tallied, cases, scores, fitted, rule))
-    if fitted is None or decided is None:
+    if fitted is None or said is None:
         return exact, None, lost
-    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], decided)
+    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], said)
     if refit.n_runs > _MOST_RUNS:
-        text = "it was not recalibrated: its decisions change too often along the scores."
+        what = "decisions change" if refit.decides else "recalibrated posteriors change"
+        text = f"it was not recalibrated: its {what} too often along the scores."
         return tallied, None, (*lost, left_out(model.name, text))
     return exact, refit, lost
 
@@ -122,8 +145,12 @@ def refitted(
 def _cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
     """Weights by score, class and fold, sorted in this order; None where there are too many."""
     sizes, most = {TRUTH: 2, FOLD: KEY_FOLDS}, limit // _BYTES
-    frame = model.with_scores(rows)
-    groups = grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}, more=[model.score])
+    frame, sums, ranges = model.with_scores(rows), {WEIGHT: nw.col(WEIGHT)}, []
+    if model.problem.columns:
+        frame = with_perfect(frame, model.problem)
+        sizes[PERFECT] = model.problem.n_decisions
+        sums, ranges = sums | term_sums(model.problem), pooled_terms(model.problem)
+    groups = grouped(frame, sizes, sums, [model.score], ranges=ranges)
     cells = arrays_of(groups.head(most + 1), sizes)
     if len(cells[WEIGHT]) > most:
         return None
@@ -159,12 +186,11 @@ def _exact(
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
     """Why rows beyond the limit of memory cannot be recalibrated, or None if they can."""
     start = "Recalibration was left out: the rows stay in their engine, and "
-    if n_classes > 2:
-        return f"{start}maps of more than two classes are fitted to rows in memory only."
-    if isinstance(calibrator, Select):
-        return (
-            f"{start}Select chooses by single rows. Name one calibrator, say Isotonic(), and a key."
-        )
+    if n_classes > MOST_CLASSES:
+        return f"{start}maps of more than {MOST_CLASSES} classes are fitted to rows in memory only."
+    if n_classes > 2 and not isinstance(calibrator, FITTING):
+        names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
+        return f"{start}of more than two classes only {names} are fitted there. Name one of these."
     if key is None:
         return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -16,4 +17,4 @@ from stakes.adapters.sources import Source, frame_source
 def opened_rows(rows: Any) -> Iterator[Source]:
     """A table or an unread data set of PyArrow as a source of columns."""
     with duckdb.connect(config=OFFLINE) as connection:
-        yield frame_source(connection.from_arrow(rows))
+        yield replace(frame_source(connection.from_arrow(rows)), interrupt=connection.interrupt)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stakes import _check
 from stakes.adapters.columns import Columns, columns_of
+from stakes.adapters.interrupts import interruptible
 from stakes.adapters.refits import why_none
 from stakes.adapters.sources import NUMPY, Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
@@ -40,12 +42,12 @@ def report_on(
     limit = memory_size(memory_limit)
     with opened(frame, engine) as source:
         known = checked(columns, source, problem)
-        n_rows = counted(source)
+        n_rows = interruptible(partial(counted, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
         try:
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
-                _refuse_costs_of_cases(problem, needed, limit, engine)
+                _refuse_limits(problem, needed, limit, engine)
                 if beyond:
                     fits = calibrator is None or not why_none(
                         calibrator, known.key, problem.n_classes
@@ -53,13 +55,21 @@ def report_on(
                     _say_beyond(source, n_rows, needed, limit, fits)
                 # The folds of a key need the seed before the report does.
                 seed = _check.whole("seed", drawing["seed"], low=0)
-                evidence = _tallied(source, known, problem, n_rows, limit, seed=seed, **options)
-                return _with_columns(_concluded(evidence, source.engine, **drawing), known)
+                tally = partial(
+                    _tallied, source, known, problem, n_rows, limit, seed=seed, **options
+                )
+                evidence = interruptible(tally, source.interrupt)
+                with source.watch.working("making the report", n_rows, steps=False):
+                    return _with_columns(_concluded(evidence, source.engine, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
                 return _with_columns(_evaluated(rows, problem, **options, **drawing), known)
         except InputError as error:
             raise known.located(error, source.name) from None
+        except RuntimeError as error:
+            if "interrupted" not in str(error):
+                raise
+            raise KeyboardInterrupt from None  # which DuckDB took for a fault of its own
 
 
 def counted(source: Source) -> int:
@@ -115,16 +125,12 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     return replace(report, rules=report.rules.with_columns(named))
 
 
-def _refuse_costs_of_cases(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
-    """Refuse costs of single cases and limits on decisions, which need rows in memory."""
-    if problem.limits:
-        why = "the problem has limits, whose prices no engine fits"
-        remedy = "problem.with_limits(None)"
-    elif problem.columns:
-        why = "every case has its own costs, which no engine tallies"
-        remedy = "problem.mean(data)"
-    else:
+def _refuse_limits(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
+    """Refuse limits on decisions, which need rows in memory."""
+    if not problem.limits:
         return
+    why = "the problem has limits, whose prices no engine fits"
+    remedy = "problem.with_limits(None)"
     if engine is not None:
         raise InputError(
             f"engine must be {NUMPY} where {why}; got {engine!r}. Leave it out, evaluate a sample, "
@@ -150,7 +156,7 @@ def _tallied(
     source: Source, columns: Columns, problem: Problem, n_rows: int, limit: int, **options: Any
 ) -> Evidence:
     """The evidence of all rows, tallied inside the engine."""
-    numbers = [column for group in columns.numbers.values() for column in group]
+    numbers = [column for group in columns.read(problem).values() for column in group]
     labels = [column_labels.column for column_labels in columns.labels(problem).values()]
     # Checks, scores of every model, and joint decisions by every column of groups.
     passes = n_rows * (1 + len(columns.models) + max(1, len(columns.by)))

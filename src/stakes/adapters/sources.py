@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
 from stakes.errors import InputError, MissingExtraError
@@ -30,6 +30,13 @@ Lazy = nw.LazyFrame[Any]
 
 NUMPY = "numpy"  # no engine: the rows are arrays
 ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
+
+
+class Advance(Protocol):
+    """Hears of rows that are done, and of what is done next."""
+
+    def __call__(self, rows: int, then: str = "", /) -> None:
+        """So many more rows are done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +59,12 @@ class Watch:
         """Receive a sentence about a choice that the caller did not make."""
 
     @contextmanager
-    def working(
-        self, what: str, n_rows: int, *, steps: bool = True
-    ) -> Iterator[Callable[[int], None]]:
+    def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
         """Announce work on `n_rows` rows; the yielded function is told how many more are done.
 
-        Without `steps` it will not be called.
+        It may also be told what comes next. Without `steps` it will not be called.
         """
-        yield lambda rows: None
+        yield lambda rows, then="": None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,7 @@ class Source(ABC):
     name: str
     types: Mapping[str, Any]
     watch: Watch = field(default_factory=Watch, kw_only=True)
+    interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # ends a query
     in_memory = False  # whether the rows are arrays already
     engine = "duckdb"  # what tallies the rows, unless they are read into arrays
 

@@ -7,22 +7,28 @@ every bin holds one score; counts, costs and proper scores are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Label, Numbers
+from stakes._check import FloatArray, Numbers
 from stakes._text import number
-from stakes.adapters.columns import Columns, group_labels, groups_of
-from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, whether
-from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts, by_column, facts_of, prepared
+from stakes.adapters.case_costs import (
+    cost_checks,
+    pooled_terms,
+    widest,
+    with_costs,
+)
+from stakes.adapters.class_maps import ClassMaps, fitted_maps
+from stakes.adapters.columns import Columns
+from stakes.adapters.joint_decisions import Joint, coverages, joint_decisions
+from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.model_tallies import LazyModel, Tallied, Way
 from stakes.adapters.refits import Refit, refitted, why_none
-from stakes.adapters.sources import Lazy
+from stakes.adapters.sources import Advance, Lazy
 from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
 from stakes.conditions import Beta, CostProportions
@@ -30,22 +36,26 @@ from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
     Evidence,
-    Sample,
     is_movable,
     left_out,
     named,
     no_decision,
     no_move,
+    refuse_unknown,
     rules_of,
 )
 from stakes.problem import Problem
 from stakes.ranking import certified
-from stakes.report import LEFT_OUT, RECALIBRATED, TUNED, TUNED_APART, Caveat
+from stakes.report import (
+    LEFT_OUT,
+    RECALIBRATED,
+    TUNED,
+    TUNED_APART,
+    Caveat,
+)
 from stakes.rows import Decisions, Posteriors, Scores
-from stakes.tally import Bins, JointCounts, ScoreTable
+from stakes.tally import Bins, ScoreTable
 from stakes.thresholds import Optimal, expected_loss, h_measure
-
-_FRACTIONAL, _SQUARES = "fractional", "squares"
 
 
 def tallied_evidence(
@@ -58,7 +68,7 @@ def tallied_evidence(
     posterior_prior: object,
     calibrator: Calibrator | None,
     limit: int,
-    advance: Callable[[int], None],
+    advance: Advance,
     seed: int = 0,
 ) -> Evidence:
     """Tally the rows of a frame, as a source provides it, inside its engine.
@@ -68,9 +78,14 @@ def tallied_evidence(
     `limit` is the largest size of a tally in bytes, `advance` is called with the number of rows
     after every pass, and `seed` is that of the folds.
     """
-    rows = prepared(frame, columns, problem, seed)
-    facts = facts_of(frame, rows, columns, problem, source)
-    advance(facts.n_rows)
+    rows = with_costs(prepared(frame, columns, problem, seed, problem.columns), problem)
+    checks = dict(cost_checks(rows, problem)) if problem.columns else {}
+    sizes = [*pooled_terms(problem), WEIGHT] if problem.columns else []
+    passes = _Passes(1 + len(columns.models) + max(1, len(columns.by)), advance)
+    passes.next(0, "what cannot be used")
+    facts = facts_of(frame, rows, columns, problem, source, checks, sizes)
+    if problem.columns:
+        refuse_unknown(facts.masses, problem)
     from_prior = facts.shares
     if posterior_prior is not None:
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
@@ -78,8 +93,8 @@ def tallied_evidence(
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     fits = _Fits(columns, facts, limit, *_calibrates(models, columns, calibrator))
     for model in models:
+        passes.next(facts.n_rows, f"model {model.name}")
         fits.add(model, live)
-        advance(facts.n_rows)
     rules = _rules(models, fits, problem)
     joints = []
     groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
@@ -90,8 +105,9 @@ def tallied_evidence(
             for column in (group, CLUSTER if columns.clusters else None)
             if column is not None
         ]
-        joints.append(_joint(live, more, models, rules, fits.refits, limit))
-        advance(facts.n_rows)
+        passes.next(facts.n_rows, "the decisions of all systems")
+        joints.append(joint_decisions(live, more, models, rules, fits.refits, facts, limit))
+    advance(facts.n_rows)
     return Evidence(
         problem=problem,
         n_rows=facts.n_rows,
@@ -106,13 +122,30 @@ def tallied_evidence(
         posterior_prior=from_prior,
         weighted=columns.weights is not None,
         calibrator=fits.described,
-        left_out=(*fits.lost, *(caveat for model in models for caveat in fits.lost_by(model))),
+        left_out=(
+            *fits.lost,
+            *(caveat for model in models for caveat in fits.lost_by(model)),
+            *_lost_costs(joints[0]),
+        ),
         maps={
-            name: refit.fitted.on_all
-            for name, refit in fits.refits.items()
-            if refit.fitted.on_all is not None
+            name: refit.on_all for name, refit in fits.refits.items() if refit.on_all is not None
         },
+        coverage=dict(coverages(live, models, rules, fits.refits, facts)),
     )
+
+
+@dataclass(eq=False)
+class _Passes:
+    """Which pass over the rows it is, for whoever waits."""
+
+    total: int
+    advance: Advance
+    done: int = 0
+
+    def next(self, rows: int, what: str) -> None:
+        """The next pass begins; the one before went over so many rows."""
+        self.done += 1
+        self.advance(rows, f"pass {self.done} of {self.total}, {what}")
 
 
 def _calibrates(
@@ -139,7 +172,7 @@ class _Fits:
         self.columns, self.facts, self.limit, self.calibrator = columns, facts, limit, calibrator
         self.unfitted = unfitted
         self.tallied: dict[str, Tallied] = {}
-        self.refits: dict[str, Refit] = {}
+        self.refits: dict[str, Refit | ClassMaps] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
     @property
@@ -151,12 +184,17 @@ class _Fits:
     def add(self, model: LazyModel, live: Lazy) -> None:
         """Tally a model, and fit a map or a threshold if possible."""
         tallied = model.tallied(live, self.facts.masses, self.way)
+        tallied = model.charged(live, tallied, self.facts.shares)
         fits = self.columns.key is not None and model.problem.n_classes == 2
         if fits and not isinstance(model.predictions, Decisions):
             tallied, refit, lost = refitted(
                 model, live, tallied, self.calibrator, self.facts.shares, self.limit
             )
             self.refits |= {} if refit is None else {model.name: refit}
+            self.lost += lost
+        elif self.calibrator is not None and isinstance(model.predictions, Posteriors):
+            maps, lost = fitted_maps(model, live, self.calibrator, self.facts.shares)
+            self.refits |= {} if maps is None else {model.name: maps}
             self.lost += lost
         self.tallied[model.name] = tallied
 
@@ -168,6 +206,7 @@ class _Fits:
             tallied.tallies.kind,
             model.problem,
             table=tallied.tallies.table,
+            stakes=tallied.stakes,
             movable=model.moving is not None,
             recalibrated=refit is not None and refit.rule == RECALIBRATED,
             tuned_apart=refit is not None and refit.rule == TUNED_APART,
@@ -232,109 +271,6 @@ def _at_edge(rule: DecisionRule, bins: Bins | None) -> DecisionRule:
     return replace(rule, threshold=bins.threshold(rule.threshold))
 
 
-# Joint decisions ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Joint:
-    """Cells (R, 1 + J) of class and decisions with their sums, by group and cluster."""
-
-    problem: Problem
-    systems: tuple[str, ...]
-    cells: IntArray
-    sums: Arrays
-    limit: int
-
-    def sample(self, selected: BoolArray | slice = slice(None)) -> Sample:
-        """The joint decisions of all cells or of the selected ones."""
-        cells, where = np.unique(self.cells[selected], axis=0, return_inverse=True)
-        place, shape = where.reshape(-1), [len(cells)]
-        if CLUSTER in self.sums:
-            names = {
-                text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][selected])))
-            }
-            units = np.array([names[text] for text in self.sums[CLUSTER][selected]])
-            place, shape = units * len(cells) + place, [len(names), *shape]
-        _refuse_large(8 * prod(shape), self.limit)
-
-        def total(name: str) -> FloatArray:
-            sums = np.bincount(place, weights=self.sums[name][selected], minlength=prod(shape))
-            return sums.astype(np.float64).reshape(shape)
-
-        all_whole = not self.sums[
-            _FRACTIONAL
-        ].any()  # of all rows, so that all groups are treated alike
-        size = self.sums[WEIGHT if all_whole else ROWS][selected]
-        return Sample(
-            joint=self._counts(cells, total(WEIGHT)),
-            sizes=np.bincount(self.cells[selected][:, 0], size, self.problem.n_classes),
-            squares=None if all_whole else total(_SQUARES),
-        )
-
-    def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
-        return JointCounts._trusted(
-            cells=cells,
-            weights=weights,
-            models=self.systems,
-            classes=self.problem.classes,
-            decisions=self.problem.decisions,
-            groups=None,
-        )
-
-    def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
-        """Yield every group and its joint decisions in order; cases without a group come last."""
-        labels, codes = groups_of(self.sums[column])
-        for place, label in enumerate(labels):
-            yield label, self.sample(codes == place)
-
-
-def _joint(
-    rows: Lazy,
-    more: Sequence[str],
-    models: Sequence[LazyModel],
-    rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit],
-    limit: int,
-) -> _Joint:
-    """Sum the rows by class, decisions of all systems, and `more` columns (groups, clusters)."""
-    problem = models[0].problem
-    by_name = {model.name: model for model in models}
-    for model in models:
-        rows = model.with_decisions(rows)
-    sizes = {TRUTH: problem.n_classes}
-    for place, rule in enumerate(rules.values()):
-        model, name = by_name[rule.model], f"system_{place}"
-        if rule.name == TUNED:
-            decided = whether(nw.col(model.score) > rule.threshold)
-        elif rule.name in (RECALIBRATED, TUNED_APART):
-            decided = refits[model.name].expression()
-        else:
-            decided = nw.col(model.decided(rule.name))
-        rows = rows.with_columns(decided.alias(name))
-        sizes[name] = problem.n_decisions
-    weight = nw.col(WEIGHT)
-    sums = {
-        WEIGHT: weight,
-        _SQUARES: weight * weight,
-        _FRACTIONAL: whether(weight != weight.floor()),
-    }
-    groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
-    arrays = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
-    cells = np.stack([arrays[name] for name in sizes], axis=1)
-    if more:
-        _refuse_large(len(cells) * each, limit)
-    return _Joint(problem, tuple(rules), cells, arrays, limit)
-
-
-def _refuse_large(needed: int, limit: int) -> None:
-    if needed > limit:
-        raise InputError(
-            f"the decisions of all groups and clusters must fit into memory: their tally needs "
-            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name "
-            f"coarser groups and clusters."
-        )
-
-
 # What was left out -------------------------------------------------------------------------------
 
 
@@ -357,6 +293,18 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         )
     if tallied.bins is not None and tallied.bins.inside is None and not tallied.bins.exact:
         yield left_out(name, _sure(tallied.bins, model))
+
+
+def _lost_costs(joint: Joint) -> Iterator[Caveat]:
+    """How far the costs within groups of rows are apart, of which intervals do not hear."""
+    wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
+    if wide > 0:
+        text = (
+            f"The costs of single rows stay in the engine. Sums and means of costs are exact; "
+            f"intervals come from {len(joint.cells):,} groups of rows within which what costs "
+            f"depend on may differ by up to {number(wide)} of itself."
+        )
+        yield Caveat(LEFT_OUT, text)
 
 
 def _sure(bins: Bins, model: LazyModel) -> str:

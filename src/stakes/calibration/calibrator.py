@@ -64,9 +64,14 @@ class Calibrator(Value, ABC):
         """
 
     def _fit_in_groups(
-        self, scores: object, y: object, clusters: IntArray | None, **options: Any
+        self,
+        scores: object,
+        y: object,
+        clusters: IntArray | None,
+        folds: IntArray | None,
+        **options: Any,
     ) -> CalibrationMap:
-        """Learn the map; a calibrator that uses folds keeps these clusters whole."""
+        """Learn the map; a calibrator that uses folds takes these, or else keeps clusters whole."""
         return self.fit(scores, y, **options)
 
 

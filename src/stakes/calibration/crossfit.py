@@ -95,6 +95,7 @@ class CheckedRows:
     prior: FloatArray | None
     n_classes: int
     wrapped: Callable[[Any], object] = lambda some: some
+    folds: IntArray | None = None  # for calibrators that use folds; None: they draw their own
 
     def part(self, some: Any) -> CheckedRows:
         """Select cases.
@@ -108,8 +109,9 @@ class CheckedRows:
         CheckedRows
             The selected cases.
         """
-        weights = None if self.weights is None else self.weights[some]
-        return replace(self, scores=self.scores[some], codes=self.codes[some], weights=weights)
+        columns = {"weights": self.weights, "folds": self.folds}
+        kept = {name: None if column is None else column[some] for name, column in columns.items()}
+        return replace(self, scores=self.scores[some], codes=self.codes[some], **kept)
 
     def fitted(
         self, calibrator: Calibrator, some: BoolArray, clusters: IntArray | None
@@ -132,6 +134,7 @@ class CheckedRows:
             self.wrapped(rows.scores),
             rows.codes,
             None if clusters is None else clusters[some],
+            rows.folds,
             classes=range(self.n_classes),
             weights=rows.weights,
             prior=self.prior,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores
+from stakes.tally import BitGrid
 
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes, and for more, whose fits take longer
 _SEED = 0  # seed of the folds, fixed so that repeated fits agree
@@ -102,23 +104,40 @@ class Select(Calibrator):
         -------
         the map of the best candidate
         """
-        rows, _ = read_rows(scores, y, classes, weights, prior)
+        options = {"classes": classes, "weights": weights, "prior": prior}
+        return self._chosen(scores, y, clusters, None, **options)
+
+    def _fit_in_groups(
+        self,
+        scores: object,
+        y: object,
+        clusters: IntArray | None,
+        folds: IntArray | None,
+        **options: object,
+    ) -> CalibrationMap:
+        return self._chosen(scores, y, clusters, folds, **options)
+
+    def _chosen(
+        self,
+        scores: object,
+        y: object,
+        clusters: object,
+        folds: IntArray | None,
+        **options: Any,
+    ) -> CalibrationMap:
+        """The map of the best candidate; folds that are stated choose it, not those of chance."""
+        rows, _ = read_rows(scores, y, **options)
         owners = None if clusters is None else read_clusters(clusters, rows.codes)
         candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
         faults = []
-        for candidate in _ranked(candidates, rows, owners):
+        for candidate in _ranked(candidates, replace(rows, folds=folds), owners):
             try:
-                return candidate.fit(scores, y, classes=classes, weights=weights, prior=prior)
+                return candidate.fit(scores, y, **options)
             except _FAULTS as fault:
                 faults.append(f"{candidate!r}: {fault}")
         raise InputError(
             f"candidates must have one that can be fitted; none can. {' '.join(faults)}"
         )
-
-    def _fit_in_groups(
-        self, scores: object, y: object, clusters: IntArray | None, **options: object
-    ) -> CalibrationMap:
-        return self.fit(scores, y, clusters=clusters, **options)
 
 
 _FAULTS = (InputError, np.linalg.LinAlgError, FloatingPointError)
@@ -147,6 +166,10 @@ def _ranked(
     if rows.weights is not None and not rows.weights.all():
         weighted = rows.weights > 0
         rows, clusters = rows.part(weighted), None if clusters is None else clusters[weighted]
+    if rows.folds is not None and rows.scores.ndim == 1:
+        n_cases = len(rows.codes) if rows.weights is None else float(rows.weights.sum())
+        rows, number = _in_stated_folds(rows)
+        return _sorted(candidates, rows, number, 0.5 / n_cases)
     rows, clusters = _thinned(rows, clusters)
     two = rows.n_classes == 2
     most = spread(rows.codes, clusters, rows.n_classes)
@@ -157,8 +180,41 @@ def _ranked(
     # Fits to 512 bins take a fraction of the time and rank candidates nearly alike.
     if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
-    losses = [_loss(candidate, rows, number, 0.5 / n_cases) for candidate in candidates]
+    return _sorted(candidates, rows, number, 0.5 / n_cases)
+
+
+def _sorted(
+    candidates: tuple[Calibrator, ...], rows: CheckedRows, number: IntArray, least: float
+) -> tuple[Calibrator, ...]:
+    losses = [_loss(candidate, rows, number, least) for candidate in candidates]
     return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
+
+
+def _in_stated_folds(rows: CheckedRows) -> tuple[CheckedRows, IntArray]:
+    """Cases of one fold and class whose scores share a bin, as one case of their mean score.
+
+    The bins follow from the scores alone, so that the choice is the same wherever the rows are.
+    """
+    scores = rows.scores
+    folds = np.unique(np.asarray(rows.folds), return_inverse=True)[1].reshape(-1)
+    probable = rows.wrapped is not Scores and bool(scores.min() >= 0 and scores.max() <= 1)
+    size = BitGrid.N_BINS
+    cell = (folds * size + BitGrid(probable).bins(scores + 0.0)) * 2 + rows.codes
+    used, cell = np.unique(cell, return_inverse=True)
+    cell = cell.reshape(-1)
+    mass = np.bincount(cell, rows.weights).astype(np.float64)
+    low, high = np.full(used.size, np.inf), np.full(used.size, -np.inf)
+    np.minimum.at(low, cell, scores)
+    np.maximum.at(high, cell, scores)
+    sums = np.bincount(cell, scores if rows.weights is None else scores * rows.weights)
+    pooled = replace(
+        rows,
+        scores=np.where(low == high, low, np.clip(sums / mass, low, high)),
+        codes=used % 2,
+        weights=mass,
+        folds=None,
+    )
+    return pooled, used // (2 * size)
 
 
 def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: float) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Literal, TextIO
 
 import click
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from stakes._files import check_target
 from stakes._text import printable
-from stakes.adapters.sources import Watch
+from stakes.adapters.sources import Advance, Watch
 from stakes.errors import InputError
 from stakes.render import Section, plain, section_text, sections, stakes_sections, wrapped
 from stakes.report import Report
@@ -32,7 +33,7 @@ _WRITERS: Mapping[str, _Writer] = {
     "markdown": Report.to_markdown,
 }
 
-_LONG = 1_000_000  # rows from which the work takes long enough for a progress bar
+PATIENCE = 2.0  # seconds after which work is long enough for a progress bar
 
 
 def put(text: str, *, err: bool = False) -> None:
@@ -72,10 +73,8 @@ class Terminal(Watch):
         said(text)
 
     @contextmanager
-    def working(
-        self, what: str, n_rows: int, *, steps: bool = True
-    ) -> Iterator[Callable[[int], None]]:
-        """A progress bar, shown on a terminal while many rows are read.
+    def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
+        """A progress bar, shown on a terminal once the work has taken two seconds.
 
         Parameters
         ----------
@@ -89,16 +88,29 @@ class Terminal(Watch):
         Yields
         ------
         callable
-            Advances the bar by a number of rows.
+            Advances the bar by a number of rows, and says which pass over them comes next.
         """
         console = Console(file=sys.stderr)
-        if n_rows < _LONG or not console.is_terminal:
-            yield lambda rows: None
+        if not console.is_terminal:
+            yield lambda rows, then="": None
             return
         marks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-        with Progress(*marks, console=console, transient=True) as progress:
-            task = progress.add_task(what, total=n_rows if steps else None)
-            yield lambda rows: progress.update(task, advance=rows)
+        progress = Progress(*marks, console=console, transient=True)
+        task = progress.add_task(what, total=n_rows if steps else None)
+
+        def advance(rows: int, then: str = "", /) -> None:
+            described = f"{what}: {then}" if then else None
+            progress.update(task, advance=rows, description=described)
+
+        patience = Timer(PATIENCE, progress.start)
+        patience.daemon = True
+        patience.start()
+        try:
+            yield advance
+        finally:
+            patience.cancel()
+            patience.join()
+            progress.stop()
 
 
 def check_targets(

@@ -13,9 +13,10 @@ from stakes.evaluation.cases import (
     read_models,
     refuse_misaligned,
     refuse_needless,
+    refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
-from stakes.evaluation.charging import charges_of
+from stakes.evaluation.charging import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
@@ -28,14 +29,17 @@ from stakes.evaluation.folds import (
     tuned_apart,
     used_folds,
 )
+from stakes.evaluation.hard_cases import hardness_unit
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
     "KEY_FOLDS",
     "LIBRARIES",
+    "MOST_TERMS",
     "Cases",
     "Changes",
+    "Charges",
     "DecisionRule",
     "Evidence",
     "Fitted",
@@ -47,6 +51,7 @@ __all__ = [
     "evaluate",
     "fold_of_key",
     "frame_library",
+    "hardness_unit",
     "is_movable",
     "left_out",
     "named",
@@ -59,6 +64,7 @@ __all__ = [
     "recalibrated",
     "refuse_misaligned",
     "refuse_needless",
+    "refuse_unknown",
     "report_of",
     "rules_of",
     "tuned_apart",

@@ -120,7 +120,7 @@ def read_cases(
     truth = truth if kept is None else truth[kept]
     mass = np.bincount(truth, weights=weight, minlength=problem.n_classes)
     if problem.columns:
-        _refuse_unknown(mass, problem)
+        refuse_unknown(mass, problem)
     return Cases(
         problem=problem,
         n_rows=n_rows,
@@ -186,8 +186,14 @@ def _case_costs(
     return costs.only(kept)
 
 
-def _refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
-    """Refuse classes without cases: their costs depend on columns that only cases would have."""
+def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
+    """Refuse classes without cases: their costs depend on columns that only cases would have.
+
+    Parameters
+    ----------
+    mass : weight of each class, (K,)
+    problem : what is at stake; its costs depend on columns
+    """
     prior = np.zeros(mass.size) if problem.prior is None else problem.prior
     unseen = np.flatnonzero((prior > 0) & (mass == 0))
     if unseen.size:

@@ -40,20 +40,7 @@ class Charges:
 
     def only(self, mask: BoolArray) -> Charges:
         """The charges of the cases in a mask; sums in cells stay those of all cases."""
-        losses, part = self.losses, np.flatnonzero(mask)
-        return replace(
-            self,
-            losses=replace(
-                losses,
-                losses=losses.losses[:, part],
-                dearest=losses.dearest[part],
-                perfect=losses.perfect[part],
-                reached=None if losses.reached is None else losses.reached[part],
-                truth=losses.truth[part],
-                weights=None if losses.weights is None else losses.weights[part],
-                clusters=None if losses.clusters is None else losses.clusters[part],
-            ),
-        )
+        return replace(self, losses=self.losses.only(np.flatnonzero(mask)))
 
 
 def charges_of(
@@ -203,23 +190,29 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
     case will then cost much more.
     """
     losses, loss = charges.losses, charges.losses.loss(name)
-    if loss.size <= 10 * FEW:
+    repeats = np.ones(loss.size) if losses.repeats is None else losses.repeats
+    if repeats.sum() <= 10 * FEW:
         return Few(0.0, "cost")
-    counts = np.ones(loss.size) if losses.weights is None else losses.weights
+    counts = 1.0 if losses.weights is None else losses.weights / repeats  # of each single case
     if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
         counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
-    shares = [Few(_few_of(loss * counts, loss * counts, losses.truth), "cost")]
+    shares = [Few(_few_of(loss * counts, loss * counts, losses.truth, repeats), "cost")]
     if charges.base < 0:
         paid = (loss + charges.base) * counts
         signs = (("cost", paid), ("gain", -paid))
-        shares += [Few(_few_of(amounts, np.abs(paid), losses.truth), of) for of, amounts in signs]
+        shares += [
+            Few(_few_of(amounts, np.abs(paid), losses.truth, repeats), of) for of, amounts in signs
+        ]
     return max(shares)
 
 
-def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray) -> float:
-    total, kind = float(all_of.sum()), truth == truth[np.argmax(each)]
-    some = each[kind & (each > 0)]
-    if not total > 0 or some.sum() ** 2 >= ALIKE * some.size * (some @ some):
+def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray, repeats: FloatArray) -> float:
+    total, kind = float(all_of @ repeats), truth == truth[np.argmax(each)]
+    own = kind & (each > 0)
+    some, times = each[own], repeats[own]
+    if not total > 0 or (some @ times) ** 2 >= ALIKE * times.sum() * (some**2 @ times):
         return 0.0
-    return float(np.partition(each, -FEW)[-FEW:].clip(0).sum()) / total
+    most = np.argpartition(each, -FEW)[-FEW:] if each.size > FEW else np.arange(each.size)
+    top = np.repeat(each[most], np.minimum(repeats[most], FEW).astype(np.intp))
+    return float(np.sort(top)[-FEW:].clip(0).sum()) / total

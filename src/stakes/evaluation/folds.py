@@ -45,6 +45,11 @@ class Folds:
         self._by_key = by_key  # the only partition, where a key states it
 
     @property
+    def by_key(self) -> IntArray | None:
+        """The only partition, where a key states it."""
+        return self._by_key
+
+    @property
     def clusters(self) -> IntArray | None:
         """The cluster of every case, which stays in one fold; None without clusters."""
         return None if self.cases.clusters is None else self.cases.clusters.codes
@@ -321,6 +326,7 @@ def _out_of_fold(
     wrapped = (Scores,) if raw else ()
     taken = _finite(scores) if raw else scores
     rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
+    rows = replace(rows, folds=folds.by_key)
     try:
         each = [rows.out_of_fold(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
     except InputError as error:

@@ -19,10 +19,11 @@ from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, RowBins, Sample
 from stakes.evaluation.folds import Folds
+from stakes.evaluation.hard_cases import coverage_of_rows
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
-from stakes.limits import costs_by_class, coverage_points
+from stakes.limits import costs_by_class
 from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -183,7 +184,7 @@ def _coverages(
 def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
     hardness = mean_costs(model.believed(rule), cases.charges).min(axis=1)
     charged = costs_by_class(cases.charges, cases.truth)[np.arange(codes.size), codes]
-    return coverage_points(hardness, cases.mass, cases.mass * charged)
+    return coverage_of_rows(hardness, cases.mass, cases.mass * charged)
 
 
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:

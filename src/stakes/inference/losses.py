@@ -20,7 +20,7 @@ Losses are (J, n): systems in rows, cases in columns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,7 @@ _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
 _SAMPLE = 4096  # losses from which it is guessed where the outer ones begin
 _STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
+_POOLED = "repeats", "squared"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,9 @@ class LossSample:
     unaided : how many of the last systems need no predictions: what they cost each case is known
     reached : (n,) the same among decisions that some posterior makes the cheapest
     bayes : systems that take no other decisions than these
+    repeats : (n,) how many equal cases each of these stands for, its weight being their sum; or
+        None where each is one
+    squared : (n,) sums of the squared weights of these cases; None: each is one
     """
 
     names: Labels
@@ -69,6 +73,15 @@ class LossSample:
     unaided: int = 0
     reached: FloatArray | None = None
     bayes: frozenset[Label] = frozenset()
+    repeats: FloatArray | None = None
+    squared: FloatArray | None = None
+
+    def only(self, part: IntArray) -> LossSample:
+        """The same of some of the cases."""
+        names = ("dearest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
+        own = {name: getattr(self, name) for name in names}
+        some = {name: None if column is None else column[part] for name, column in own.items()}
+        return replace(self, losses=self.losses[:, part], **some)
 
     def loss(self, name: Label) -> FloatArray:
         """The losses (n,) of one system.
@@ -120,6 +133,10 @@ class LossSample:
             return self.weights[rows]
         size = self.truth.size if isinstance(rows, slice) else rows.size
         return np.ones(size)
+
+    def _squares(self, rows: IntArray | slice) -> FloatArray:
+        """Squared weights of some cases, (n,)."""
+        return np.asarray(self._weights(rows) ** 2 if self.squared is None else self.squared[rows])
 
     # Means and their errors ----------------------------------------------------------------------
 
@@ -177,7 +194,7 @@ class LossSample:
         else:
             weights = self.weights
             if weights is not None:
-                pulls *= np.sqrt(weights) if self.whole else weights
+                pulls *= np.sqrt(weights if self.whole else self._squares(slice(None)))
             pulls *= np.sqrt(self._more)
             degrees, covariance = np.inf, pulls @ pulls.T
         return CostErrors._trusted(
@@ -197,7 +214,7 @@ class LossSample:
             n = (
                 weights.sum()
                 if self.whole or not weights.size
-                else weights.sum() ** 2 / (weights**2).sum()
+                else weights.sum() ** 2 / self._squares(rows).sum()
             )
             each[rows] = n / (n - 1) if n > 1 else 0.0
         return each
@@ -348,7 +365,9 @@ class LossSample:
     ) -> Support:
         """Values in bins, stratum by stratum, with effective numbers of cases."""
         # The likelihood iterates over cells: a few hundred bins in place of a million losses.
-        binned = [_bins(values[rows], self._own(rows)) for rows in self._strata]
+        binned = [
+            _bins(values[rows], self._own(rows), self._repeats(rows)) for rows in self._strata
+        ]
         size = max(len(means) for means, _ in binned)
         grid = np.zeros((len(binned), size))
         counts = np.zeros((len(binned), size))
@@ -368,6 +387,9 @@ class LossSample:
     def _own(self, rows: IntArray | slice) -> FloatArray | None:
         return None if self.weights is None else self.weights[rows]
 
+    def _repeats(self, rows: IntArray | slice) -> FloatArray | None:
+        return None if self.repeats is None else self.repeats[rows]
+
     def _factors(self, values: FloatArray) -> FloatArray:
         """Factors (R,) that turn weights into effective numbers of cases; see `design`."""
         ones = np.ones(len(self.shares))
@@ -381,7 +403,7 @@ class LossSample:
             kish = np.array([self._kish(rows) for rows in self._strata])
             classes = [np.flatnonzero(self.truth == k) for k in range(self.n_classes)]
             usual = sum(self._kish(rows) * (weights[rows] @ squares[rows]) for rows in classes)
-            variance = max(float(usual), float(weights**2 @ squares))
+            variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
             sums, known = self._cluster_sums(pulls[None])
             variance = max(variance, self._between_clusters(sums[0] ** 2))
@@ -390,7 +412,7 @@ class LossSample:
 
     def _kish(self, rows: IntArray | slice) -> float:
         weights = self._weights(rows)
-        return float((weights**2).sum() / weights.sum()) if weights.any() else 1.0
+        return float(self._squares(rows).sum() / weights.sum()) if weights.any() else 1.0
 
     def _between_clusters(self, squares: FloatArray) -> float:
         degrees, total = max(self.degrees, 1.0), squares.sum()
@@ -415,7 +437,7 @@ class LossSample:
         linear = above - ratio * below
         factors, parts = self._factors(linear), []
         for rows, factor in zip(self._strata, factors, strict=True):
-            codes = _codes(linear[rows])
+            codes = _codes(linear[rows], self._repeats(rows))
             weights = self._own(rows)
             mass = np.bincount(codes, weights).astype(np.float64)
             safe = np.where(mass > 0, mass, 1.0)
@@ -523,11 +545,12 @@ def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
     return values if weights is None else values * weights
 
 
-def _codes(values: FloatArray) -> IntArray:
+def _codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
     """A bin for each value: the outermost have their own, those between share bins of one width."""
-    if values.size <= 2 * _OUTER + _INNER:
+    n_cases = values.size if repeats is None else repeats.sum()
+    if n_cases <= 2 * _OUTER + _INNER:
         return np.unique(values, return_inverse=True)[1].reshape(-1)
-    low, high = _least(values, _OUTER), -_least(-values, _OUTER)
+    low, high = _least(values, _OUTER, repeats), -_least(-values, _OUTER, repeats)
     codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
     below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
     codes[below] = _INNER + np.arange(below.size)
@@ -535,26 +558,32 @@ def _codes(values: FloatArray) -> IntArray:
     return codes
 
 
-def _least(values: FloatArray, place: int) -> float:
+def _least(values: FloatArray, place: int, repeats: FloatArray | None = None) -> float:
     """The value at a given rank near the lowest; most values are compared only once.
 
     A partition of all values would move each of them; a sample says below which bound to look.
+    Values that stand for several cases are sorted: they are few.
     """
+    if repeats is not None:
+        order = np.argsort(values, kind="stable")
+        return float(values[order[np.searchsorted(np.cumsum(repeats[order]), place, side="right")]])
     sample = np.sort(values[:: 1 + values.size // _SAMPLE])
     few = values[values <= sample[min(4 * place * len(sample) // values.size + 9, len(sample) - 1)]]
     return float(np.partition(few if few.size > place else values, place)[place])
 
 
 def _even(values: FloatArray, low: float, high: float) -> IntArray:
-    places = (values - low) * (_INNER / (high - low))
+    places = (values - low) * (_INNER / (high - low)) + 1e-9  # rounding parts no equal losses
     return np.clip(places, 0, _INNER - 1).astype(np.intp)
 
 
-def _bins(values: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _bins(
+    values: FloatArray, weights: FloatArray | None, repeats: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Means and counts of the bins that hold a case."""
     if not values.size:
         return np.zeros(1), np.zeros(1)
-    codes = _codes(values)
+    codes = _codes(values, repeats)
     counts = np.bincount(codes, weights)
     occupied = counts > 0
     sums = np.bincount(codes, _times(values, weights))

@@ -97,6 +97,8 @@ class CaseCosts:
         -------
         values, (n,)
         """
+        if self.array is not None and self.columns:  # groups of cases have the terms as columns
+            return self.columns[Name(text)]
         term, columns = parse(text), self.columns or {}
         with np.errstate(all="ignore"):  # what is no number is not summed
             return np.asarray(term({name: columns[name] for name in term.names}))

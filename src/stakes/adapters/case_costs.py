@@ -1,0 +1,254 @@
+"""Rows whose costs differ from case to case, pooled by their engine.
+
+The engine charges and decides every row by its own costs. What leaves it are groups of rows of one
+class with the same decisions and costs: costs are linear in a few terms, and rows whose terms share
+a bin are one group, which keeps their number, the sum of their weights and of each term. Sums are
+those of the rows, therefore; the spread within a group, of which intervals do not hear, is nought
+where its rows are equal and less than a thousandth of the cost in the finest bins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes._expression import Name, parse
+from stakes.adapters.expressions import (
+    LOW,
+    ROWS,
+    Arrays,
+    cheapest_of_each,
+    first_of,
+    high_of,
+    low_of,
+    picked,
+)
+from stakes.adapters.lazy import TRUTH, WEIGHT, Check, data_column, number_check
+from stakes.adapters.lazy_decisions import COLUMNS, cost_columns
+from stakes.adapters.sources import Lazy
+from stakes.adapters.zoom_bins import ScoreGrid
+from stakes.evaluation import MOST_TERMS, Cases, Charges, charges_of
+from stakes.problem import LARGEST, CaseCosts, Problem
+from stakes.tally import BitGrid
+
+BLIND, PERFECT, SQUARES, FRACTIONAL = "blind", "perfect", "squares", "fractional"
+WIDTHS = (0, 4, 7)  # powers of two of bins that are taken together where groups are too many
+ALL = 40  # all of them
+
+
+def cost_column(k: int, d: int) -> str:
+    """The name of the column of what a decision costs in cases of a class."""
+    return f"cost_{k}_{d}"
+
+
+def term_column(place: int) -> str:
+    """The name of the column of a term of the costs."""
+    return f"term_{place}"
+
+
+def cost_names(problem: Problem) -> list[list[str]]:
+    """Names of the columns of costs, class by decision."""
+    return [[cost_column(k, d) for d in range(problem.n_decisions)] for k in _classes(problem)]
+
+
+def with_costs(frame: Lazy, problem: Problem) -> Lazy:
+    """Add the costs of every row, and their terms; none where all rows have the same."""
+    if not problem.columns:
+        return frame
+    values = _values(problem)
+    cells = zip(cost_columns(problem, values), cost_names(problem), strict=True)
+    made = {
+        name: cost if isinstance(cost, nw.Expr) else nw.lit(float(cost))
+        for line, names in cells
+        for cost, name in zip(line, names, strict=True)
+    }
+    made |= {
+        term_column(place): parse(term)(values, COLUMNS)
+        for place, term in enumerate(problem.terms.names[1:], start=1)
+    }
+    return frame.with_columns(one.alias(name) for name, one in made.items())
+
+
+def cost_checks(rows: Lazy, problem: Problem) -> Iterator[tuple[str, Check]]:
+    """What may be wrong with columns that costs depend on, and with costs that these make."""
+    for place, column in enumerate(problem.columns):
+        name, argument = data_column(place), f"data[{column!r}]"
+        yield argument, number_check(rows, {name: _is_cost(name)}, argument, *_COLUMN)
+    for k, d in np.ndindex(problem.n_classes, problem.n_decisions):
+        if isinstance(text := problem.written[k][d], str):
+            name = cost_column(k, d)
+            which = f"that of {problem.decisions[d]!r} for {problem.classes[k]!r}, {text!r},"
+            rule = f"must be numbers in every row, within {LARGEST:g} of zero, as {which} is not"
+            yield name, number_check(rows, {name: _is_cost(name)}, "costs", rule, _ASK)
+    for place, text in enumerate(problem.terms.names):
+        if place and text not in problem.columns:
+            column = term_column(place)
+            rule = f"must have parts that are numbers in every row, as {text!r} is not"
+            yield column, number_check(rows, {column: _is_cost(column)}, "costs", rule, _ASK)
+
+
+_COLUMN = (
+    f"must hold a number for every case, within {LARGEST:g} of zero",
+    "A cost that is not known is not zero: fill it in, or leave these rows out.",
+)
+_ASK = "Ask first, as in where(amount > 0, 5 / amount, 0), or leave these rows out."
+
+
+def _is_cost(column: str) -> nw.Expr:
+    return nw.col(column).abs() <= LARGEST
+
+
+def with_blind(frame: Lazy, problem: Problem, prior: FloatArray) -> Lazy:
+    """Add the decisions by costs and prior alone, and the cheapest ones given the class."""
+    shares = [f"prior_{k}" for k in _classes(problem)]
+    frame = frame.with_columns(
+        nw.lit(share).alias(name) for name, share in zip(shares, prior.tolist(), strict=True)
+    )
+    frame = cheapest_of_each(frame, shares, cost_names(problem), BLIND)
+    return with_perfect(frame, problem)
+
+
+def _values(problem: Problem) -> dict[Name, nw.Expr]:
+    return {Name(one): nw.col(data_column(k)) for k, one in enumerate(problem.columns)}
+
+
+def _classes(problem: Problem) -> range:
+    return range(problem.n_classes)
+
+
+def own_cost(problem: Problem, d: int) -> nw.Expr:
+    """What a decision costs each row, given its class."""
+    return picked(nw.col(TRUTH), [nw.col(cost_column(k, d)) for k in _classes(problem)])
+
+
+def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
+    """Add the position of the cheapest decision given the class."""
+    places = range(problem.n_decisions)
+    names = [f"own_{d}" for d in places]
+    frame = frame.with_columns(own_cost(problem, d).alias(name) for d, name in enumerate(names))
+    frame = frame.with_columns(nw.min_horizontal(*map(nw.col, names)).alias("least"))
+    least = [nw.col(name) <= nw.col("least") for name in names[:-1]]
+    codes = [nw.lit(d) for d in places[:-1]]
+    return frame.with_columns(first_of(least, codes, len(names) - 1).alias(PERFECT))
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+def pooled_terms(problem: Problem) -> list[str]:
+    """The columns whose entries are equal, or nearly so, within a group."""
+    return [term_column(place) for place in range(1, len(problem.terms.names))]
+
+
+def term_sums(problem: Problem) -> dict[str, nw.Expr]:
+    """What is summed over each group: weight times each term."""
+    return {f"sum {one}": nw.col(WEIGHT) * nw.col(one) for one in pooled_terms(problem)}
+
+
+def with_bins(
+    frame: Lazy, columns: Sequence[str], ends: Mapping[str, float], width: int
+) -> tuple[Lazy, dict[str, int]]:
+    """Add the bin of each of some columns, and tell how many there are.
+
+    `ends` are the largest sizes of the entries; 2**width bins of the grid are taken together.
+    """
+    sizes = {}
+    for column in columns:
+        name = f"bin {column}"
+        grid = ScoreGrid(0.0, 2.0 ** (math.frexp(max(ends[column], 1e-300))[1] - 31))
+        frame = grid.binned(frame, column, name)
+        if width:
+            coarse = (nw.col(name) * 2.0**-width).floor().cast(nw.Int64)
+            frame = frame.with_columns(coarse.alias(name))
+        sizes[name] = (BitGrid.N_BINS >> width) + 1
+    return frame, sizes
+
+
+def pooled_costs(problem: Problem, found: Arrays) -> CaseCosts:
+    """The costs of every group, in the mean of its rows."""
+    weight, names = found[WEIGHT], problem.terms.names
+    terms = np.stack(
+        [np.ones(weight.size), *(_means(found, one, weight) for one in pooled_terms(problem))]
+    )
+    coefficients = np.nan_to_num(problem.terms.coefficients, nan=0.0)
+    return CaseCosts(
+        weight.size,
+        problem.classes,
+        problem.decisions,
+        array=np.moveaxis(np.tensordot(coefficients, terms, axes=1), -1, 0),
+        columns={Name(name): values for name, values in zip(names, terms, strict=True)},
+    )
+
+
+def _means(found: Arrays, column: str, weight: FloatArray) -> FloatArray:
+    """The mean of each group, to the last bit where its rows are equal."""
+    low, high = found[low_of(column)], found[high_of(column)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.clip(found[f"sum {column}"] / weight, low, high)
+    return np.asarray(np.where(low == high, low, mean))
+
+
+def group_charges(
+    problem: Problem,
+    found: Arrays,
+    decided: Mapping[str, IntArray],
+    bayes: frozenset[str],
+    shares: FloatArray,
+    clusters: IntArray | None,
+) -> Charges:
+    """What every system costs in every group of rows."""
+    cases = group_cases(problem, found, shares)
+    charges = charges_of(cases, decided, bayes, found[BLIND])
+    losses = replace(
+        charges.losses,
+        whole=not found[FRACTIONAL].any(),
+        clusters=clusters,
+        repeats=found[ROWS],
+        squared=found[SQUARES],
+    )
+    return replace(charges, losses=losses)
+
+
+def group_cases(problem: Problem, found: Arrays, shares: FloatArray) -> Cases:
+    """Groups of rows as cases, each with the weight of its rows."""
+    return Cases(
+        problem=problem,
+        n_rows=len(found[WEIGHT]),
+        kept=None,
+        truth=found[TRUTH],
+        weights=found[WEIGHT],
+        by=(),
+        clusters=None,
+        shares=shares,
+        costs=pooled_costs(problem, found) if problem.columns else None,
+    )
+
+
+def between_scores(problem: Problem, found: Arrays) -> Callable[[FloatArray], FloatArray]:
+    """How to sum the terms of the costs between scores, out of groups that share a bin of them."""
+    columns = [found[WEIGHT], *(found[name] for name in term_sums(problem))]
+    columns = columns if len(columns) <= MOST_TERMS else []
+
+    def summed(edges: FloatArray) -> FloatArray:
+        cells, size = 2 * np.searchsorted(edges, found[LOW]) + found[TRUTH], 2 * (edges.size + 1)
+        sums = [np.bincount(cells, own, size) for own in columns]
+        made = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
+        return made.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+
+    return summed
+
+
+def widest(problem: Problem, found: Arrays) -> float:
+    """By how much, at most, a term differs within a group, as a share of its largest entry."""
+    return max((_width(found, one) for one in pooled_terms(problem)), default=0.0)
+
+
+def _width(found: Arrays, column: str) -> float:
+    low, high = found[low_of(column)], found[high_of(column)]
+    size = np.maximum(np.abs(low), np.abs(high))
+    return float(np.max((high - low) / np.where(size > 0, size, 1.0), initial=0.0))

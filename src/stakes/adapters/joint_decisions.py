@@ -1,0 +1,277 @@
+"""What all systems decide about the rows of a lazy frame, at once: tallied by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes.adapters.case_costs import (
+    ALL,
+    BLIND,
+    FRACTIONAL,
+    PERFECT,
+    SQUARES,
+    WIDTHS,
+    cost_names,
+    group_charges,
+    pooled_terms,
+    term_sums,
+    with_bins,
+    with_blind,
+)
+from stakes.adapters.class_maps import ClassMaps
+from stakes.adapters.columns import group_labels, groups_of
+from stakes.adapters.coverages import coverage_in_engine
+from stakes.adapters.expressions import (
+    ROWS,
+    Arrays,
+    arrays_of,
+    cheapest,
+    cheapest_of_each,
+    grouped,
+    whether,
+)
+from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
+from stakes.adapters.model_tallies import LazyModel
+from stakes.adapters.refits import Refit
+from stakes.adapters.sources import Lazy
+from stakes.decide import class_ratios
+from stakes.errors import InputError
+from stakes.evaluation import Charges, DecisionRule, Sample
+from stakes.problem import Problem
+from stakes.report import (
+    BAYES,
+    MOVED,
+    POSTERIOR_RULES,
+    RECALIBRATED,
+    TUNED,
+    TUNED_APART,
+    Points,
+)
+from stakes.tally import JointCounts
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Cells (R, 1 + J) of class and decisions with what was summed over each, by group and unit.
+
+    Where every row has its own costs, a cell stands several times, once for each bin of them.
+    """
+
+    problem: Problem
+    rules: dict[str, DecisionRule]
+    cells: IntArray
+    sums: Arrays
+    limit: int
+    shares: FloatArray
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Names of the systems that decide."""
+        return tuple(self.rules)
+
+    @cached_property
+    def charges(self) -> Charges | None:
+        """What every system costs, where every row has its own costs."""
+        if not self.problem.columns:
+            return None
+        decided = dict(zip(self.systems, self.cells.T[1:], strict=True))
+        bayes = {name for name, rule in self.rules.items() if rule.name in POSTERIOR_RULES}
+        units = None
+        if CLUSTER in self.sums:
+            units = np.unique(self.sums[CLUSTER].astype(str), return_inverse=True)[1].reshape(-1)
+        return group_charges(self.problem, self.sums, decided, frozenset(bayes), self.shares, units)
+
+    def sample(self, some: BoolArray | None = None) -> Sample:
+        """The joint decisions of all rows, or of some of them."""
+        own: BoolArray | slice = slice(None) if some is None else some
+        cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
+        place, shape = where.reshape(-1), [len(cells)]
+        if CLUSTER in self.sums:
+            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][own])))}
+            units = np.array([names[text] for text in self.sums[CLUSTER][own]])
+            place, shape = units * len(cells) + place, [len(names), *shape]
+        _refuse_large(8 * prod(shape), self.limit)
+
+        def total(name: str) -> FloatArray:
+            sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
+            return sums.astype(np.float64).reshape(shape)
+
+        whole = not self.sums[FRACTIONAL].any()  # of all rows, so that groups are read alike
+        size, charges = self.sums[WEIGHT if whole else ROWS][own], self.charges
+        return Sample(
+            joint=self._counts(cells, total(WEIGHT)),
+            sizes=np.bincount(self.cells[own][:, 0], size, self.problem.n_classes),
+            squares=None if whole else total(SQUARES),
+            charges=charges if charges is None or some is None else charges.only(some),
+        )
+
+    def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
+        return JointCounts._trusted(
+            cells=cells,
+            weights=weights,
+            models=self.systems,
+            classes=self.problem.classes,
+            decisions=self.problem.decisions,
+            groups=None,
+        )
+
+    def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
+        """The joint decisions of every group, in their order; cases that are in none come last."""
+        labels, codes = groups_of(self.sums[column])
+        for place, label in enumerate(labels):
+            yield label, self.sample(codes == place)
+
+
+def joint_decisions(
+    rows: Lazy,
+    more: Sequence[str],
+    models: Sequence[LazyModel],
+    rules: dict[str, DecisionRule],
+    refits: Mapping[str, Refit | ClassMaps],
+    facts: Facts,
+    limit: int,
+) -> Joint:
+    """One group-by over classes, decisions of all systems, and more columns: groups, clusters.
+
+    Where every row has its own costs, also over bins of these, as fine as the limit allows.
+    """
+    problem = models[0].problem
+    rows = with_systems(rows, models, rules, refits)
+    sizes = {TRUTH: problem.n_classes}
+    sizes |= {_system(place): problem.n_decisions for place in range(len(rules))}
+    weight = nw.col(WEIGHT)
+    sums = {
+        WEIGHT: weight,
+        SQUARES: weight * weight,
+        FRACTIONAL: whether(weight != weight.floor()),
+    }
+    if problem.columns:
+        prior = facts.shares if problem.prior is None else problem.prior
+        rows = with_blind(rows, problem, prior)
+        found = _by_costs(rows, problem, sizes, sums, more, facts, limit)
+    else:
+        made, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
+        found = arrays_of(made.head(limit // each + 1) if more else made, sizes)
+        if more:
+            _refuse_large(len(found[WEIGHT]) * each, limit)
+    cells = np.stack([found[name] for name in sizes], axis=1)
+    return Joint(problem, rules, cells, found, limit, facts.shares)
+
+
+def _system(place: int) -> str:
+    """The column of the decisions of a system."""
+    return f"system_{place}"
+
+
+def with_systems(
+    rows: Lazy,
+    models: Sequence[LazyModel],
+    rules: dict[str, DecisionRule],
+    refits: Mapping[str, Refit | ClassMaps],
+) -> Lazy:
+    """Add the decisions of all systems."""
+    by_name = {model.name: model for model in models}
+    for model in models:
+        rows = model.with_decisions(rows)
+    for place, rule in enumerate(rules.values()):
+        model = by_name[rule.model]
+        if rule.name == TUNED:
+            decided = whether(nw.col(model.score) > rule.threshold)
+        elif rule.name in (RECALIBRATED, TUNED_APART):
+            rows, decided = _refitted_decisions(rows, refits[model.name], model)
+        else:
+            decided = nw.col(model.decided(rule.name))
+        rows = rows.with_columns(decided.alias(_system(place)))
+    return rows
+
+
+def coverages(
+    rows: Lazy,
+    models: Sequence[LazyModel],
+    rules: dict[str, DecisionRule],
+    refits: Mapping[str, Refit | ClassMaps],
+    facts: Facts,
+) -> Iterator[tuple[str, Callable[[], Points]]]:
+    """How to find what each Bayes rule costs where hard cases are left undecided.
+
+    Of two classes that share their costs, score tables say it.
+    """
+    problem = models[0].problem
+    if problem.n_classes == 2 and not problem.columns:
+        return
+    by_name = {model.name: model for model in models}
+    prior = facts.shares if problem.prior is None else problem.prior
+    for name, rule in rules.items():
+        if rule.name not in POSTERIOR_RULES:
+            continue
+        model = by_name[rule.model]
+        believed = {BAYES: model.posteriors, MOVED: model.moved, RECALIBRATED: model.repaired}
+        made = with_systems(rows, [model], {name: rule}, refits)
+        yield (
+            name,
+            partial(
+                coverage_in_engine,
+                made,
+                believed[rule.name],
+                _system(0),
+                problem,
+                class_ratios(facts.shares, prior),
+            ),
+        )
+
+
+def _refitted_decisions(
+    rows: Lazy, refit: Refit | ClassMaps, model: LazyModel
+) -> tuple[Lazy, nw.Expr]:
+    """Decisions that were fitted out of fold, and the rows with all that they need."""
+    if isinstance(refit, Refit) and refit.decides:
+        return rows, refit.expression()
+    problem, names, decided = model.problem, model.repaired, f"repaired_{model.place}"
+    rows = refit.with_posteriors(rows, model.posteriors, names)
+    if problem.columns:
+        rows = cheapest_of_each(rows, names, cost_names(problem), decided)
+    else:
+        rows = cheapest(rows, names, problem.costs, decided)
+    return rows, nw.col(decided)
+
+
+def _by_costs(
+    rows: Lazy,
+    problem: Problem,
+    sizes: Mapping[str, int],
+    sums: Mapping[str, nw.Expr],
+    more: Sequence[str],
+    facts: Facts,
+    limit: int,
+) -> Arrays:
+    """The same group-by with bins of the costs, and of the weights, as keys."""
+    terms, many = pooled_terms(problem), problem.n_decisions
+    binned = [*terms, WEIGHT] if facts.weighted else terms
+    summed = {**sums, **term_sums(problem)}
+    each = 8 * (len(sizes) + 3 * len(binned) + len(summed) + problem.n_classes * many * len(terms))
+    each += 64 * len(more)
+    for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
+        wide, bins = with_bins(rows, binned, facts.sizes, width)
+        keys = {**sizes, BLIND: many, PERFECT: many, **bins}
+        made = grouped(wide, keys, summed, more, ranges=terms)
+        found = arrays_of(made.head(limit // each + 1), keys)
+        if len(found[WEIGHT]) * each <= limit:
+            return found
+    _refuse_large(len(found[WEIGHT]) * each, limit)
+    return found
+
+
+def _refuse_large(needed: int, limit: int) -> None:
+    if needed > limit:
+        raise InputError(
+            f"the decisions of all groups and clusters must fit into memory: their tally needs "
+            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name "
+            f"coarser groups and clusters."
+        )

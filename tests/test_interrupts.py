@@ -1,0 +1,145 @@
+"""Ctrl-C while an engine works: it ends at once, says so, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("duckdb")
+pytest.importorskip("narwhals")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+
+from stakes import Problem
+from stakes.adapters.interrupts import interruptible
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+PROMPT = 10.0  # seconds, on a machine that has much else to do; the work would take longer
+COMMAND = """
+from stakes.cli import main, output
+output.PATIENCE = 0.0
+main()
+"""
+CALLED = """
+import os, signal, sys, threading, time
+import numpy as np, polars as pl
+from stakes import Posteriors, Problem, evaluate_frame
+frame = sys.argv[2]
+if sys.argv[1] == "polars":
+    rows = pl.scan_parquet(frame).with_columns(p=pl.col("p").sin().abs())
+    frame = pl.concat([rows] * 3)
+sent = []
+def interrupt():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.7, interrupt).start()
+try:
+    models = {f"m{k}": Posteriors("p") for k in range(4)}
+    evaluate_frame(frame, Problem.binary(false_alarm=1, miss=9), y_true="y", models=models,
+                   calibrator=None, engine=sys.argv[1], memory_limit="300MiB")
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - sent[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> str:
+    """Tens of millions of rows, most of them the same."""
+    folder = tmp_path_factory.mktemp("rows")
+    query = "SELECT (i % 3 = 0)::INT AS y, abs(sin(i * 0.618)) AS p FROM range(2000000) AS t(i)"
+    duckdb.connect().execute(f"COPY ({query}) TO '{folder / 'part-0.parquet'}' (FORMAT parquet)")
+    for k in range(1, 20):
+        os.link(folder / "part-0.parquet", folder / f"part-{k}.parquet")
+    return str(folder / "part-*.parquet")
+
+
+@POSIX
+@pytest.mark.slow
+def test_a_terminal_shows_the_pass_and_an_interrupt_ends_the_engine_at_once(many, tmp_path):
+    import pty
+
+    Problem.binary(false_alarm=1, miss=9).to_toml(tmp_path / "p.toml")
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    arguments = ["evaluate", many, "-p", str(tmp_path / "p.toml"), "--truth", "y", "--model", "p"]
+    arguments += ["--engine", "duckdb", "--calibrate", "none", "--html", str(tmp_path / "r.html")]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update(TMPDIR=str(spool), TERM="xterm", COLUMNS="160")
+        os.execv(sys.executable, [sys.executable, "-W", "error", "-c", COMMAND, *arguments])
+    shown = _read(terminal, until=b"pass 2 of 3, model p")
+    time.sleep(0.3)
+    pressed = time.monotonic()
+    os.write(terminal, b"\x03")
+    shown += _read(terminal, until=None)
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 130, shown
+    assert time.monotonic() - pressed < PROMPT
+    assert b"pass 1 of 3, what cannot be used" in shown
+    assert b"stakes: interrupted" in shown
+    assert b"Traceback" not in shown
+    assert list(spool.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.toml", "spool"]
+
+
+def _read(terminal: int, until: bytes | None) -> bytes:
+    """What a terminal shows, up to some words or to its end."""
+    shown, end = b"", time.monotonic() + 60
+    while (until is None or until not in shown) and time.monotonic() < end:
+        ready, _, _ = select.select([terminal], [], [], 1.0)
+        try:
+            part = os.read(terminal, 4096) if ready else None
+        except OSError:  # the other side is closed
+            break
+        if part == b"":
+            break
+        shown += part or b""
+    assert until is None or until in shown, shown
+    return shown
+
+
+@POSIX
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_an_interrupt_of_a_call_is_an_interrupt_and_ends_the_engine_at_once(many, tmp_path, engine):
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED, engine, many],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    word, seconds = done.stdout.split()
+    assert word == "interrupted", done.stderr
+    assert float(seconds) < PROMPT
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_work_that_can_be_ended_gives_its_result_or_its_fault():
+    asked: list[str] = []
+    assert interruptible(lambda: "made", lambda: asked.append("end")) == "made"
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0, lambda: asked.append("end"))
+    assert asked == []
+
+
+@POSIX
+def test_an_interrupt_ends_the_query_and_waits_for_it():
+    import signal
+    import threading
+
+    ended = threading.Event()
+    threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: ended.wait(30), ended.set)
+    assert ended.is_set()
