@@ -61,9 +61,10 @@ def evaluate_frame(
         Beyond it, the engine tallies the rows, and the report says what was therefore left out.
         To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
         lazy frames, match by text.
-    posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed, baseline,
-        margin, uncertain : as in `stakes.evaluate`. Columns that costs depend on are those of the
-        frame.
+    posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed : as in
+        `stakes.evaluate`
+    baseline, margin, uncertain : as in `stakes.evaluate`
+        Columns that costs depend on are those of the frame.
     engine : who tallies the rows; ``report.assumptions.engine`` says who did
         "numpy": they become arrays, whatever they take. The library of the frame ("pandas",
         "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies them, however few they are.

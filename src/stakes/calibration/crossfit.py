@@ -46,6 +46,8 @@ def cross_calibrate(
     ----------
     scores : (n,) or (n, K), what the calibrator takes; posteriors that name their classes go by
         the names
+    y : true class of every case, (n,)
+    calibrator : the calibrator to fit, such as `Isotonic()`
     folds : number of folds, 2 or more, which are drawn; or labels, one per case, of its fold
     classes, weights, prior : as in ``calibrator.fit``
     clusters : labels, one per case, of cases that belong together

@@ -80,6 +80,7 @@ def _covariance(
     ----------
     design : (d, n), a row of ones for an intercept
     residual : (n,) class, 0 or 1, less its probability
+    weights : (n,) weight of each case
     owner : (n,) numbers 0 … G − 1 of the clusters, or None
     """
     chance = np.abs(residual)

@@ -120,6 +120,8 @@ def cost_of_miscalibration(
     y_true : labels among ``problem.classes``
     posteriors, recalibrated : (n, K), or (n,) for P(second class) of two; a frame's columns go by
         their names, as do those of `stakes.Posteriors` with classes
+    problem : what is at stake
+    weights : weight of each case, (n,); None counts each once
 
     Returns
     -------

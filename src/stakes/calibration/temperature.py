@@ -108,6 +108,7 @@ def _best_coldness(lead: FloatArray, share: FloatArray) -> tuple[float, bool]:
     Parameters
     ----------
     lead : (n, K) logarithms of the posteriors, less that of the true class
+    share : (n,) weight of each case, summing to 1
     """
     spread = float(np.sqrt(share @ np.mean(lead**2, axis=1)))
     if spread == 0:

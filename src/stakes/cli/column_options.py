@@ -95,6 +95,7 @@ def report_on(
         try:
             return evaluate_frame(source, problem, **columns, **options, engine=engine)
         except InputError as error:
+            # An error about a column that was only guessed should say so.
             guessed = not (request.models or request.scores)
             if guessed and error.argument in _named(columns.models, source.name):
                 raise InputError(f"{error}{NOT_MEANT}", argument=error.argument) from None

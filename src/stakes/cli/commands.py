@@ -37,6 +37,7 @@ class _Front(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command and end the process with its exit code."""
+        # Otherwise click itself would print errors and choose exit codes.
         extra["standalone_mode"] = False
         sys.exit(self._run(*args, **extra))
 
@@ -44,6 +45,7 @@ class _Front(click.Group):
         """Run the subcommand, and flush its output while errors can still be reported."""
         try:
             result = super().invoke(ctx)
+            # A full disk or a closed pipe may show only here, when the buffer is written.
             sys.stdout.flush()
         except BrokenPipeError:
             raise _Unheard from None

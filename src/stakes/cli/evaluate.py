@@ -147,6 +147,7 @@ def evaluate(
     targets = check_targets(outputs, rule_out, inputs)
     if brief and "markdown" not in targets:
         raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
+    # Options are checked before the files are read, which may take long.
     gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]
     problem = read_problem(problem_file)

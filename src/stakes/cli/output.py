@@ -125,6 +125,7 @@ def check_targets(
         raise InputError("only one format can go to standard output; more than one has the name -.")
     files = [*(path for path in chosen.values() if path != "-"), *filter(None, [beside])]
     paths = [target_beside(path, inputs).resolve() for path in files]
+    # Resolved paths, so that two names of one file are noticed.
     if len(set(paths)) < len(paths):
         raise InputError("every format must have a file of its own; two have the same name.")
     return chosen

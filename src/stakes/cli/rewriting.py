@@ -84,6 +84,7 @@ def rewrite(
     total = source.count()  # counted first, because a connection answers one query at a time
     if total == 0:
         raise InputError(f"{source.name} must hold rows; there are none.")
+    # From CSV to CSV the text is kept, so that numbers are not written in another form.
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)
     checked = _without_gaps(pairs, source.name, columns)

@@ -50,6 +50,7 @@ def label_lines(ax: Axes, labels: Sequence[Label]) -> None:
     short = short_names(label.name for label in labels)
     names = [f"{name}{label.detail}" for name, label in zip(short, labels, strict=True)]
     figure: Any = ax.figure
+    # Without a layout engine nothing makes room beside the axes.
     if figure.get_layout_engine() is None:
         _legend(ax, names, labels)
         return

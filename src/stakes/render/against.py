@@ -57,6 +57,7 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
         texts = zip(gaps, _text.measured_column(gaps), strict=True)
         more = [(text[0], ends(gap, text)) for gap, text in texts]
         same = ("baseline", "")
+        # The baseline has no difference to itself.
         rows = [
             (*row, *(gap_cells if _is_other(system, baseline) else same))
             for row, system, gap_cells in zip(rows, systems, more, strict=True)

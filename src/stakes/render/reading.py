@@ -131,6 +131,7 @@ def _value(kind: Any, data: dict[str, Any], where: str) -> Any:
             raise InputError(f"{where}.{field.name} is missing.")
         else:
             parts[field.name] = field.default  # an older version did not write it
+    # Tallies go through their constructors, which check them; other values are trusted parts.
     if kind in (Counts, ScoreTable):
         if parts.pop("groups") is not None:
             raise InputError(f"{where} must have no groups; it has.")

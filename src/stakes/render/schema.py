@@ -87,6 +87,7 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
         return {"$ref": f"#/$defs/{_ITEMS[kind]}"}
     if kind in _PLAIN:
         return _PLAIN[kind]
+    # Problems and rules have formats of their own, apart from their fields.
     if kind is Problem:
         return _PROBLEM
     if kind is Rules:

@@ -172,6 +172,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         fitted = self.estimator if frozen else clone(self.estimator).fit(X, target, **params)
         if isinstance(calibrator, Identity):
             fit_mass = _mass(problem, codes, sample_weight if frozen else _weights_of(params))
+            # Without calibration posteriors hold for the class shares of the fit.
             start = None if problem.prior is None else fit_mass / fit_mass.sum()
             rule = Rule(problem, kind, from_prior=start, to_prior=problem.prior)
         else:
@@ -282,6 +283,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         tags.non_deterministic = inner.non_deterministic
+        # Scores are for two classes only, whatever the estimator can do.
         many = inner.classifier_tags is not None and inner.classifier_tags.multi_class
         tags.classifier_tags.multi_class = many and hasattr(self.estimator, "predict_proba")
         return tags
@@ -305,6 +307,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.rule_, self.estimator_, self.classes_ = rule, fitted, classes
         self.decisions_ = _decision_array(rule.problem, classes)
         for name in ("n_features_in_", "feature_names_in_"):
+            # Another estimator may lack what the last one had.
             if name in vars(self):  # of an earlier fit
                 delattr(self, name)
             if hasattr(fitted, name):

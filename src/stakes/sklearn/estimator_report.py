@@ -112,7 +112,9 @@ def evaluate_estimators(
     target, classes, codes = read_target(y)
     rows, target = indexable(X, target)
     labels = _check.labels("the classes of y", classes)
+    # From the sorted classes of scikit-learn to the order of the problem.
     codes = np.argsort(order_of(labels, problem, "the classes of y"))[codes]
+    # All checks come before the fits, which may take hours.
     _refuse_options(y, problem, clusters, data, options)
     owners = cluster_codes(clusters)
     chosen = splitter(cv, target, codes, owners, problem.classes)

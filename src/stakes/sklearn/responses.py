@@ -72,12 +72,14 @@ def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
             f"sklearn.calibration.CalibratedClassifierCV.",
             argument="estimator",
         )
+    # decision_function favours the second class of scikit-learn, which may be the first here.
     return values if order == [0, 1] else -values
 
 
 def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
     """The result of `predict`, which gets the columns of the cases if it takes them."""
     if data is not None:
+        # Meta-estimators take **params instead, and say by routing whether one consumes data.
         asks = "data" in inspect.signature(estimator.predict).parameters
         if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
             return np.asarray(estimator.predict(X, data=data))

@@ -119,6 +119,7 @@ class Scorer:
                 self._refuse_classes(estimator, responses)
             predictions = responses if self.takes == DECISIONS else Posteriors(responses)
             loss = self.metric(y, predictions, **common)
+        # Adding 0.0 turns −0.0 into 0.0.
         return self._sign * loss + 0.0
 
     def _refuse_classes(self, estimator: Any, decided: Any) -> None:

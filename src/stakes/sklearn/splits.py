@@ -51,6 +51,7 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
             f"out.",
             argument="y",
         )
+    # Each class must be in every training set, so that no fold may hold all of its cases.
     folds = min(int(cv), *sizes)
     return StratifiedKFold(folds) if clusters is None else StratifiedGroupKFold(folds)
 
@@ -75,6 +76,7 @@ def read_splits(
                 argument="cv",
             ) from error
     splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in folds]
+    # A case tested twice would count as two independent cases in the intervals.
     tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
     if (tested != 1).any():
         often, never = int(tested.max()), int((tested == 0).sum())
@@ -168,6 +170,7 @@ def some(values: Any, rows: IntArray, n_cases: int) -> Any:
     """Some rows of values that have one per case, also within a mapping; others unchanged."""
     if isinstance(values, Mapping):
         return {name: some(column, rows, n_cases) for name, column in values.items()}
+    # Sparse matrices have a shape but no length.
     size = values.shape[0] if getattr(values, "shape", ()) else None
     if size is None and hasattr(values, "__len__") and not isinstance(values, str | bytes):
         size = len(values)
