@@ -165,7 +165,31 @@ def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
         "table": _table(one.table, one.n_scores, report, others),
         "recalibrated": _table(one.recalibrated, one.n_recalibrated, report, repaired),
         "by_threshold": None if one.by_threshold is None else _stakes(one.by_threshold),
+        "class_bins": _class_bins(report, one),
     }
+
+
+_MOST_BINNED = 12  # models whose probabilities of many classes the page holds
+
+
+def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
+    """Bins of the probability of each class, of the cheapest models where there are many.
+
+    A row for each bin with cases: its number, the cases, those of the class, the mean probability.
+    """
+    if model.class_bins is None:
+        return None
+    by_cost = sorted(report.systems, key=lambda system: system.cost.value)
+    cheapest = list(dict.fromkeys(system.model for system in by_cost if system.candidate))
+    if model.model not in cheapest[:_MOST_BINNED] and len(report.models) > _MOST_BINNED:
+        return None
+    return [
+        [
+            [b, *_short(bins[b, :2], 7), float(f"{bins[b, 2] / bins[b, 0]:.4g}")]
+            for b in np.flatnonzero(bins[:, 0] > 0).tolist()
+        ]
+        for bins in model.class_bins
+    ]
 
 
 def _disagreement(report: Report) -> dict[str, Any] | None:
