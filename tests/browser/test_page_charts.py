@@ -16,8 +16,7 @@ if shutil.which("chromium") is None:
 
 from stakes import Counts, Problem, ScoreTable, evaluate, shift_prior
 from stakes.decide import reachable_decisions
-from stakes.inference import profile_interval
-from stakes.inference.intervals import wilson_ends
+from stakes.inference import profile_interval, wilson_bounds
 from stakes.report import Stakes
 
 BANDS = "([id, x]) => stakesPage.bands(id, x)"
@@ -177,7 +176,7 @@ def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits,
         assert any(abs(x - a) < 1e-4 and abs(y - b) < 1e-12 for a, b in dots)
     rows = page.run("() => stakesPage.tables().reliability")
     own = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
-    low, high = wilson_ends(shares, cases[full], 1.959963984540054**2)
+    low, high = wilson_bounds(shares, cases[full], 1.959963984540054**2)
     np.testing.assert_allclose([row[7:] for row in own], np.stack([low, high], 1), **CLOSE)
     titles = page.page.locator("#class-reliability .axis-name").all_text_contents()
     assert all("digit 3" in title for title in titles)

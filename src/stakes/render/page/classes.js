@@ -53,7 +53,7 @@ function classCostsToSave() {
 
 // How reliable the probabilities of a class are ---------------------------------------------------
 
-/** The share of a count with Wilson's interval, as Python's `wilson_ends` has it. */
+/** The share of a count with Wilson's interval, as Python's `wilson_bounds` has it. */
 function wilson(hits, cases) {
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
   const rate = hits / cases;
