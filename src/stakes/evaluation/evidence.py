@@ -84,6 +84,7 @@ class ModelTallies:
     # Sums (E + 1, 2, T) of the terms of the costs between edges (E,) of the scores of the table
     term_sums: Callable[[FloatArray], FloatArray] | None = None
     auc_shift: float = 0.0  # what the order of the scores within the rows of the table adds
+    class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
 
 
 @dataclass(frozen=True, eq=False)

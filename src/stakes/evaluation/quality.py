@@ -74,6 +74,7 @@ def quality_of(
         n_scores=_size(table),
         n_recalibrated=_size(tallied.recalibrated),
         by_threshold=shown_sums(tallied, evidence),
+        class_bins=tallied.class_bins,
     )
 
 

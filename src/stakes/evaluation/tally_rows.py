@@ -248,7 +248,27 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
         else class_leads(model.posteriors, cases),
         off_sum=model.off_sum,
         term_sums=_term_sums(model, cases),
+        class_bins=None
+        if model.posteriors is None or cases.problem.n_classes == 2
+        else _class_bins(model.posteriors, cases),
     )
+
+
+_N_BINS = 10  # of the probability of each class
+
+
+def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
+    """Weight of the cases and of those of the class, and summed probabilities, (K, 10, 3).
+
+    A bin holds its lower edge; the last one holds a probability of one, too.
+    """
+    sums = np.empty((cases.problem.n_classes, _N_BINS, 3))
+    for k, probabilities in enumerate(posteriors.T):
+        places = np.minimum((probabilities * _N_BINS).astype(np.intp), _N_BINS - 1)
+        weights = np.ones(places.size) if cases.weights is None else cases.weights
+        parts = weights, weights * (cases.truth == k), weights * probabilities
+        sums[k] = np.stack([np.bincount(places, part, _N_BINS) for part in parts], axis=1)
+    return sums
 
 
 def _term_sums(model: Predictions, cases: Cases) -> Callable[[FloatArray], FloatArray] | None:

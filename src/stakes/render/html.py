@@ -33,8 +33,8 @@ from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "intervals", "digits", "text", "charts", "state", "contenders", "inputs"),
-    *("rule", "sections", "changes", "tables", "curves", "explorer", "fold", "share", "flips"),
-    "page",
+    *("rule", "sections", "changes", "tables", "curves", "classes", "explorer", "fold", "share"),
+    *("flips", "page"),
 )
 
 

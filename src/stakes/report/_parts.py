@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stakes._check import Label, Labels
+from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
@@ -86,6 +86,9 @@ class ModelQuality(Value):
     256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
     they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
     says what every threshold costs, for two decisions about cases that each have their own costs.
+    `class_bins` (K, 10, 3) has, for more than two classes and each tenth of the probability of a
+    class, the weight of the cases, of those that are of the class, and the sum of their
+    probabilities, as the model gave them; None where an engine kept no rows.
     """
 
     model: str
@@ -104,6 +107,7 @@ class ModelQuality(Value):
     n_scores: int | None
     n_recalibrated: int | None
     by_threshold: ByThreshold | None = None
+    class_bins: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

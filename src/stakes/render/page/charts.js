@@ -71,6 +71,10 @@ function heightAt(points, x) {
 /** Exact where the line comes from a formula. */
 const valueAt = (one, x) => (one.at ? one.at(x) : heightAt(one.points, x));
 
+/** Names and intervals of the lines of a chart at x, where they are known. */
+const readBands = (id, x) =>
+  drawn[id].series.filter((one) => one.ends).map((one) => [one.name, ...one.ends(x), Boolean(one.banded)]);
+
 /** Names and heights of the lines of a chart at x. */
 const readChart = (id, x) =>
   drawn[id].series.filter((one) => one.name).map((one) => [one.name, valueAt(one, x)]);
@@ -81,8 +85,9 @@ const readChart = (id, x) =>
  */
 function drawChart(host, spec) {
   const width = Math.max(260, roomOf(host));
-  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340)));
-  const frame = frameOf(spec, width, height);
+  const below = spec.counted ? COUNTS : 0;
+  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340))) + below;
+  const frame = frameOf(spec, width, height, height - below - MARGIN.bottom);
   const picture = svg(
     "svg",
     {
@@ -99,9 +104,11 @@ function drawChart(host, spec) {
     (spec.shaded || []).map((part) => shadeOf(frame, part)),
     axes(frame),
     (spec.cases || []).map((bar) => caseBar(frame, bar)),
+    (spec.whiskers || []).map((whisker) => whiskerOf(frame, whisker)),
     svg(
       "g",
       { "clip-path": `url(#clip-${host.id})` },
+      spec.series.filter((one) => one.banded).map((one) => bandOf(frame, one)),
       spec.marks.map((mark) => markLine(frame, mark)),
       spec.series.map((one) => lineOf(frame, one)),
     ),
@@ -115,7 +122,7 @@ function drawChart(host, spec) {
 }
 
 /** Axes with as many ticks as their names leave room for. */
-function frameOf(spec, width, height) {
+function frameOf(spec, width, height, foot) {
   const widest = (values) => Math.max(0, ...values.map((value) => widthOf(short(value), TICK)));
   const up = ticks(...spec.y.domain, 4);
   const left = Math.max(MARGIN.left, widest(up) + 10);
@@ -125,13 +132,13 @@ function frameOf(spec, width, height) {
     tries.find((values) => 1.3 * widest(values) * values.length < room) || tries[tries.length - 1];
   const right = width - Math.max(MARGIN.right, widest(across.slice(-1)) / 2 + 2);
   return {
-    ...{ spec, width, height, left, right, up, across },
+    ...{ spec, width, height, foot, left, right, up, across },
     x: scale(spec.x.domain, [left, right]),
-    y: scale(spec.y.domain, [height - MARGIN.bottom, MARGIN.top]),
+    y: scale(spec.y.domain, [foot, MARGIN.top]),
   };
 }
 
-const clipOf = (host, { left, right, height }) =>
+const clipOf = (host, { left, right, foot }) =>
   svg(
     "clipPath",
     { id: `clip-${host.id}` },
@@ -139,12 +146,12 @@ const clipOf = (host, { left, right, height }) =>
       x: left,
       y: MARGIN.top - 4,
       width: right - left,
-      height: height - MARGIN.top - MARGIN.bottom + 8,
+      height: foot - MARGIN.top + 8,
     }),
   );
 
-function axes({ x, y, height, left, right, up, across, spec }) {
-  const bottom = height - MARGIN.bottom;
+function axes({ x, y, foot, left, right, up, across, spec }) {
+  const bottom = foot;
   const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
   return svg(
     "g",
@@ -167,34 +174,63 @@ function axes({ x, y, height, left, right, up, across, spec }) {
 }
 
 /** A part of the x axis in which not looking at the case is cheaper. */
-const shadeOf = ({ x, height }, [low, high]) =>
+const shadeOf = ({ x, foot }, [low, high]) =>
   svg("rect", {
     class: "shade",
     x: x(low),
     y: MARGIN.top,
     width: Math.max(0, x(high) - x(low)),
-    height: height - MARGIN.top - MARGIN.bottom,
+    height: foot - MARGIN.top,
   });
 
-/** How many cases there are at a place of the x axis: a small bar on it, at most a sixth as high. */
-function caseBar({ x, height }, { low, high, share }) {
-  const tall = (share * (height - MARGIN.top - MARGIN.bottom)) / 6;
-  const y = height - MARGIN.bottom - tall;
-  return svg("rect", { class: "cases", x: x(low) + 0.5, y, width: Math.max(0, x(high) - x(low) - 1), height: tall });
+const COUNTS = 44; // pixels below the x axis for bars of cases, with their number
+
+/** How many cases there are at a place of the x axis: a bar in a strip below the axis. */
+function caseBar({ x, height }, { low, high, share, cases }) {
+  const tall = share * (COUNTS - 18);
+  const width = Math.max(0, x(high) - x(low) - 1);
+  const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - tall - 1, width, height: tall });
+  const text = short(cases);
+  const fits = cases > 0 && widthOf(text, TICK) <= width + 1;
+  return [
+    explain(bar, `${short(low)} to ${short(high)}`, [["cases", exact(cases)]]),
+    fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - tall - 4, "text-anchor": "middle" }, text) : null,
+  ];
 }
 
-/** The parts of an axis from 0 to `top` where not looking costs no more than any of these lines. */
-function cheaperBlind(top, naive, lines) {
+/** The interval of a single point. */
+function whiskerOf({ x, y }, { x: at, ends: [low, high], look }) {
+  const [left, right] = [x(at) - 4, x(at) + 4];
+  return svg("path", {
+    class: `whisker ${look}`,
+    d: `M${x(at)} ${y(low)}V${y(high)}M${left} ${y(low)}H${right}M${left} ${y(high)}H${right}`,
+  });
+}
+
+/** The parts of an axis where not looking costs no more than any of these lines, by their points. */
+function cheaperBlind(naive, lines) {
   const parts = [];
-  for (const i of range(GRID.length - 1)) {
-    const middle = (top * (GRID[i] + GRID[i + 1])) / 2;
-    const blind = naive(middle);
-    if (!lines.length || !lines.every(({ at }) => at(middle) >= blind - TIE * Math.abs(blind))) continue;
-    const last = parts[parts.length - 1];
-    if (last && last[1] === top * GRID[i]) last[1] = top * GRID[i + 1];
-    else parts.push([top * GRID[i], top * GRID[i + 1]]);
-  }
-  return parts;
+  let open = false;
+  (lines.length ? lines[0].points : []).forEach(([x], i) => {
+    const blind = naive(x);
+    const cheaper = lines.every(({ points }) => points[i][1] >= blind - TIE * Math.abs(blind));
+    if (cheaper && open) parts[parts.length - 1][1] = x;
+    else if (cheaper) parts.push([x, x]);
+    open = cheaper;
+  });
+  return parts.filter(([low, high]) => high > low);
+}
+
+const BAND_STEPS = 60;
+
+/** The interval at each point of a line, as an area. */
+function bandOf({ x, y, spec }, one) {
+  const [low, high] = spec.x.domain;
+  const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
+  const ends = steps.map((at) => [at, ...one.ends(at)]).filter((point) => point.every(Number.isFinite));
+  const upper = ends.map(([at, , top]) => `${x(at).toFixed(1)} ${y(top).toFixed(1)}`);
+  const lower = ends.map(([at, bottom]) => `${x(at).toFixed(1)} ${y(bottom).toFixed(1)}`).reverse();
+  return svg("path", { class: `interval ${one.look}`, d: ends.length ? `M${[...upper, ...lower].join("L")}Z` : "" });
 }
 
 function lineOf({ x, y }, one) {
@@ -204,13 +240,13 @@ function lineOf({ x, y }, one) {
   return svg("path", { class: `line ${one.look}`, d: path.join("") });
 }
 
-const markLine = ({ x, height }, mark) =>
+const markLine = ({ x, foot }, mark) =>
   svg("line", {
     class: "mark",
     x1: x(mark.x),
     x2: x(mark.x),
     y1: MARGIN.top,
-    y2: height - MARGIN.bottom,
+    y2: foot,
   });
 
 function markName({ x, right }, mark) {
@@ -231,9 +267,9 @@ function dotOf({ x, y }, dot) {
 const NAME = { height: 13, columns: 72 }; // of a name at a line; its height is in pixels
 
 /** Names at the lines: each where it hides no line and no other name, as near as can be. */
-function lineNames({ x, y, left, right, height, spec }) {
+function lineNames({ x, y, left, right, height, foot, spec }) {
   const frame = { left: left + 4, right, top: MARGIN.top };
-  frame.bottom = height - MARGIN.bottom - 3;
+  frame.bottom = foot - 3;
   const step = (frame.right - frame.left) / (NAME.columns - 1);
   const [low, high] = spec.x.domain;
   const at = (i) => low + ((frame.left + i * step - x(low)) / (x(high) - x(low))) * (high - low);
@@ -302,9 +338,9 @@ function badness(spot, heights, taken, frame, wide) {
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
-function crosshair(picture, { x, left, right, height, spec }) {
+function crosshair(picture, { x, left, right, foot, spec }) {
   const [low, high] = spec.x.domain;
-  const hair = svg("line", { class: "hair", y1: MARGIN.top, y2: height - MARGIN.bottom });
+  const hair = svg("line", { class: "hair", y1: MARGIN.top, y2: foot });
   const readable = spec.series.filter((one) => one.name);
   let at = spec.marks.length ? spec.marks[0].x : (low + high) / 2;
   const read = (value, clientY) => {
@@ -313,7 +349,8 @@ function crosshair(picture, { x, left, right, height, spec }) {
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const lines = readable.map((one) => [one.name, short(valueAt(one, at), 6), one.look]);
+    const interval = (one) => (one.ends ? ` (${one.ends(at).map((end) => short(end, 3)).join(" to ")})` : "");
+    const lines = readable.map((one) => [one.name, short(valueAt(one, at), 6) + interval(one), one.look]);
     showTip(
       `${spec.x.label} ${short(at)}`,
       lines,

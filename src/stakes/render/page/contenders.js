@@ -3,6 +3,7 @@
 // pair of bins that a threshold parts they decide as if independent.
 
 const SIZE = decisions.length;
+const ALONE = range(SIZE).map((b) => range(SIZE).map((d) => Number(b === d))); // shares of one decision
 const JOINT = DATA.joint && {
   ...DATA.joint,
   sources: DATA.joint.sources.map((one) => ({ ...one, bins: one.ends.length || SIZE })),
@@ -42,9 +43,9 @@ function sourceOf(one) {
   );
 }
 
-/** Which share of each bin gets each decision, by class; a system that stays has bins of its own. */
+/** Which share of each bin gets each decision, by class; null where every decision is a bin. */
 function withinBins(one, source) {
-  if (!one.codes) return classes.map(() => range(SIZE).map((b) => range(SIZE).map((d) => Number(b === d))));
+  if (!one.codes) return null;
   const { weights } = tableOf_(one);
   return weights.map((own) => {
     let start = 0;
@@ -84,7 +85,11 @@ function pairTable(first, second) {
   const turned = first.source > second.source;
   const [low, high] = turned ? [second, first] : [first, second];
   for (const [k, a, b, cases] of JOINT.cells.get(`${low.source} ${high.source}`)) {
-    const [left, right] = [low.within[k][a], high.within[k][b]];
+    if (!low.within && !high.within) {
+      made[k][turned ? b * SIZE + a : a * SIZE + b] += cases;
+      continue;
+    }
+    const [left, right] = [low.within?.[k][a] ?? ALONE[a], high.within?.[k][b] ?? ALONE[b]];
     for (let d = 0; d < SIZE; d += 1) {
       if (!left[d]) continue;
       for (let e = 0; e < SIZE; e += 1)
@@ -94,46 +99,71 @@ function pairTable(first, second) {
   return made;
 }
 
-/** Covariance of the errors of two mean costs, by their pairs of decisions. */
+/**
+ * Covariance of the errors of two mean costs, by the cases of each class in each pair of decisions,
+ * the second running fastest.
+ */
 function covarianceOf(pair, costs, prior) {
   const strata = prior ? range(pair.length).map((k) => [k]) : [range(pair.length)];
-  return sum(
-    strata.map((own, r) => {
-      let [size, x, y, both] = [0, 0, 0, 0];
-      for (const k of own)
-        for (let c = 0; c < pair[k].length; c += 1) {
-          const n = pair[k][c];
-          const [first, second] = [costs[k][Math.floor(c / SIZE)], costs[k][c % SIZE]];
-          size += n;
-          x += n * first;
-          y += n * second;
-        }
-      if (!(size > 1)) return 0;
-      for (const k of own)
-        for (let c = 0; c < pair[k].length; c += 1)
-          both += pair[k][c] * (costs[k][Math.floor(c / SIZE)] - x / size) * (costs[k][c % SIZE] - y / size);
-      return ((prior ? prior[r] ** 2 : 1) * both) / (size * (size - 1));
-    }),
-  );
+  const overCells = (stratum, add) => {
+    for (const k of stratum) {
+      const [cells, row] = [pair[k], costs[k]];
+      for (let d = 0, c = 0; d < SIZE; d += 1)
+        for (let e = 0; e < SIZE; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
+    }
+  };
+  let total = 0;
+  strata.forEach((stratum, r) => {
+    let [size, x, y, both] = [0, 0, 0, 0];
+    overCells(stratum, (cases, first, second) => {
+      size += cases;
+      x += cases * first;
+      y += cases * second;
+    });
+    if (!(size > 1)) return;
+    overCells(stratum, (cases, first, second) => {
+      both += cases * (first - x / size) * (second - y / size);
+    });
+    total += ((prior ? prior[r] ** 2 : 1) * both) / (size * (size - 1));
+  });
+  return total;
 }
+
+/** Variance of the error of one mean cost, by its table of counts. */
+const varianceOf = (counts, costs, prior) =>
+  covarianceOf(
+    counts.map((row) => {
+      const cells = new Float64Array(SIZE * SIZE);
+      row.forEach((cases, d) => (cells[d * SIZE + d] = cases));
+      return cells;
+    }),
+    costs,
+    prior,
+  );
 
 /** What costs can be and how often that was seen; `ranges` are the least and most of each class. */
 function strataOf(tables, values, ranges, prior, shift) {
-  const moved = (own, k) => (prior ? prior[k] * own : own);
-  const parts = tables.map((own, k) =>
-    [[...values[k]].map((value) => moved(value, k)), [...own], ...ranges[k].map((end) => moved(end, k))],
-  );
-  const made = prior
+  const parts = tables.map((cells, k) => {
+    const factor = prior ? prior[k] : 1;
+    const [costs, cases] = [[], []];
+    for (let c = 0; c < cells.length; c += 1) {
+      if (!(cells[c] > 0)) continue;
+      costs.push(factor * values[k][c]);
+      cases.push(cells[c]);
+    }
+    return [costs, cases, ...ranges[k].map((end) => factor * end)];
+  });
+  const strata = prior
     ? parts.map((part) => stratumOf(...part))
     : [
         stratumOf(
-          parts.flatMap(([own]) => own),
-          parts.flatMap(([, own]) => own),
+          parts.flatMap(([costs]) => costs),
+          parts.flatMap(([, cases]) => cases),
           Math.min(...parts.map((part) => part[2])),
           Math.max(...parts.map((part) => part[3])),
         ),
       ];
-  const [first, ...rest] = made;
+  const [first, ...rest] = strata;
   const up = (value) => value + shift;
   return [{ ...first, values: first.values.map(up), lowest: up(first.lowest), highest: up(first.highest) }, ...rest];
 }
@@ -195,29 +225,33 @@ function surenessOf(systems, stated, prior, able, shares) {
     let value;
     return () => (value === undefined ? (value = make()) : value);
   };
-  const own = (i) => covarianceOf(pairTable({ ...all[i], source: 0, codes: null }, { source: 0 }), costs, prior);
-  const ratios = all.map((one, i) => kept(() => (one.fitted > 0 ? Math.sqrt(Math.max(own(i), 0) / one.fitted) : 0)));
+  const once = (make) => {
+    const values = new Map();
+    return (i) => {
+      if (!values.has(i)) values.set(i, make(i));
+      return values.get(i);
+    };
+  };
+  const variance = once((i) => varianceOf(all[i].counts, costs, prior));
+  const ratios = all.map((one, i) => kept(() => (one.fitted > 0 ? Math.sqrt(Math.max(variance(i), 0) / one.fitted) : 0)));
   const fitting = (i, j) => {
     const [a, b] = [all[i].place, all[j].place];
     const added = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
     return added ? added * ratios[i]() * ratios[j]() : 0;
   };
   const fittingOf = (i, j) => Math.max(fitting(i, i) + fitting(j, j) - 2 * fitting(i, j), 0);
-  const covariance = kept(() =>
-    all.map((_, i) =>
-      all.map((__, j) => {
-        const [a, b] = [Math.min(i, j), Math.max(i, j)];
-        const sampled = a === b ? own(a) : covarianceOf(pair(a, b), costs, prior);
-        return sampled + fitting(i, j);
-      }),
-    ),
-  );
-  const law = kept(() => maxLaw(spent, covariance()));
+  const sampled = once((key) => {
+    const [i, j] = [Math.floor(key / all.length), key % all.length];
+    return i === j ? variance(i) : covarianceOf(pair(i, j), costs, prior);
+  });
+  const covariance = (i, j) => sampled(Math.min(i, j) * all.length + Math.max(i, j)) + fitting(i, j);
+  const covarianceAmong = (places) => places.map((i) => places.map((j) => covariance(i, j)));
+  const law = kept(() => maxLaw(spent, covarianceAmong(range(all.length))));
   const strata = (i, j) =>
     strataOf(pair(i, j), gaps, pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
   const share = 1 - DATA.level;
   /** Whether the data cannot tell a system from the cheapest. */
-  const isContender = (i) => {
+  const isContender = once((i) => {
     if (tied.includes(i)) return true;
     const square = Math.min(
       ...tied.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
@@ -226,7 +260,7 @@ function surenessOf(systems, stated, prior, able, shares) {
     if (tail >= share) return true;
     if ((all.length - 1) * tail < share) return false;
     return law().stays(i, square, share);
-  };
+  });
   const contenders = kept(() => {
     const left = range(all.length).filter(isContender);
     const most = largest(spent.map((cost) => cost - spent[best])) || 1;
@@ -242,17 +276,28 @@ function surenessOf(systems, stated, prior, able, shares) {
     return [end(Math.min) + Math.min(...beside), end(Math.max) + Math.max(...beside)];
   });
   /** Cost of one system, with its interval. */
-  const costOf = (i) => {
-    const made = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
-    const [low, high] = profileEnds(made, threshold, spent[i], fitting(i, i));
+  const costOf = once((i) => {
+    const strata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
+    const [low, high] = profileEnds(strata, threshold, spent[i], fitting(i, i));
     return [spent[i] + base, low + base, high + base];
-  };
-  const chosen = kept(() => contenders().slice().sort((a, b) => a - b));
-  const effect = kept(() => {
-    const rivals = chosen();
-    const between = rivals.length > 1 ? rivals.map((i) => rivals.map((j) => covariance()[i][j])) : [];
-    return selectionEffect(rivals.map((i) => spent[i]), between, rivals.indexOf(best), DATA.level, false);
   });
+  const chosen = kept(() => contenders().slice().sort((a, b) => a - b));
+  const naive = naiveDecision(costs, shares);
+  const blindRow = (counts, d) => counts.map((row) => row.flatMap((_, e) => row.map((cases) => (e === d ? cases : 0))));
+  const blindPair = (i) => blindRow(all[i].counts, naive.decision);
+  /** Errors of the contenders and, last, of the best decision without looking, drawn together. */
+  const draws = kept(() => {
+    const rivals = chosen();
+    const alone = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
+    const last = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
+    const itself = covarianceOf(blindRow(alone, naive.decision), costs, prior);
+    const between = covarianceAmong(rivals).map((row, i) => [...row, last[i]]);
+    return choiceDraws(rivals.map((i) => spent[i]), [...between, [...last, itself]], rivals.indexOf(best));
+  });
+  const effectOf = (against) =>
+    chosen().length < 2 ? { bias: 0, reach: 0 } : selectionEffect(draws(), DATA.level, against);
+  const effect = kept(() => effectOf(false));
+  const blindEffect = kept(() => effectOf(true));
   const expected = kept(() => {
     const [value, low, high] = costOf(best);
     const { bias, reach } = effect();
@@ -260,29 +305,14 @@ function surenessOf(systems, stated, prior, able, shares) {
     return [Math.min(value + bias, farther), low, farther];
   });
   // Against the best decision without looking -----------------------------------------------------
-  const naive = naiveDecision(costs, shares);
-  const blindRow = (counts, d) => counts.map((row) => row.flatMap((_, e) => row.map((own) => (e === d ? own : 0))));
-  const blindPair = (i) => blindRow(all[i].counts, naive.decision);
   const isBlind = (i) =>
     !all[i].running && all[i].counts.every((row) => row.every((own, d) => d === naive.decision || own === 0));
-  const plainSaving = (i) => {
+  const plainSaving = once((i) => {
     if (isBlind(i)) return [0, 0, 0];
     const bound = pairRange({ able: decisions.map((_, d) => d === naive.decision) }, all[i]);
     const made = strataOf(blindPair(i), gaps, bound, prior, -all[i].running);
     const value = naive.cost - spent[i];
     return [value, ...profileEnds(made, threshold, value, fitting(i, i))];
-  };
-  const blindEffect = kept(() => {
-    const rivals = chosen();
-    if (rivals.length < 2) return { bias: 0, reach: 0 };
-    const alone = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
-    const last = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
-    const itself = covarianceOf(blindRow(alone, naive.decision), costs, prior);
-    const between = [
-      ...rivals.map((i, a) => [...rivals.map((j) => covariance()[i][j]), last[a]]),
-      [...last, itself],
-    ];
-    return selectionEffect(rivals.map((i) => spent[i]), between, rivals.indexOf(best), DATA.level, true);
   });
   const saving = kept(() => {
     if (isBlind(best)) return [0, 0, 0];
@@ -299,11 +329,7 @@ function surenessOf(systems, stated, prior, able, shares) {
     const [low, high] = profileEnds(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
     return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
-  const chances = kept(() => {
-    const rivals = chosen();
-    const between = rivals.map((i) => rivals.map((j) => covariance()[i][j]));
-    return shrunkChances(rivals.map((i) => spent[i]), between);
-  });
+  const chances = kept(() => (chosen().length < 2 ? [1] : shrunkChances(draws())));
   const blindName = `always ${decisions[naive.decision]}`;
   const nameOf = (i) => all[i].name;
   /** All that may be the cheapest: contenders, and the best decision without looking. */
@@ -333,6 +359,24 @@ function surenessOf(systems, stated, prior, able, shares) {
   };
 }
 
+const BANDED = Boolean(JOINT) && !TERMS; // whether the page knows how sure costs are
+
+/** Interval of the cost of decisions at some stakes, as that of a single system. */
+function endsOfCounts(counts, stated, prior, able = decisions.map(() => true)) {
+  const base = Math.min(...stated.flat());
+  const costs = stated.map((row) => row.map((cost) => cost - base));
+  const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => able[d]))));
+  const strata = strataOf(counts, costs, ranges, statedPrior(prior), 0);
+  const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
+  return profileEnds(strata, threshold, NaN, 0).map((end) => end + base);
+}
+
+/** Interval of the cost of one system that decides as it does under these stakes. */
+function endsOfSystem(one, given, able) {
+  const sure = surenessAt([{ ...one, candidate: true }], given, able);
+  return sure ? sure.cost(one.name).slice(1) : [NaN, NaN];
+}
+
 /** The prior as likelihoods know it: null where class shares are those of the sample. */
 const statedPrior = (prior) =>
   DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
@@ -348,6 +392,5 @@ function surenessAt(systems, { costs, prior }, able) {
 if (JOINT)
   for (const one of SYSTEMS) {
     one.place = one.added ? -1 : DATA.slice_systems.indexOf(one.name);
-    const pair = one.counts.map((row) => row.flatMap((own, d) => row.map((_, e) => (d === e ? own : 0))));
-    one.fitted = one.added ? 0 : covarianceOf(pair, REPORTED.costs, statedPrior(DATA.prior));
+    one.fitted = one.added ? 0 : varianceOf(one.counts, REPORTED.costs, statedPrior(DATA.prior));
   }

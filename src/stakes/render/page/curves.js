@@ -12,8 +12,21 @@ const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
-/** A line for the chart from a function of x. */
-const curve = (model, top, at) => ({
+/** The model whose interval is drawn: that of the cheapest system, or the first that is shown. */
+function bandedModel(models) {
+  const best = MODELS[result.best.model];
+  return !BANDED ? null : models.includes(best) ? best : models[0];
+}
+
+/** What the band of a chart is, or why there is none. */
+function bandText(name, extra = "") {
+  if (!BANDED) return ` No band: ${whyUnsure()}.`;
+  return name ? ` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}; the tooltip has those of the other lines.` : "";
+}
+
+/** A line for the chart from a function of x, with its interval at x where that is known. */
+const curve = (model, top, at, ends, banded) => ({
+  ...(BANDED ? { ends, banded: model === banded } : {}),
   name: model.name,
   label: model.name,
   look: model.look,
@@ -22,22 +35,7 @@ const curve = (model, top, at) => ({
 });
 
 function showCurves() {
-  const chips = MODELS.map((model, i) => {
-    const made = html("button", {
-      type: "button",
-      class: "chip",
-      "aria-pressed": String(!hidden.has(i)),
-      title: model.name,
-    });
-    made.append(html("i", { class: `swatch ${model.look}` }), middle(model.name, 48));
-    made.addEventListener("click", () => {
-      if (!hidden.delete(i)) hidden.add(i);
-      showCurves();
-      [...place("chips").children].find((one) => one.title === model.name)?.focus();
-    });
-    return made;
-  });
-  place("chips").replaceChildren(...(CROWDED ? fewChips(chips) : chips));
+  place("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
   else if (STAKED) showThresholds();
   showRoc();
@@ -46,9 +44,30 @@ function showCurves() {
   showReliability();
 }
 
+/** A button for each model, which shows or hides it; of many models, a list to add one from. */
+function modelChips(show, hasCurve) {
+  const chips = MODELS.map((model, i) => {
+    const chip = html("button", {
+      type: "button",
+      class: "chip",
+      "aria-pressed": String(!hidden.has(i)),
+      title: model.name,
+    });
+    chip.append(html("i", { class: `swatch ${model.look}` }), middle(model.name, 48));
+    chip.addEventListener("click", () => {
+      const host = chip.parentNode;
+      if (!hidden.delete(i)) hidden.add(i);
+      show();
+      [...host.children].find((one) => one.title === model.name)?.focus();
+    });
+    return chip;
+  });
+  return CROWDED ? fewChips(chips, show, hasCurve) : chips;
+}
+
 /** Of many models: a button for each that is shown, and a list to add one from. */
-function fewChips(chips) {
-  const others = range(MODELS.length).filter((i) => hidden.has(i) && MODELS[i].hull);
+function fewChips(chips, show, hasCurve) {
+  const others = range(MODELS.length).filter((i) => hidden.has(i) && hasCurve(MODELS[i]));
   const list = html(
     "select",
     { "aria-label": "show another model" },
@@ -56,9 +75,10 @@ function fewChips(chips) {
     others.map((i) => html("option", { value: i }, MODELS[i].name)),
   );
   list.addEventListener("change", () => {
+    const host = list.parentNode;
     hidden.delete(Number(list.value));
-    showCurves();
-    place("chips").querySelector("select").focus();
+    show();
+    host.querySelector("select").focus();
   });
   return [...chips.filter((_, i) => !hidden.has(i)), list];
 }
@@ -113,10 +133,15 @@ function thresholdCurve(model) {
 function showCostCurves() {
   const { prior } = result;
   const driven = place("driven").checked;
-  const lossOf = (model) => {
-    if (!driven) return (c) => envelopeLoss(model.table, model.hull, prior, c);
+  const cutOf = (model) => {
+    if (!driven) return (c) => lossCut(model.table, model.hull, prior, c);
     const scores = posteriorsOf(model.table, prior);
-    return (c) => lossAtCut(model.table, cutAbove(scores, c), prior, c);
+    return (c) => cutAbove(scores, c);
+  };
+  const lossLine = (model) => {
+    const cut = cutOf(model);
+    const ends = (c) => endsOfCounts(cutCounts(model.table, cut(c)), [[0, 2 * c], [2 * (1 - c), 0]], prior);
+    return curve(model, 1, (c) => lossAtCut(model.table, cut(c), prior, c), ends, banded);
   };
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
   const top = 2 * prior[0] * prior[1] || 0.01;
@@ -125,12 +150,17 @@ function showCostCurves() {
     [prior[1], top],
     [1, 0],
   ];
-  const lines = (driven ? probable() : visible()).map((model) => curve(model, 1, lossOf(model)));
+  const models = driven ? probable() : visible();
+  const banded = bandedModel(models);
+  const lines = models.map(lossLine);
+  place("cost-curve-note").textContent =
+    " Shaded: not looking costs no more." +
+    bandText(banded?.name, driven ? "" : ", as if its thresholds had not been chosen on these cases");
   drawChart(place("cost-curve"), {
     title: "Loss over the cost proportion",
     x: { label: "cost proportion", domain: [0, 1] },
-    y: { label: "loss per case; shaded: not looking costs no more", domain: [0, top * 1.12] },
-    shaded: cheaperBlind(1, naive, lines),
+    y: { label: "loss per case, both costs summing to 2", domain: [0, top * 1.12] },
+    shaded: cheaperBlind(naive, lines),
     series: [{ name: "not looking", look: "plain", at: naive, points: corner }, ...lines],
     marks: condition(proportion(), "yours"),
     dots: [],
@@ -144,13 +174,21 @@ function showPriorCurves() {
   const ranges = decisionRanges(costs);
   const naive = (share) => naiveDecision(costs, [1 - share, share]).cost;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const costAt = (model) => (share) => movedCost(model.table, costs, ranges, DATA.holds_for, share) + model.running;
-  const lines = probable().map((model) => curve(model, top, costAt(model)));
+  const able = reachable(costs);
+  const countsAt = (model, share) => movedCounts(model.table, costs, ranges, DATA.holds_for, share);
+  const banded = bandedModel(probable());
+  const lines = probable().map((model) => {
+    const at = (share) => expectedCost(countsAt(model, share), costs, [1 - share, share]) + model.running;
+    const ends = (share) =>
+      endsOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
+    return curve(model, top, at, ends, banded);
+  });
+  place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
   drawChart(place("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions moved along`,
     x: { label: `prior of ${classes[1]}`, domain: [0, top] },
-    y: { label: `${COST_AXIS}; shaded: not looking costs no more`, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(top, naive, lines),
+    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
+    shaded: cheaperBlind(naive, lines),
     series: [
       {
         name: "not looking",
@@ -247,11 +285,19 @@ function showNetBenefit() {
   const top = prior[1] || 0.01;
   const far = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
+  const banded = bandedModel(probable());
   const series = probable().map((model) => {
     const scores = posteriorsOf(model.table, prior);
-    const made = curve(model, far, (p) => netBenefit(model.table, scores, prior, p));
-    return { ...made, points: made.points.filter(([p]) => p < 1) }; // at one it jumps
+    // the benefit of a hit is a cost of −1, and an alarm costs the odds of the threshold
+    const ends = (p) => {
+      if (p >= 1) return [NaN, NaN];
+      const spans = endsOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
+      return spans.map((end) => -end).reverse();
+    };
+    const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), ends, banded);
+    return { ...line, points: line.points.filter(([p]) => p < 1) }; // at one it jumps
   });
+  place("net-benefit-note").textContent = bandText(banded?.name);
   drawChart(place("net-benefit"), {
     title: "Net benefit over the threshold probability",
     x: { label: "threshold probability", domain: [0, far] },
@@ -287,11 +333,14 @@ function showReliability() {
       return { ...one, table, scores: posteriorsOf(table, prior), hull: one.hull ?? one.model.hull };
     },
   );
+  const cases = shown.length ? casesBelow(shown[0].table, shown[0].scores, far) : [];
+  place("reliability-note").textContent = tied(reliabilityNote(shown[0], cases));
   drawChart(place("reliability"), {
     title: "Observed share over the probability",
     x: { label: `probability of ${classes[1]}`, domain: [0, far] },
-    y: { label: `share that is ${classes[1]}; grey bars: cases`, domain: [0, far] },
-    cases: shown.length ? casesBelow(shown[0].table, shown[0].scores, prior, far) : [],
+    y: { label: `share that is ${classes[1]}; below: cases`, domain: [0, far] },
+    cases,
+    counted: true,
     series: [
       {
         look: "plain",
@@ -324,15 +373,23 @@ function recalibratedWinner() {
   return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
 }
 
-/** Share of the cases in each twentieth of an axis of probabilities, the fullest being 1. */
-function casesBelow(table, scores, prior, far) {
-  const bars = range(20).map((i) => ({ low: (far * i) / 20, high: (far * (i + 1)) / 20, share: 0 }));
+/** What the bars and the thick line of the reliability diagram are. */
+function reliabilityNote(first, cases) {
+  if (!first) return "";
+  const most = short(Math.max(...cases.map((bar) => bar.cases)));
+  const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
+  return ` Bars: how many of the cases have such a probability by ${first.name}, at most ${most}.${thick}`;
+}
+
+/** Cases counted in each tenth of an axis of probabilities; the fullest has a share of 1. */
+function casesBelow(table, scores, far) {
+  const bars = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0 }));
   scores.forEach((score, i) => {
-    const bar = bars[Math.min(19, Math.floor((20 * score) / far))];
-    if (bar && score <= far) bar.share += sum(prior.map((own, k) => (own * table.weights[k][i]) / table.totals[k]));
+    const bar = bars[Math.min(9, Math.floor((10 * score) / far))];
+    if (bar && score <= far) bar.cases += sum(table.weights.map((weights) => weights[i]));
   });
-  const most = Math.max(...bars.map(({ share }) => share)) || 1;
-  return bars.map((bar) => ({ ...bar, share: bar.share / most }));
+  const most = Math.max(...bars.map(({ cases }) => cases)) || 1;
+  return bars.map((bar) => ({ ...bar, share: bar.cases / most }));
 }
 
 /** A round probability above which half of the models have hardly any case. */
@@ -435,6 +492,15 @@ const partsInWords = (parts) =>
     ),
   );
 
+const PRIOR_STEPS = range(61).map((i) => i / 60);
+
+/** What is seen in the chart of costs over the prior. */
+function showPriorNote(series) {
+  const banded = series.find((one) => one.banded);
+  const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
+  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(banded?.name)}`);
+}
+
 function drawPriorLines(lines, winners, top) {
   const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;
@@ -443,11 +509,26 @@ function drawPriorLines(lines, winners, top) {
   const at = (line) => (x) => (1 - x) * line.start + x * line.end;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
   const own = lines.filter((_, i) => "reported" in rivals[i]);
+  const able = BANDED ? reachable(costs) : null;
+  const endsOf = (one) => (x) => {
+    const given = { costs: state.costs, prior: along(x) };
+    return endsOfSystem({ ...one, cost: expectedCost(one.counts, costs, given.prior) + one.running }, given, able);
+  };
+  const series = own.map((line, i) => ({
+    ...(BANDED && winners.has(i) && "model" in rivals[i] ? { ends: endsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
+    name: winners.has(i) ? rivals[i].name : null,
+    label: winners.has(i) ? rivals[i].name : null,
+    look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,
+    at: at(line),
+    points: PRIOR_STEPS.map((step) => [step * top, at(line)(step * top)]),
+  }));
+  showPriorNote(series);
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,
     x: { label: priorName(LAST), domain: [0, top] },
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    shaded: cheaperBlind(naive, series),
     series: [
       {
         name: "best without looking",
@@ -456,16 +537,7 @@ function drawPriorLines(lines, winners, top) {
         at: naive,
         points: GRID.map((x) => [x * top, naive(x * top)]),
       },
-      ...own.map((line, i) => ({
-        name: winners.has(i) ? rivals[i].name : null,
-        label: winners.has(i) ? rivals[i].name : null,
-        look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,
-        at: at(line),
-        points: [
-          [0, line.start],
-          [top, at(line)(top)],
-        ],
-      })),
+      ...series,
     ],
     marks: condition(prior[LAST], "now"),
     dots: [],

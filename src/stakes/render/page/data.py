@@ -32,7 +32,7 @@ WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tu
 
 def page_data(report: Report) -> dict[str, Any]:
     """All that the page's script reads; numbers without bounds are left to the writer of JSON."""
-    problem, made = report.problem, report.assumptions
+    problem, assumptions = report.problem, report.assumptions
     return {
         "problem": {
             "costs": problem.terms.coefficients if problem.columns else problem.costs,
@@ -42,17 +42,17 @@ def page_data(report: Report) -> dict[str, Any]:
             "decisions": _texts(problem.decisions),
             "unit": problem.unit,
         },
-        "prior": made.prior,
-        "prior_stated": made.prior_stated,
+        "prior": assumptions.prior,
+        "prior_stated": assumptions.prior_stated,
         "perfect": report.perfect_cost,
-        "volume": made.volume,
-        "period": made.period,
-        "holds_for": made.posterior_prior,
-        "level": made.level,
-        "cases": max(made.n_cases, made.n_rows, 1),
+        "volume": assumptions.volume,
+        "period": assumptions.period,
+        "holds_for": assumptions.posterior_prior,
+        "level": assumptions.level,
+        "cases": max(assumptions.n_cases, assumptions.n_rows, 1),
         "as_decided": AS_DECIDED,
         "rules": _rules(report),
-        "version": made.version,
+        "version": assumptions.version,
         "verdict": {
             "deploy": report.verdict.cheapest,
             "model": report.verdict.model,
@@ -63,15 +63,15 @@ def page_data(report: Report) -> dict[str, Any]:
         "expected": _ends(report.verdict.cost),
         "normalized": _ends(report.verdict.normalized),
         "saving": _ends(report.verdict.saving_over_naive),
-        "cheapest": [one.name for one in report.systems].index(report.best.name),
-        "systems": [_system(report, one, added=added) for one, added in _systems(report)],
+        "cheapest": [system.name for system in report.systems].index(report.best.name),
+        "systems": [_system(report, *row) for row in _systems(report)],
         "no_model": None if report.no_model is None else _charged(report.no_model),
-        "models": [_model(report, one) for one in report.models],
+        "models": [_model(report, model) for model in report.models],
         "disagreement": _disagreement(report),
-        "slice_systems": [one.name for one in report.systems],
+        "slice_systems": [system.name for system in report.systems],
         "slices": [_slice(report, one) for one in in_order(report.slices)],
         "joint": _joint(report),
-        "clustered": made.clusters is not None,
+        "clustered": assumptions.clusters is not None,
     }
 
 
@@ -108,91 +108,120 @@ def _joint(report: Report) -> dict[str, Any] | None:
 
 def _systems(report: Report) -> Iterator[tuple[System, bool]]:
     """All systems, and those that come into being once the prior is moved away from the data's."""
-    known = {(one.model, one.rule) for one in report.systems}
+    known = {(system.model, system.rule) for system in report.systems}
     remade = report.problem.n_classes == 2 and not report.problem.columns
     movable = remade and min(report.assumptions.posterior_prior) > 0
-    for one in report.systems:
-        yield one, False
-        if movable and WAYS.get(one.rule) == "as is" and (one.model, MOVED) not in known:
-            fields = {**vars(one), "name": f"{one.model} (moved)", "rule": MOVED}
+    for system in report.systems:
+        yield system, False
+        if movable and WAYS.get(system.rule) == "as is" and (system.model, MOVED) not in known:
+            fields = {**vars(system), "name": f"{system.model} (moved)", "rule": MOVED}
             yield System._trusted(**fields), True
 
 
-def _system(report: Report, one: System, *, added: bool) -> dict[str, Any]:
-    place = [model.model for model in report.models].index(one.model)
+def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
+    place = [model.model for model in report.models].index(system.model)
     model = report.models[place]
-    table = model.recalibrated if one.rule == RECALIBRATED else model.table
+    table = model.recalibrated if system.rule == RECALIBRATED else model.table
     fixed = table is None or bool(report.problem.columns)
     return {
         "model": place,
-        "rule": one.rule,
-        "way": "fixed" if fixed else WAYS.get(one.rule, "fixed"),
-        "posterior": one.rule in POSTERIOR_RULES,
+        "rule": system.rule,
+        "way": "fixed" if fixed else WAYS.get(system.rule, "fixed"),
+        "posterior": system.rule in POSTERIOR_RULES,
         "added": added,
-        "candidate": one.candidate,
-        "threshold": one.threshold,
-        "chance": one.probability_cheapest,
-        "running": one.running_cost,
-        **_charged(one),
+        "candidate": system.candidate,
+        "threshold": system.threshold,
+        "chance": system.probability_cheapest,
+        "running": system.running_cost,
+        **_charged(system),
     }
 
 
-def _charged(one: System) -> dict[str, Any]:
+def _charged(system: System) -> dict[str, Any]:
     """What was decided, and what that cost."""
     return {
-        "name": one.name,
-        "counts": one.counts.values,
-        "sums": one.sums,
-        "cost": _ends(one.cost),
-        "normalized": _ends(one.normalized),
+        "name": system.name,
+        "counts": system.counts.values,
+        "sums": system.sums,
+        "cost": _ends(system.cost),
+        "normalized": _ends(system.normalized),
     }
 
 
-def _model(report: Report, one: ModelQuality) -> dict[str, Any]:
-    own = [system for system in report.systems if system.model == one.model]
-    repaired = [system for system in own if system.rule == RECALIBRATED]
-    others = [system for system in own if system.rule in (BAYES, MOVED)]
+def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
+    systems = [system for system in report.systems if system.model == model.model]
+    repaired = [system for system in systems if system.rule == RECALIBRATED]
+    others = [system for system in systems if system.rule in (BAYES, MOVED)]
     return {
-        "name": one.model,
-        "kind": one.kind,
-        "auc": None if one.auc is None else _ends(one.auc),
-        "h": one.h,
-        "log_loss": one.normalized_log_loss,
-        "brier": one.normalized_brier,
-        "wasted": one.calibration_cost,
-        "losses": one.expected_losses,
-        "advice": one.advice,
-        "table": _table(one.table, one.n_scores, report, others),
-        "recalibrated": _table(one.recalibrated, one.n_recalibrated, report, repaired),
-        "by_threshold": None if one.by_threshold is None else _stakes(one.by_threshold),
+        "name": model.model,
+        "kind": model.kind,
+        "auc": None if model.auc is None else _ends(model.auc),
+        "h": model.h,
+        "log_loss": model.normalized_log_loss,
+        "brier": model.normalized_brier,
+        "wasted": model.calibration_cost,
+        "losses": model.expected_losses,
+        "advice": model.advice,
+        "table": _table(model.table, model.n_scores, report, others),
+        "recalibrated": _table(model.recalibrated, model.n_recalibrated, report, repaired),
+        "by_threshold": None if model.by_threshold is None else _stakes(model.by_threshold),
+        "class_bins": _class_bins(report, model),
     }
+
+
+_MOST_BINNED = 12  # models whose probabilities of many classes the page holds
+
+
+def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
+    """Bins of the probability of each class, of the cheapest models where there are many.
+
+    A row for each bin with cases: its number, the cases, those of the class, the mean probability.
+    """
+    if model.class_bins is None:
+        return None
+    by_cost = sorted(report.systems, key=lambda system: system.cost.value)
+    cheapest = list(dict.fromkeys(system.model for system in by_cost if system.candidate))
+    if model.model not in cheapest[:_MOST_BINNED] and len(report.models) > _MOST_BINNED:
+        return None
+    return [
+        [
+            [b, *_short(bins[b, :2], 7), float(f"{bins[b, 2] / bins[b, 0]:.4g}")]
+            for b in np.flatnonzero(bins[:, 0] > 0).tolist()
+        ]
+        for bins in model.class_bins
+    ]
 
 
 def _disagreement(report: Report) -> dict[str, Any] | None:
-    found = report.disagreement
-    if found is None or not found.metrics:
+    disagreement = report.disagreement
+    if disagreement is None or not disagreement.metrics:
         return None
     return {
-        "metrics": found.metrics,
-        "models": _texts(found.models),
-        "values": found.values,
-        "picks": found.picks,
+        "metrics": disagreement.metrics,
+        "models": _texts(disagreement.models),
+        "values": disagreement.values,
+        "picks": disagreement.picks,
         "more": [_ends(pick.costs_more) for pick in report.picks],
         "clear": [pick.clear for pick in report.picks],
     }
 
 
-def _slice(report: Report, one: Slice) -> dict[str, Any]:
+def _slice(report: Report, part: Slice) -> dict[str, Any]:
     names = [system.name for system in report.systems]
-    costs = {part.system: _ends(part.cost) for part in one.costs}
+    costs = {charge.system: _few(charge.cost) for charge in part.costs}
     return {
-        "group": one.name,
-        "cases": one.n_cases,
-        "cheapest": None if one.cheapest is None else names.index(one.cheapest),
-        "clear": one.clear,
+        "group": part.name,
+        "cases": part.n_cases,
+        "cheapest": None if part.cheapest is None else names.index(part.cheapest),
+        "clear": part.clear,
         "costs": [costs[name] for name in names],
-        "note": one.note,
+        "note": part.note,
     }
+
+
+def _few(interval: Interval) -> list[float]:
+    """An interval to the digits that a table of many slices can show."""
+    return [float(f"{end:.9g}") for end in _ends(interval)]
 
 
 def _ends(interval: Interval) -> tuple[float, float, float]:
@@ -207,7 +236,7 @@ def _texts(labels: tuple[Any, ...]) -> list[str]:
 
 
 def _table(
-    table: ScoreTable | None, n_scores: int | None, report: Report, own: list[System]
+    table: ScoreTable | None, n_scores: int | None, report: Report, systems: list[System]
 ) -> dict[str, Any] | None:
     """The scores that the page holds; a report pools them where there are too many."""
     if table is None or n_scores is None:
@@ -215,7 +244,7 @@ def _table(
     pooled = n_scores > table.scores.size
     digits = 5 if pooled else 17  # of weights that are no whole numbers
     return {
-        "scores": _rounded(table, report, own),
+        "scores": _rounded(table, report, systems),
         "negatives": _packed(_short(table.weights[:, 0], digits)),
         "positives": _packed(_short(table.weights[:, 1], digits)),
         "binned": pooled,
@@ -223,35 +252,35 @@ def _table(
 
 
 def _packed(cases: list[Any]) -> list[Any] | str:
-    """Numbers of cases as one text of digits where each has a single one."""
-    few = all(isinstance(one, int) and one < 10 for one in cases)
+    """Numbers of cases as one text of digits, where each number has a single digit."""
+    few = all(isinstance(number, int) and number < 10 for number in cases)
     return "".join(map(str, cases)) if few else cases
 
 
-def _rounded(table: ScoreTable, report: Report, own: list[System]) -> list[Any]:
+def _rounded(table: ScoreTable, report: Report, systems: list[System]) -> list[Any]:
     """Scores to few digits, if these keep them apart and decide as the systems of the report do."""
     for digits in (7, 9):
-        made = _short(table.scores, digits)
-        alike = all(_decides_alike(np.array(made), table, report, one) for one in own)
-        if alike and len(set(made)) == len(made):
-            return made
+        rounded = _short(table.scores, digits)
+        alike = all(_decides_alike(np.array(rounded), table, report, system) for system in systems)
+        if alike and len(set(rounded)) == len(rounded):
+            return rounded
     return list(table.scores.tolist())
 
 
-def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, one: System) -> bool:
-    problem, made = report.problem, report.assumptions
+def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:
+    problem, assumptions = report.problem, report.assumptions
     if problem.columns or problem.limits:
         return True  # no score decides alone
-    if one.rule == MOVED:
-        scores = shift_prior(scores, made.posterior_prior, made.prior)
+    if system.rule == MOVED:
+        scores = shift_prior(scores, assumptions.posterior_prior, assumptions.prior)
     chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]
-    return bool(np.allclose(table.weights.T @ chosen, one.counts.values, rtol=1e-12))
+    return bool(np.allclose(table.weights.T @ chosen, system.counts.values, rtol=1e-12))
 
 
-def _stakes(found: ByThreshold) -> dict[str, Any]:
+def _stakes(by_threshold: ByThreshold) -> dict[str, Any]:
     """Sums of the terms by score, to the digits that a page can show."""
-    sums = np.reshape(_short(found.sums.ravel(), 13), found.sums.shape)
-    return {"thresholds": found.thresholds, "sums": sums.tolist()}
+    sums = np.reshape(_short(by_threshold.sums.ravel(), 13), by_threshold.sums.shape)
+    return {"thresholds": by_threshold.thresholds, "sums": sums.tolist()}
 
 
 def _short(values: FloatArray, digits: int) -> list[Any]:

@@ -184,12 +184,12 @@ function inTurns(pieces, done) {
     const next = () => {
       if (mine !== turn) return resolve(false);
       const start = performance.now();
-      while (pieces.length && performance.now() - start < 12) if (runPiece(pieces[0])) pieces.shift();
+      while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
       if (pieces.length) return setTimeout(next);
       done();
       return resolve(true);
     };
-    setTimeout(next);
+    setTimeout(next, QUIET);
   });
 }
 
@@ -390,27 +390,32 @@ const zonesHint = () =>
 /** Cost over the prior with decisions made anew at each. */
 function drawPriorCurves(top) {
   const given = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
-  const points = range(61).map((i) => (i / 60) * top || 1e-9);
+  const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
   const naive = (x) => naiveDecision(state.costs, given(x).prior).cost;
-  const own = SYSTEMS.filter((one) => one.candidate);
+  const own = SYSTEMS.filter((one) => one.candidate && (inTables(one.model) || one.name === result.best.name));
   const cost = (one) => (x) => expectedCost(decide(one, given(x)).counts, state.costs, given(x).prior) + one.running;
+  const ends = (one) => (x) => endsOfSystem(charged(one, decide(one, given(x)), given(x), NaN), given(x));
   const heights = points.map(naive).filter(Number.isFinite);
   const curves = own.map((one) => points.map((x) => [x, cost(one)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
+  const series = own.map((one, i) => ({
+    ...(BANDED && winners.has(i) ? { ends: ends(one), banded: one.name === result.best.name } : {}),
+    name: winners.has(i) ? one.name : null,
+    label: winners.has(i) ? one.name : null,
+    look: `${one.look}${winners.has(i) ? "" : " faint"}`,
+    at: cost(one),
+    points: curves[i],
+  }));
+  showPriorNote(series);
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decided anew`,
     ratio: 0.4,
     x: { label: priorName(LAST), domain: [0, top] },
-    y: { domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
+    shaded: cheaperBlind(naive, series),
     series: [
       { name: "best without looking", label: "not looking", look: "plain", at: naive, points: points.map((x) => [x, naive(x)]) },
-      ...own.map((one, i) => ({
-        name: winners.has(i) ? one.name : null,
-        label: winners.has(i) ? one.name : null,
-        look: `${one.look}${winners.has(i) ? "" : " faint"}`,
-        at: cost(one),
-        points: curves[i],
-      })),
+      ...series,
     ],
     marks: condition(state.prior[LAST], "now"),
     dots: [],

@@ -17,33 +17,26 @@ function modelsByCost() {
   return range(MODELS.length).sort((a, b) => least[a] - least[b] || a - b || 0);
 }
 
-/** Hide rows of the table of systems; the best rule of a model can unfold the others. */
-function foldSystems() {
-  if (!LONG) return;
-  const known = new Map(result.systems.map((one) => [upright(one.name), one]));
-  const heads = new Map(); // the first row of each model, and the last that stands below it
-  for (const row of place("systems").querySelectorAll("tbody tr")) {
-    const one = known.get(row.querySelector("th .name")?.title);
-    if (!one) continue;
-    const head = heads.get(one.model);
-    if (!head) {
-      heads.set(one.model, { row, last: row, more: 0 });
-      row.hidden = !isShown(one.model, heads.size - 1);
-      continue;
-    }
-    row.hidden = head.row.hidden || !unfolded.has(one.model);
-    if (row.closest("tbody") !== head.row.closest("tbody")) continue; // bounds stand apart
-    head.last.after(row);
-    head.last = row;
-    head.more += 1;
-  }
-  for (const [model, head] of heads) if (head.more) head.row.querySelector("th").append(unfolder(model, head.more));
-  for (const group of place("systems").querySelectorAll("tbody.apart")) {
-    const rows = [...group.rows].slice(1);
-    group.hidden = rows.every((row) => row.hidden);
-  }
-  const shown = [...heads.values()].filter(({ row }) => !row.hidden).length;
-  if (CROWDED) place("fold-note").textContent = `${shown} of ${MODELS.length} models shown, the cheapest first.`;
+/**
+ * The systems that the table shows, and buttons that unfold the other rules of a model: of each
+ * model the best rule, below it the others where they are unfolded. Bounds stand last.
+ */
+function foldedSystems(ranked) {
+  const buttons = new Map();
+  if (!LONG) return { shown: ranked, buttons };
+  const { bounds } = result;
+  const groups = new Map(); // systems of each model, the cheapest first
+  for (const one of ranked) groups.set(one.model, [...(groups.get(one.model) || []), one]);
+  const visible = [...groups.keys()].filter((model, rank) => isShown(model, rank));
+  const systems = visible.flatMap((model) => {
+    const [head, ...others] = groups.get(model);
+    const below = others.filter((one) => bounds.includes(one) === bounds.includes(head));
+    if (below.length) buttons.set(head, [unfolder(model, below.length)]);
+    return unfolded.has(model) ? [head, ...others] : [head];
+  });
+  if (CROWDED) place("fold-note").textContent = `${visible.length} of ${MODELS.length} models shown, the cheapest first.`;
+  const isBound = (one) => bounds.includes(one);
+  return { shown: [...systems.filter((one) => !isBound(one)), ...systems.filter(isBound)], buttons };
 }
 
 const isShown = (model, rank) =>
@@ -59,15 +52,10 @@ function unfolder(model, more) {
   );
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
-    showFolded();
+    showSystems();
     [...place("systems").querySelectorAll(".fold")].find((one) => one.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
-}
-
-function showFolded() {
-  showSystems();
-  foldSystems();
 }
 
 /** A filter, and a button for all, where there are many models. */
@@ -76,13 +64,13 @@ function buildFilter() {
   const box = html("input", { type: "search", "aria-label": "find a model", placeholder: "find a model" });
   box.addEventListener("input", () => {
     lookedFor = box.value.trim().toLowerCase();
-    showFolded();
+    showSystems();
   });
   const all = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
   all.addEventListener("click", () => {
     everyModel = !everyModel;
     all.textContent = everyModel ? `Show the first ${FIRST}` : `Show all ${MODELS.length}`;
-    showFolded();
+    showSystems();
   });
   place("filter").replaceChildren(box, all, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
@@ -107,7 +95,7 @@ function shorten(host) {
 /** Charts show the cheapest few of many models, until the reader adds others. */
 function chooseFew() {
   if (MODELS.length <= LOOKS) return;
-  const shown = modelsByCost().filter((i) => MODELS[i].hull).slice(0, CHOSEN);
+  const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHOSEN);
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
@@ -155,25 +143,28 @@ function fitPaper() {
 // What is in view comes first -----------------------------------------------------------------------
 
 let waiting = []; // what is still to be shown after a change
+let pause = null; // the timer of the next of these
+const QUIET = 80; // milliseconds without a change, after which parts out of view follow
 
 /** Whether a part of the page is in view, or nearly. */
 function isInView(id) {
-  const box = place(id).getBoundingClientRect();
-  return box.bottom > -100 && box.top < innerHeight + 100;
+  const node = place(id);
+  const box = node.getBoundingClientRect();
+  return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-/** Show what is in view now, and the rest in idle moments, one part at a time. */
+/** Show what is in view now, and the rest once the stakes rest, one part at a time. */
 function showSoon(parts) {
   const [now, later] = [true, false].map((wanted) => parts.filter(([id]) => isInView(id) === wanted));
-  const begun = waiting.length > 0;
   now.forEach(([, show]) => show());
   waiting = later;
-  if (!begun && later.length) setTimeout(showNext);
+  clearTimeout(pause);
+  pause = setTimeout(showNext, QUIET);
 }
 
 function showNext() {
   waiting.shift()?.[1]();
-  if (waiting.length) setTimeout(showNext);
+  if (waiting.length) pause = setTimeout(showNext);
 }
 
 /** Show at once what is still to be shown. */

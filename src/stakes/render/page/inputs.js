@@ -52,8 +52,11 @@ function control({ name, read, write, slider, field }) {
   });
   box.addEventListener("blur", () => requestAnimationFrame(fillBox));
   line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
+  let shown = null; // most of many fields stay as they are
   inputs.push(() => {
     const value = read();
+    if (shown === `${value} ${result.changed}`) return;
+    shown = `${value} ${result.changed}`;
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
     const at = slider.to(value);
     const reach = result.changed ? line : limits; // stretched until the stakes are the report's

@@ -271,8 +271,10 @@ function triangularRoot(covariance) {
     if (!(rest[j][j] > 1e-12 * covariance[j][j])) continue;
     const root = Math.sqrt(rest[j][j]);
     const column = rest.map((row, i) => (i < j ? 0 : row[j] / root));
-    for (let a = 0; a < size; a += 1)
-      for (let b = 0; b < size; b += 1) rest[a][b] -= column[a] * column[b];
+    for (let a = j + 1; a < size; a += 1) {
+      const [row, factor] = [rest[a], column[a]];
+      if (factor) for (let b = j + 1; b <= a; b += 1) row[b] -= factor * column[b];
+    }
     columns.push(column);
   }
   return columns; // [rank][system]
@@ -385,30 +387,36 @@ function maxLaw(costs, covariance) {
 const DRAWS = 2048;
 
 /**
- * What choosing the cheapest does to its cost: bias, and reach of the upper end. `covariance` is of
- * the contenders and, last, of the system that the cheapest is compared with, if there is one.
+ * Draws of the errors of some contenders and, last, of the system that the cheapest is compared
+ * with; `covariance` has a row for each of them.
  */
-function selectionEffect(costs, covariance, winner, level, against) {
+function choiceDraws(costs, covariance, winner) {
   const size = costs.length;
-  if (size < 2) return { bias: 0, reach: 0 };
   const among = covariance.slice(0, size).map((row) => row.slice(0, size));
+  const order = canonicalOrder(costs, differenceVariances(among));
+  const { drawn } = drawnErrors(covariance, [...order, size], DRAWS, true);
+  return { costs, covariance, among, winner, drawn };
+}
+
+/** What choosing the cheapest does to its cost: bias, and reach of the upper end. */
+function selectionEffect({ costs, covariance, among, winner, drawn }, level, against) {
+  const size = costs.length;
   const mean = sum(costs) / size;
   const spread = sum(costs.map((cost) => (cost - mean) ** 2));
   const noise = sum(among.map((row, i) => row[i])) - sum(among.flat()) / size;
   const kept = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
-  const order = canonicalOrder(costs, differenceVariances(among));
-  const { drawn } = drawnErrors(covariance, against ? [...order, size] : order, DRAWS, true);
+  const least = new Float64Array(DRAWS).fill(Infinity);
   const errors = new Float64Array(DRAWS);
-  let bias = 0;
-  for (let r = 0; r < DRAWS; r += 1) {
-    let [chosen, least] = [0, Infinity];
-    for (let i = 0; i < size; i += 1) {
-      const value = kept * (costs[i] - mean) + drawn[i][r];
-      if (value < least) [chosen, least] = [i, value];
+  costs.forEach((cost, i) => {
+    const [own, shift] = [drawn[i], kept * (cost - mean)];
+    for (let r = 0; r < DRAWS; r += 1) {
+      if (!(shift + own[r] < least[r])) continue;
+      least[r] = shift + own[r];
+      errors[r] = own[r];
     }
-    bias -= drawn[chosen][r];
-    errors[r] = drawn[chosen][r] - (against ? drawn[size][r] : 0);
-  }
+  });
+  const bias = -sum(Array.from(errors));
+  if (against) for (let r = 0; r < DRAWS; r += 1) errors[r] -= drawn[size][r];
   errors.sort();
   const share = (1 - level) / 2;
   const at = share * (DRAWS - 1);
@@ -424,37 +432,59 @@ function selectionEffect(costs, covariance, winner, level, against) {
 const SHRINKAGES = 64;
 
 /** The shrunk chance that each contender is the cheapest. */
-function shrunkChances(costs, covariance) {
+function shrunkChances({ costs, among, drawn }) {
   const size = costs.length;
-  const means = covariance.map((row) => sum(row) / size);
+  const means = among.map((row) => sum(row) / size);
   const whole = sum(means) / size;
-  const centred = covariance.map((row, i) => row.map((own, j) => own - means[i] - means[j] + whole));
+  const centred = among.map((row, i) => row.map((own, j) => own - means[i] - means[j] + whole));
   const noise = sum(centred.map((row, i) => row[i]));
-  if (!(noise > 1e-12 * sum(covariance.map((row, i) => row[i])))) return costs.map(() => 1 / size);
+  if (!(noise > 1e-12 * sum(among.map((row, i) => row[i])))) return costs.map(() => 1 / size);
   const mean = sum(costs) / size;
   const apart = costs.map((cost) => cost - mean);
-  const { drawn } = drawnErrors(covariance, canonicalOrder(costs, differenceVariances(covariance)), DRAWS, true);
   const dimensions = noise ** 2 / sum(centred.flat().map((own) => own ** 2));
   const q = (dimensions * sum(apart.map((own) => own ** 2))) / noise;
   const b = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
   const logs = b.map((own) => ((dimensions - 1) / 2) * Math.log(own) - (own * q) / 2);
   const weights = logs.map((own) => Math.exp(own - Math.max(...logs)));
+  const parts = weights.map((weight) => weight / sum(weights) / DRAWS);
+  const factors = b.map((own) => Math.sqrt(1 - own));
   const chances = costs.map(() => 0);
-  const values = new Float64Array(size);
-  b.forEach((own, step) => {
-    const [f, part] = [Math.sqrt(1 - own), weights[step] / sum(weights) / DRAWS];
-    for (let r = 0; r < DRAWS; r += 1) {
-      let [least, most] = [Infinity, -Infinity];
-      for (let i = 0; i < size; i += 1) {
-        values[i] = f * apart[i] + drawn[i][r];
-        least = Math.min(least, values[i]);
-        most = Math.max(most, values[i]);
-      }
-      const slack = 1e-12 * (most - least); // systems that decide alike share what they win
-      let ties = 0;
-      for (let i = 0; i < size; i += 1) ties += values[i] <= least + slack;
-      for (let i = 0; i < size; i += 1) if (values[i] <= least + slack) chances[i] += part / ties;
-    }
-  });
+  const left = new Int32Array(size);
+  for (let r = 0; r < DRAWS; r += 1) {
+    const few = everLowest(apart, drawn, r, factors, left);
+    factors.forEach((f, step) => {
+      let least = Infinity;
+      for (let n = 0; n < few.count; n += 1) least = Math.min(least, f * apart[left[n]] + drawn[left[n]][r]);
+      let ties = 0; // systems that decide alike share what they win
+      for (let n = 0; n < few.count; n += 1) ties += f * apart[left[n]] + drawn[left[n]][r] <= least + few.slack;
+      for (let n = 0; n < few.count; n += 1)
+        if (f * apart[left[n]] + drawn[left[n]][r] <= least + few.slack) chances[left[n]] += parts[step] / ties;
+    });
+  }
   return chances;
+}
+
+/**
+ * Writes into `left` the systems that may be the cheapest of a draw at some factor on how far they
+ * are apart. Costs are straight lines in the factor: one that is above another at both ends of the
+ * factors is above it everywhere.
+ */
+function everLowest(apart, drawn, r, factors, left) {
+  const [high, low] = [factors[0], factors[factors.length - 1]];
+  const lowest = { high: Infinity, low: Infinity, most: -Infinity };
+  let [first, second] = [0, 0];
+  for (let i = 0; i < apart.length; i += 1) {
+    const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
+    if (above < lowest.high) [lowest.high, first] = [above, i];
+    if (below < lowest.low) [lowest.low, second] = [below, i];
+    lowest.most = Math.max(lowest.most, above, below);
+  }
+  const slack = 1e-12 * (lowest.most - Math.min(lowest.high, lowest.low));
+  let count = 0;
+  for (let i = 0; i < apart.length; i += 1) {
+    const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
+    const dearer = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
+    if (!dearer(first) && !dearer(second)) left[count++] = i;
+  }
+  return { count, slack };
 }

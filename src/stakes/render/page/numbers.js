@@ -60,7 +60,8 @@ const decisionCosts = (costs, prior) =>
 function naiveDecision(costs, prior) {
   const each = decisionCosts(costs, prior);
   const cost = Math.min(...each);
-  return { decision: each.findIndex((value) => value <= cost + tieOf(costs)), cost };
+  const limit = cost + tieOf(costs);
+  return { decision: each.findIndex((value) => value <= limit), cost };
 }
 
 const perfectCost = (costs, prior) =>
@@ -179,7 +180,8 @@ function bestCut(table, costs, prior) {
   const each = cutCosts(table, costs, prior);
   const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
   if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
-  return each.findLastIndex((cost) => cost <= least + tieOf(costs));
+  const limit = least + tieOf(costs);
+  return each.findLastIndex((cost) => cost <= limit);
 }
 
 /** Cost per case of the second decision from each cut on, by sums of terms at each score. */
@@ -209,10 +211,9 @@ function decisionRanges(costs) {
   return lowestLines(lines).map(({ low, high, names }) => ({ low, high, decision: names[0] }));
 }
 
-/** Cost per case at a prior of the positive class when posteriors and decisions move along. */
-function movedCost(table, costs, ranges, holdsFor, share) {
-  const prior = [1 - share, share];
-  const ratios = priorRatios(prior, holdsFor);
+/** Counts at a prior of the positive class when posteriors and decisions move along. */
+function movedCounts(table, costs, ranges, holdsFor, share) {
+  const ratios = priorRatios([1 - share, share], holdsFor);
   const counts = costs.map((row) => row.map(() => 0));
   let cut = 0;
   for (const { high, decision } of ranges) {
@@ -222,7 +223,7 @@ function movedCost(table, costs, ranges, holdsFor, share) {
     });
     cut = end;
   }
-  return expectedCost(counts, costs, prior);
+  return counts;
 }
 
 // Ranks -------------------------------------------------------------------------------------------
@@ -256,9 +257,11 @@ function lossAtCut(table, j, prior, c) {
   return 2 * (c * prior[0] * alarms + (1 - c) * prior[1] * (1 - hits));
 }
 
-/** The least loss that any threshold has at a cost proportion. */
-const envelopeLoss = (table, hull, prior, c) =>
-  Math.min(...hull.map((j) => lossAtCut(table, j, prior, c)));
+/** The cut whose loss at a cost proportion is the least; the first of those that tie. */
+function lossCut(table, hull, prior, c) {
+  const losses = hull.map((j) => lossAtCut(table, j, prior, c));
+  return hull[losses.indexOf(Math.min(...losses))] ?? 0;
+}
 
 /** Net benefit of acting above a threshold probability; the scores are posteriors. */
 function netBenefit(table, scores, prior, p) {

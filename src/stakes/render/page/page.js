@@ -6,11 +6,12 @@ const PARTS = [
   ["verdict-title", showVerdict],
   ["facts", showTotal],
   ...(RULED ? [["rule-figure", showRule]] : []),
-  ["systems", showFolded],
+  ["systems", showSystems],
   ["money", showMoney],
   ...(EXPLORABLE.length ? [["explorer", showExplorer]] : []),
   ...(DATA.disagreement ? [["disagreement", showDisagreement]] : []),
   ...(TWO && CURVED ? [["curves-section", showCurves]] : []),
+  ...(BINNED_CLASSES ? [["classes-section", showClassReliability]] : []),
   ...(TWO && CURVED && !TERMS ? [["implied", showImplied]] : []),
   ["prior-chart", showRegions],
   ["margins", showMargins],
@@ -71,6 +72,7 @@ function unhide() {
     "ratio-figure": BINARY && !FACTORS,
     "proportion-figure": BINARY && !FACTORS,
     "disagreement-section": DATA.disagreement,
+    "classes-section": BINNED_CLASSES,
     "slices-section": DATA.slices.length,
     "binned-note": MODELS.some((model) => model.binned),
   };
@@ -97,10 +99,10 @@ function listen() {
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
-    button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2").textContent}”`);
+    button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => saveCsv(button.dataset.csv, withStakes(saved[button.dataset.csv])));
+      finished.then(() => saveCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
@@ -135,6 +137,7 @@ function start() {
   unhide();
   buildKey();
   buildPicker();
+  buildClasses();
   buildFilter();
   chooseFew();
   if (EXPLORABLE.length) buildExplorer();
@@ -159,9 +162,11 @@ function start() {
     },
     tables: () => {
       finishShowing();
-      return { ...saved };
+      return Object.fromEntries(Object.keys(saved).map((name) => [name, savedRows(name)]));
     },
     read: readChart,
+    bands: readBands,
+    cases: (id) => drawn[id].cases,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
     write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
   });

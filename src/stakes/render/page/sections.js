@@ -1,9 +1,11 @@
-// Sections: the verdict, the systems, and where the money goes. `saved` holds rows for downloads.
+// Sections: the verdict, the systems, and where the money goes. `saved` holds the rows of downloads,
+// or functions that make them when they are asked for.
 
 const saved = {};
 const CHANCE = "chance of being cheapest";
 const COMPARED = SYSTEMS.filter((one) => one.candidate && !one.added).length > 1; // one alone is always the cheapest
 const THRESHOLDED = BINARY && SYSTEMS.some((one) => Number.isFinite(one.threshold));
+const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
 let picked = null; // the system whose cells are shown; null: the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
@@ -148,49 +150,56 @@ const totalText = (value) =>
   result.places === null ? short(value) : fixed(value, result.places - powerOf(DATA.volume || 1));
 
 function showSystems() {
-  const { ranked, bounds, looking, changed } = result;
+  const { ranked, bounds, looking } = result;
+  const { shown, buttons } = foldedSystems(ranked);
   const references = referencesOf(result);
-  const every = [...ranked, ...references];
+  const every = [...shown, ...references];
   const reach = (one) => [one.cost, intervalOf(one, result)[2]];
   const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
   const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE] : [])];
   const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
-  const period = DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : [];
-  const head = ["system", "", "cost", ...sureness, ...normal, ...period, "decisions"];
+  const head = ["system", "", "cost", ...sureness, ...normal, ...periodHead(), "decisions"];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(every, result);
-  const made = every.map((one, i) => {
+  const rows = every.map((one, i) => {
     const total = figure((DATA.volume || 0) * one.cost, null, totals[i][0]);
     const more = [
       ...normal.map(() => figure(one.normalized, null, shares[i][0])),
-      ...period.map(() => total),
+      ...periodHead().map(() => total),
     ];
-    return systemRow(one, top, costs[i], more);
+    return systemRow(one, top, costs[i], more, buttons.get(one) || []);
   });
-  const size = ranked.length - bounds.length;
-  const rivals = made.slice(0, size);
-  const blind = made.slice(ranked.length).filter((_, i) => references[i].name !== "perfect decisions");
-  const last = made.slice(ranked.length + blind.length);
-  const rows = looking ? [...rivals, ...blind, ...last] : [...blind, ...rivals, ...last];
+  const size = shown.filter((one) => !bounds.includes(one)).length;
+  const rivals = rows.slice(0, size);
+  const blind = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
+  const last = rows.slice(shown.length + blind.length);
+  const inOrder = looking ? [...rivals, ...blind, ...last] : [...blind, ...rivals, ...last];
   const apart = {
     title: "Bounds: tuned on these very cases, not to be deployed",
-    rows: made.slice(size, ranked.length),
+    rows: rows.slice(size, shown.length),
   };
-  place("systems").replaceChildren(tableOf(head, rows, [apart]));
-  const sure = (one, at) => (Number.isFinite(intervalOf(one, result)[at]) ? intervalOf(one, result)[at] : "");
+  place("systems").replaceChildren(tableOf(head, inOrder, [apart]));
+  saved.systems = systemsToSave;
+}
+
+const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
+
+/** Every system and what needs no model, with all digits. */
+function systemsToSave() {
+  const end = (one, at) => (Number.isFinite(intervalOf(one, result)[at]) ? intervalOf(one, result)[at] : "");
   const total = (one) => (DATA.volume ? [DATA.volume * one.cost] : []);
-  saved.systems = [
+  return [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...[CHANCE, "threshold", "may win", ...period],
+      ...[CHANCE, "threshold", "may win", ...periodHead()],
     ],
-    ...ranked.map((one) => [
+    ...result.ranked.map((one) => [
       ...[one.name, MODELS[one.model].name, one.rule, one.cost],
-      ...[sure(one, 1), sure(one, 2), one.normalized],
+      ...[end(one, 1), end(one, 2), one.normalized],
       ...[one.candidate ? chanceOf(one, result) ?? "" : "", one.threshold, one.candidate],
       ...total(one),
     ]),
-    ...references
+    ...referencesOf(result)
       .filter((one) => one.name !== "perfect decisions")
       .map((one) => [one.name, "", "", one.cost, "", "", one.normalized, "", "", "", ...total(one)]),
   ];
@@ -207,7 +216,7 @@ const markOf = (text) =>
   html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
 
 /** A system, or what stands below the systems, as a row of the table. */
-function systemRow(one, top, cost, more) {
+function systemRow(one, top, cost, more, buttons) {
   const { best, naive, unaided, looking, changed } = result;
   const [, low, high] = intervalOf(one, result);
   const remains = changed && one.way === "fixed" && !TERMS;
@@ -220,7 +229,7 @@ function systemRow(one, top, cost, more) {
   const bar = drawBar({ value: one.cost, low, high, reference: naive.cost, top, look });
   const ends = Number.isFinite(low) || system ? endsOf([one.cost, low, high], cost) : "";
   const cells = [
-    system ? swatched(one.name, one.look, notes) : one.name,
+    system ? together(swatched(one.name, one.look, notes), ...buttons) : one.name,
     one.name === "perfect decisions" ? "" : bar,
     figure(one.cost, system ? "strong" : null, cost[0]),
     ends,
@@ -347,7 +356,9 @@ function showMoney() {
   );
   place("money-name").textContent = tied(`${one.name}: ${spent(one.cost)} per case`);
   showDearest(cells, peak, linesOf, gains && TERMS);
-  saveDecisions();
+  showClassCosts(one, parts, what);
+  saved.classes = classCostsToSave;
+  saved.decisions = decisionsToSave;
 }
 
 /** The cells that cost most, in order. */
@@ -373,33 +384,17 @@ function showDearest(cells, peak, linesOf, bare) {
   place("dearest").replaceChildren(...rows);
 }
 
-function saveDecisions() {
-  saved.decisions = [
-    [
-      "system",
-      "class",
-      "decision",
-      "cases",
-      "share of class",
-      "cost of each",
-      "part of cost per case",
-    ],
-  ];
-  for (const one of result.systems) {
+/** What every system decided about the cases of each class, and what that costs. */
+function decisionsToSave() {
+  const head = ["system", "class", "decision", "cases", "share of class", "cost of each", "part of cost per case"];
+  const rows = result.systems.flatMap((one) => {
     const rates = decisionRates(one.counts);
     const parts = costParts(one.counts, one.costs, result.prior);
-    classes.forEach((label, k) =>
-      decisions.forEach((decision, d) =>
-        saved.decisions.push([
-          one.name,
-          label,
-          decision,
-          one.counts[k][d],
-          rates[k][d],
-          one.costs[k][d],
-          parts[k][d],
-        ]),
+    return classes.flatMap((label, k) =>
+      decisions.map((decision, d) =>
+        [one.name, label, decision, one.counts[k][d], rates[k][d], one.costs[k][d], parts[k][d]],
       ),
     );
-  }
+  });
+  return [head, ...rows];
 }

@@ -80,32 +80,49 @@ function impliedCell(metric, model, table) {
 
 // Where another becomes as cheap ------------------------------------------------------------------
 
-function showMargins() {
+function marginsNow() {
   const { rivals } = result;
   const defined = rivals.every((one) => Number.isFinite(one.cost));
   const found = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior) : [];
-  const ofCost = FACTORS ? "factor on the " : "";
-  const name = ({ k, d }) => (d === null ? priorName(k) : `${ofCost}${costName(k, d)}`);
-  const rival = (i) => (i === null ? "" : rivals[i].name);
+  return found.sort((a, b) => a.near - b.near || 0);
+}
+
+const MARGINS_HEAD = ["", "now", "as cheap below", "which", "as cheap above", "which"];
+const marginName = ({ k, d }) => (d === null ? priorName(k) : `${FACTORS ? "factor on the " : ""}${costName(k, d)}`);
+
+function marginsToSave() {
+  const rival = (i) => (i === null ? "" : result.rivals[i].name);
+  return [
+    MARGINS_HEAD,
+    ...marginsNow().map((margin) => [
+      ...[marginName(margin), margin.value],
+      ...[margin.low, rival(margin.lowRival), margin.high, rival(margin.highRival)],
+    ]),
+  ];
+}
+
+function showMargins() {
+  saved.margins = marginsToSave;
+  if (FLIPPED) return; // flips take their place
+  const { rivals } = result;
+  const found = marginsNow();
   const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
   const end = (point, i, one) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
       : [figure(point, null, say(point, one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
-  found.sort((a, b) => a.near - b.near || 0);
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
-      name(one),
+      marginName(one),
       figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value)),
       ...end(one.low, one.lowRival, one),
       ...end(one.high, one.highRival, one),
     ],
   }));
-  place("margins-section").hidden = !rows.length || FLIPPED;
-  const head = ["", "now", "as cheap below", "which", "as cheap above", "which"];
+  place("margins-section").hidden = !rows.length;
   place("margins").replaceChildren(
     tableOf(
-      head.map((text) => (text === "which" ? words(text) : text)),
+      MARGINS_HEAD.map((text) => (text === "which" ? words(text) : text)),
       rows,
     ),
   );
@@ -115,18 +132,7 @@ function showMargins() {
     found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
     lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
-  if (!FLIPPED) showNearestMargin(found[0], name, say);
-  saved.margins = [
-    head,
-    ...found.map((one) => [
-      name(one),
-      one.value,
-      one.low,
-      rival(one.lowRival),
-      one.high,
-      rival(one.highRival),
-    ]),
-  ];
+  showNearestMargin(found[0], marginName, say);
 }
 
 /** The nearest of them in a sentence, in the verdict, where decisions cannot be made anew. */

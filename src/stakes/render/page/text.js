@@ -20,6 +20,13 @@ const html = (tag, attributes, ...children) =>
 const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Several nodes as one. */
+function together(...nodes) {
+  const fragment = document.createDocumentFragment();
+  fragment.append(...nodes);
+  return fragment;
+}
+
 // Names -------------------------------------------------------------------------------------------
 
 /** A long name cut in the middle: names of one family differ at their ends. */

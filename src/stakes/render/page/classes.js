@@ -1,0 +1,147 @@
+// Classes: of more than two, how reliable the probabilities of each are, and what each costs.
+
+const BINNED_CLASSES = MODELS.some((model) => model.class_bins);
+let classShown = null; // the class whose reliability is shown; null: the one that costs most
+
+// What each class costs ---------------------------------------------------------------------------
+
+/** What every class contributes to the cost per case, the dearest first. */
+function classParts(parts) {
+  const each = parts.map((row, k) => ({ k, part: sum(row) }));
+  return each.sort((a, b) => b.part - a.part || a.k - b.k);
+}
+
+const FIRST_CLASSES = 12; // classes that the list shows at first
+let everyClass = false;
+
+/** A bar for every true class: what its cases contribute to the cost, and what one of them costs. */
+function showClassCosts(one, parts, what) {
+  place("class-costs-part").hidden = TWO;
+  if (TWO) return;
+  const each = classParts(parts);
+  const total = sum(each.map(({ part }) => part));
+  const most = Math.max(...each.map(({ part }) => Math.abs(part) || 0)) || 1;
+  const shown = everyClass ? each : each.slice(0, FIRST_CLASSES);
+  const rows = shown.map(({ k, part }) => {
+    const bar = html("i", {});
+    bar.style.width = `${(100 * Math.abs(part || 0)) / most}%`;
+    const share = total > 0 && part >= 0 ? ` · ${wholePercent(part / total)}` : "";
+    const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
+    return explain(row, classes[k], [
+      ["cases counted", exact(sum(one.counts[k]))],
+      ["prior", exact(result.prior[k])],
+      [`${what} of one such case`, exact(part / result.prior[k])],
+      [`part of the ${what} per case`, exact(part)],
+    ]);
+  });
+  place("class-costs").replaceChildren(...rows);
+  place("class-costs-name").textContent = tied(withUnit(`What each class adds to the ${what} per case`).replace(/ (\S+)$/, unit ? ", $1" : " $1"));
+  const button = place("class-costs-all");
+  button.hidden = each.length <= FIRST_CLASSES;
+  button.textContent = everyClass ? `Show the first ${FIRST_CLASSES}` : `Show all ${each.length} classes`;
+}
+
+/** The rows of a download: every system and class. */
+function classCostsToSave() {
+  const rows = result.systems.flatMap((one) =>
+    costParts(one.counts, one.costs, result.prior).map((row, k) =>
+      [one.name, classes[k], sum(one.counts[k]), result.prior[k], sum(row) / result.prior[k], sum(row)],
+    ),
+  );
+  return [["system", "class", "cases", "prior", "cost of one such case", "part of cost per case"], ...rows];
+}
+
+// How reliable the probabilities of a class are ---------------------------------------------------
+
+/** The share of a count with Wilson's interval, as Python's `wilson_bounds` has it. */
+function wilson(hits, cases) {
+  const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
+  const rate = hits / cases;
+  const centre = (hits + threshold / 2) / (cases + threshold);
+  const reach = Math.sqrt(threshold * (cases * rate * (1 - rate) + threshold / 4)) / (cases + threshold);
+  return [rate, rate === 0 ? 0 : centre - reach, rate === 1 ? 1 : centre + reach];
+}
+
+const binnedModels = () => MODELS.filter((model, i) => model.class_bins && !hidden.has(i));
+
+/** The class that is shown: the reader's, or the one that costs most under the best system. */
+function shownClass() {
+  if (classShown !== null) return classShown;
+  return classParts(costParts(result.best.counts, regretOf(result.best.costs), result.prior))[0].k;
+}
+
+function showClassReliability() {
+  const k = shownClass();
+  const models = binnedModels();
+  const best = models.includes(MODELS[result.best.model]) ? MODELS[result.best.model] : models[0];
+  place("class-pick").value = String(k);
+  place("class-chips").replaceChildren(...modelChips(showClassReliability, (model) => model.class_bins));
+  const line = (model) => ({
+    name: model.name,
+    label: model.name,
+    look: model.look,
+    points: model.class_bins[k].map(([, cases, hits, mean]) => [mean, hits / cases]),
+  });
+  const bins = best ? best.class_bins[k] : [];
+  const counts = bins.map(([, cases]) => cases);
+  place("class-reliability-note").textContent = tied(classNote(k, best, counts));
+  drawChart(place("class-reliability"), {
+    title: `Observed share over the probability of ${classes[k]}`,
+    x: { label: `probability of ${classes[k]}`, domain: [0, 1] },
+    y: { label: `share that is ${classes[k]}; below: cases`, domain: [0, 1] },
+    ratio: 0.55,
+    cases: bins.map(([b, cases]) => ({ ...binOf(b), share: cases / Math.max(...counts), cases })),
+    counted: true,
+    whiskers: BANDED && best ? bins.map(([, cases, hits, mean]) => ({ x: mean, ends: wilson(hits, cases).slice(1), look: best.look })) : [],
+    series: [{ look: "plain", points: [[0, 0], [1, 1]] }, ...models.map(line)],
+    marks: [],
+    dots: models.flatMap((model) => model.class_bins[k].map((bin) => binDot(model, bin))),
+  });
+  saved.reliability = reliabilityToSave;
+}
+
+const binOf = (b) => ({ low: b / 10, high: (b + 1) / 10 });
+
+function classNote(k, best, counts) {
+  if (!best) return "No model is shown.";
+  const whiskers = BANDED ? ` Whiskers: ${percent(DATA.level)} intervals of ${best.name}.` : "";
+  return (
+    `How often a case was ${classes[k]} where its probability was in each tenth; calibrated probabilities follow the diagonal.` +
+    ` Bars: cases of ${best.name} in each tenth, at most ${short(Math.max(...counts))}.${whiskers}` +
+    " On these cases, with the probabilities as they came: neither costs nor prior move it."
+  );
+}
+
+function binDot(model, [b, cases, hits, mean]) {
+  const [share, low, high] = wilson(hits, cases);
+  const lines = [
+    ["mean probability", exact(mean)],
+    ["observed share", exact(share)],
+    ["cases", exact(cases)],
+    ...(BANDED ? [[percent(DATA.level), `${short(low, 4)} to ${short(high, 4)}`]] : []),
+  ];
+  return { x: mean, y: share, look: model.look, title: `${model.name}, tenth ${b + 1}`, lines };
+}
+
+function reliabilityToSave() {
+  const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
+    model.class_bins.flatMap((bins, k) =>
+      bins.map(([b, cases, hits, mean]) => [model.name, classes[k], ...Object.values(binOf(b)), cases, mean, ...(BANDED ? wilson(hits, cases) : [hits / cases, "", ""])]),
+    ),
+  );
+  return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];
+}
+
+function buildClasses() {
+  place("class-costs-all").addEventListener("click", () => {
+    everyClass = !everyClass;
+    showMoney();
+  });
+  if (!BINNED_CLASSES) return;
+  const picker = place("class-pick");
+  picker.append(...classes.map((label, k) => html("option", { value: k }, label)));
+  picker.addEventListener("change", () => {
+    classShown = Number(picker.value);
+    showClassReliability();
+  });
+}

@@ -1,0 +1,240 @@
+"""Charts of the page: bands are Python's intervals, classes have their own, many stay quick."""
+
+from __future__ import annotations
+
+import shutil
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Counts, Problem, ScoreTable, evaluate, shift_prior
+from stakes.decide import reachable_decisions
+from stakes.inference import profile_interval, wilson_bounds
+from stakes.report import Stakes
+
+BANDS = "([id, x]) => stakesPage.bands(id, x)"
+CLOSE: dict[str, Any] = {"rtol": 0, "atol": 1e-9}
+
+
+def bands(page: Any, chart: str, x: float) -> dict[str, list[float]]:
+    """Low and high end of every line of a chart at x, by the name of the line."""
+    return {name: [low, high] for name, low, high, _ in page.run(BANDS, [chart, x])}
+
+
+def ends(counts: np.ndarray, problem: Problem, **options: Any) -> list[float]:
+    interval = profile_interval(Counts(counts), problem, **options)
+    return [float(interval.low), float(interval.high)]
+
+
+def tables(page: Any) -> dict[str, ScoreTable]:
+    """The scores that the page holds of every model with probabilities."""
+
+    def cases(packed: Any) -> list[float]:
+        return [float(digit) for digit in packed]
+
+    return {
+        model["name"]: ScoreTable(
+            model["table"]["scores"],
+            np.stack([cases(model["table"][k]) for k in ("negatives", "positives")], axis=1),
+        )
+        for model in page.data["models"]
+        if model["table"] and model["kind"] == "posteriors"
+    }
+
+
+def cut(table: ScoreTable, scores: np.ndarray, threshold: float) -> np.ndarray:
+    """Counts of the second decision for all scores above a threshold."""
+    above = scores > threshold
+    return np.stack([table.weights[~above].sum(0), table.weights[above].sum(0)], axis=1)
+
+
+@pytest.mark.slow
+def test_bands_of_losses_and_benefits_are_the_intervals_of_python(clinic, opened):
+    page = opened(clinic)
+    page.page.get_by_label("thresholds as the probabilities say").check()
+    for setting in ([0.7, 0.3], list(clinic.assumptions.prior)):
+        page.run("prior => stakesPage.set({prior})", setting)
+        prior = setting if setting == [0.7, 0.3] else None  # else class shares are those observed
+        for name, table in tables(page).items():
+            scores = shift_prior(table.scores, page.data["holds_for"], setting)
+            for x in (0.03, 0.2, 0.44):
+                counts = cut(table, scores, x)
+                loss = Problem([[0, 2 * x], [2 * (1 - x), 0]], prior=prior)
+                found = bands(page, "cost-curve", x)[name]
+                np.testing.assert_allclose(found, ends(counts, loss), **CLOSE)
+                benefit = Problem([[0, x / (1 - x)], [0, -1]], prior=prior)
+                low, high = ends(counts, benefit)
+                found = bands(page, "net-benefit", x)[name]
+                np.testing.assert_allclose(found, [-high, -low], **CLOSE)
+    drawn = [one[0] for one in page.run(BANDS, ["net-benefit", 0.2]) if one[3]]
+    assert drawn == [clinic.best.model]
+    assert page.page.locator("#net-benefit path.interval").count() == 1
+    assert f"95 % interval of {clinic.best.model}" in page.text("#net-benefit-note")
+
+
+@pytest.mark.slow
+def test_bands_over_the_prior_are_those_of_the_systems_in_both_readings(demo, opened):
+    page = opened(demo)
+    costs = np.array(demo.problem.costs) * [[1, 1, 1.2], [0.8, 1, 1]]
+    page.run("costs => stakesPage.set({costs})", costs.tolist())
+    for kept in (False, True):
+        page.page.locator(f"[name=reading][value={'kept' if kept else 'anew'}]").check()
+        stakes = Stakes(demo) if not kept else None
+        for share in (0.03, 0.12, 0.4):
+            prior = np.array([1 - share, share])
+            found = bands(page, "prior-chart", share)
+            assert found
+            if stakes is None:
+                counts = {one["name"]: one["counts"] for one in page.run(SYSTEMS)}
+                problem = Problem(costs, prior=prior)
+                able = reachable_decisions(problem)
+                for name in set(found) - {one.name for one in demo.systems if fitted(one)}:
+                    wanted = ends(counts[name], problem, reachable=able)
+                    np.testing.assert_allclose(found[name], wanted, **CLOSE)
+                continue
+            there = stakes.moved(costs, prior, kept=False)
+            for name, interval in found.items():
+                wanted = there.cost(name)
+                np.testing.assert_allclose(interval, [wanted.low, wanted.high], **CLOSE)
+
+
+SYSTEMS = "() => stakesPage.result().systems.map(({name, counts}) => ({name, counts}))"
+
+
+def fitted(system: Any) -> bool:
+    """Whether a part of its interval comes from a map that was fitted."""
+    return "recalibrated" in system.rule
+
+
+@pytest.mark.slow
+def test_bands_of_three_decisions_know_which_can_be_taken(demo, opened):
+    page = opened(demo)
+    for name, table in tables(page).items():
+        for share in (0.02, 0.11):
+            problem = Problem(demo.problem.costs, prior=[1 - share, share])
+            scores = shift_prior(table.scores, page.data["holds_for"], problem.prior)
+            posteriors = np.stack([1 - scores, scores], axis=1)
+            chosen = np.argmin(posteriors @ problem.costs, axis=1)
+            counts = table.weights.T @ np.eye(3)[chosen]
+            wanted = ends(counts, problem, reachable=reachable_decisions(problem))
+            np.testing.assert_allclose(bands(page, "cost-curve", share)[name], wanted, **CLOSE)
+
+
+@pytest.mark.slow
+def test_where_cases_come_in_clusters_there_is_no_band_and_the_charts_say_so(opened):
+    rng = np.random.default_rng(2)
+    y = rng.random(200) < 0.3
+    p = np.clip(0.3 + 0.3 * y + 0.2 * rng.normal(size=200), 0.01, 0.99)
+    problem = Problem.binary(false_alarm=1, miss=5)
+    report = evaluate(
+        y.astype(int), p, problem, clusters=np.arange(200) // 4, calibrator=None, replicates=10
+    )
+    page = opened(report)
+    assert page.page.locator("path.interval").count() == 0
+    for note in ("#cost-curve-note", "#net-benefit-note", "#prior-note"):
+        assert "No band: cases come in clusters" in page.text(note)
+
+
+@pytest.mark.slow
+def test_titles_of_y_axes_name_the_unit_and_cases_stand_under_reliability(demo, clinic, opened):
+    page = opened(demo)
+    unit = demo.problem.unit
+    for chart in ("cost-curve", "prior-chart"):
+        titles = page.page.locator(f"#{chart} .axis-name").all_text_contents()
+        assert f"cost per case, {unit}" in titles
+    page = opened(clinic)
+    bars = page.run("() => stakesPage.cases('reliability')")
+    model = next(one for one in page.data["models"] if one["name"] == clinic.best.model)
+    which = "recalibrated" if "recalibrated" in clinic.best.rule else "table"
+    held = [float(n) for side in ("negatives", "positives") for n in model[which][side]]
+    assert sum(bar["cases"] for bar in bars) <= sum(held)
+    assert max(bar["cases"] for bar in bars) > 0.2 * sum(held)
+    foot = page.page.locator("#reliability .axis").bounding_box()["y"]
+    strips = page.page.locator("#reliability .cases")
+    assert all(strips.nth(i).bounding_box()["y"] > foot for i in range(strips.count()))
+
+
+@pytest.mark.slow
+def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits, opened):
+    page = opened(digits)
+    page.page.get_by_label("Class", exact=True).select_option("digit 3")
+    model = digits.models[[one.model for one in digits.models].index(digits.best.model)]
+    cases, hits, summed = model.class_bins[3].T
+    full = cases > 0
+    bars = page.run("() => stakesPage.cases('class-reliability')")
+    np.testing.assert_array_equal([bar["cases"] for bar in bars], cases[full])
+    dots = page.run("() => stakesPage.dots('class-reliability')")
+    shares = hits[full] / cases[full]
+    for x, y in zip(summed[full] / cases[full], shares, strict=True):
+        assert any(abs(x - a) < 1e-4 and abs(y - b) < 1e-12 for a, b in dots)
+    rows = page.run("() => stakesPage.tables().reliability")
+    own = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
+    low, high = wilson_bounds(shares, cases[full], 1.959963984540054**2)
+    np.testing.assert_allclose([row[7:] for row in own], np.stack([low, high], 1), **CLOSE)
+    titles = page.page.locator("#class-reliability .axis-name").all_text_contents()
+    assert all("digit 3" in title for title in titles)
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_what_the_classes_cost_adds_up_to_the_cost(digits, opened):
+    page = opened(digits)
+    costs = np.array(digits.problem.costs)
+    costs[2] *= 3
+    page.run("costs => stakesPage.set({costs})", costs.tolist())
+    best = page.run("() => stakesPage.result().best")
+    counts, prior = np.array(best["counts"]), np.array(digits.assumptions.prior)
+    parts = prior * (counts * costs).sum(1) / counts.sum(1)
+    assert parts.sum() == pytest.approx(best["cost"], rel=1e-12)
+    names = page.page.locator("#class-costs b").all_inner_texts()
+    order = [digits.problem.classes[k] for k in np.argsort(-parts, kind="stable")]
+    assert names == order
+    rows = page.run("() => stakesPage.tables().classes")
+    shown = [row[5] for row in rows if row[0] == best["name"]]
+    np.testing.assert_allclose(shown, parts, rtol=1e-12)
+
+
+# Many --------------------------------------------------------------------------------------------
+
+CHANGE = """i => new Promise(done => {
+    const line = document.querySelector("#controls input[type=range]");
+    line.value = Number(line.max) * (0.3 + 0.02 * i);
+    line.dispatchEvent(new Event("input", {bubbles: true}));
+    requestAnimationFrame(() => done(document.body.offsetHeight));
+})"""
+
+
+@pytest.mark.slow
+def test_a_change_of_sixty_models_takes_less_than_fifty_milliseconds(opened):
+    rng = np.random.default_rng(3)
+    y = rng.random(150) < 0.2
+    log_odds = rng.normal(np.where(y, 1.0, -2.0), 1.5, size=(60, 150))
+    models = {f"m{i:02d}": 1 / (1 + np.exp(-odds)) for i, odds in enumerate(log_odds)}
+    problem = Problem.binary(false_alarm=1, miss=5)
+    report = evaluate(y.astype(int), models, problem, calibrator=None, replicates=10)
+    page = opened(report)
+    session = page.page.context.new_cdp_session(page.page)
+    session.send("Performance.enable")
+
+    def spent() -> float:
+        """Processor time of the page in milliseconds: other processes do not count."""
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(1000 * one["value"] for one in metrics if one["name"] == "ThreadTime")
+
+    times = []
+    for i in range(20):
+        start = spent()
+        page.run(CHANGE, i)
+        times.append(spent() - start)
+    assert page.run("() => stakesPage.result().changed")
+    # Other work of the page may fall between two readings: the quicker half is what a change takes.
+    assert median(sorted(times)[:10]) < 50
+    assert page.page.locator("#systems tbody tr").count() < 20  # rows that are folded are not made
+    assert len(page.run("() => stakesPage.tables().systems")) > 60

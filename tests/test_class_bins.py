@@ -1,0 +1,58 @@
+"""Reliability of many classes: what a report keeps of the probabilities of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stakes import Problem, Report, evaluate
+
+PROBLEM = Problem(
+    [[0, 4, 2, 1], [3, 0, 5, 1], [6, 2, 0, 1]],
+    classes=["a", "b", "c"],
+    decisions=["a", "b", "c", "ask"],
+)
+
+
+@pytest.fixture(scope="module")
+def weighted() -> tuple[np.ndarray, np.ndarray, np.ndarray, Report]:
+    rng = np.random.default_rng(8)
+    y = rng.choice(3, 80, p=[0.6, 0.3, 0.1])
+    posteriors = rng.dirichlet([0.5, 0.5, 0.5], 80)
+    posteriors[:3] = [[1, 0, 0], [0.1, 0.2, 0.7], [0.5, 0.5, 0]]  # edges of bins
+    weights = rng.integers(0, 4, 80).astype(float)
+    report = evaluate(
+        np.array(list("abc"))[y],
+        {"m": posteriors},
+        PROBLEM,
+        weights=weights,
+        calibrator=None,
+        replicates=10,
+    )
+    return y, posteriors, weights, report
+
+
+def test_bins_of_each_class_are_plain_sums(weighted):
+    y, posteriors, weights, report = weighted
+    sums = np.zeros((3, 10, 3))
+    for truth, row, weight in zip(y, posteriors, weights, strict=True):
+        for k, p in enumerate(row):
+            b = min(int(p * 10), 9)
+            sums[k, b] += weight * np.array([1.0, truth == k, p])
+    np.testing.assert_allclose(report.models[0].class_bins, sums, rtol=0, atol=1e-12)
+
+
+def test_bins_are_read_again_and_may_be_missing(weighted):
+    report = weighted[3]
+    text = report.to_json()
+    again = Report.from_json(text)
+    np.testing.assert_array_equal(again.models[0].class_bins, report.models[0].class_bins)
+    old = text.replace('"class_bins"', '"unknown"')
+    assert Report.from_json(old).models[0].class_bins is None
+
+
+def test_two_classes_have_a_table_instead():
+    report = evaluate(
+        [0, 1, 1, 0, 1, 0], [0.2, 0.9, 0.4, 0.1, 0.8, 0.6], Problem.zero_one(2), calibrator=None
+    )
+    assert report.models[0].class_bins is None
