@@ -29,17 +29,18 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
 from mutants_map import Map, Mapper, some, stem
-from mutants_places import SOURCE, Place, changed_code, patch, places, stamp
+from mutants_places import SOURCE, Place, changed_code, functions, patch, places, stamp
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -60,24 +61,30 @@ BLIND = (
 # --------------------------------------------------------------------------------------- one mutant
 
 
-def _chosen(known: Map, place: Place) -> list[int]:
-    """Tests for a mutant: own examples, then the cheapest, then the rest, file by file."""
-    reach = known.reach(place)
+def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
+    """Tests for a mutant: those that reach its line, the same with other parameters, and then
+    those that reach its function; as many as there is time for.
+    """
+    chosen = dict.fromkeys(_ordered(known, place, known.reach(place, widely=False)))
+    more = _ordered(known, place, known.reach(place, widely=True))
+    for names in (tuple(chosen), more):
+        chosen |= dict.fromkeys(names)
+        stems = set(map(stem, names))
+        chosen |= dict.fromkeys(one for one in tests if stem(one) in stems)
+    return [one for one in chosen if one in tests]
+
+
+def _ordered(known: Map, place: Place, reach: list[int]) -> list[str]:
+    """Own examples, then the cheapest, then the rest, file by file."""
     own = [one for one in reach if known.tests[one].startswith(f"src/stakes/{place.file}::")]
     rest = sorted(set(reach) - set(own), key=lambda one: known.seconds[one])
-    first, later = sorted(rest[:20]), rest[20:]
     files: dict[str, list[int]] = {}
-    for one in later:
+    for one in rest[20:]:
         files.setdefault(known.tests[one].partition("::")[0], []).append(one)
     grouped = sorted(files.values(), key=lambda group: sum(known.seconds[one] for one in group))
-    ordered = own + first + [one for group in grouped for one in sorted(group)]
-    chosen, spent = [], 0.0
-    for one in ordered:
-        spent += known.seconds[one]
-        if spent > ENOUGH and chosen:
-            break
-        chosen.append(one)
-    return chosen
+    ordered = own + sorted(rest[:20]) + [one for group in grouped for one in sorted(group)]
+    spent = np.cumsum([known.seconds[one] for one in ordered])
+    return [known.tests[one] for one in ordered[: 1 + int(np.sum(spent < ENOUGH))]]
 
 
 def _forked(work: Callable[[], str], seconds: float) -> str:
@@ -174,6 +181,7 @@ class Run:
         end = time.monotonic() + self.seconds
         tests = {one.nodeid: one for one in session.items}
         known = self._map(session)
+        functions()
         out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
         done = _results()
         why = {(one["file"], one["function"], one["change"]): one["why"] for one in _explained()}
@@ -234,14 +242,11 @@ class Run:
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""
-        chosen = _chosen(known, place)
-        names = [known.tests[one] for one in chosen if known.tests[one] in tests]
+        names = _chosen(known, place, tests)
         if not names:
             return ""
-        others = set(map(stem, names))
-        names += [one for one in tests if stem(one) in others and one not in set(names)]
-        patience = 60 + 10 * sum(known.seconds[one] for one in chosen)
-        if place.in_function:
+        patience = 60 + 20 * ENOUGH
+        if place.span:
 
             def work() -> str:
                 if not patch(place.file, place.number):
@@ -251,7 +256,7 @@ class Run:
             answer = _forked(work, patience)
             if answer not in ("not found", "the clock"):
                 return answer.removeprefix("-")
-        return _fresh(place, names[:150], patience + 20).removeprefix("-")
+        return _fresh(place, names[:25], patience).removeprefix("-")
 
     def _say(self, text: str) -> None:
         print(text, file=sys.__stdout__, flush=True)

@@ -93,14 +93,15 @@ class Map:
         """Keep it."""
         file.write_bytes(pickle.dumps((self.tests, self.seconds, self.masks, self.stamps)))
 
-    def reach(self, place: Place) -> list[int]:
-        """The tests that reach a place.
+    def reach(self, place: Place, *, widely: bool) -> list[int]:
+        """The tests that reach a place, or its function.
 
         Where the file has changed since, and for what runs on import, those that reach the file.
         """
-        mask, exact = 0, place.in_function and self.stamps.get(place.file) == stamp(place.file)
+        exact = bool(place.span) and self.stamps.get(place.file) == stamp(place.file)
+        mask, lines = 0, place.span if widely else place.lines
         for (file, line), one in self.masks.items():
-            if file == place.file and (line in place.lines or not exact):
+            if file == place.file and (line in lines or not exact):
                 mask |= one
         return [one for one in range(len(self.tests)) if mask >> one & 1 and self.seconds[one]]
 
