@@ -11,7 +11,7 @@ once.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
-changes, what survived is tried again. Survivors are listed: each is a test that is missing, or a
+changes, what survived is tried again, and what is explained is not tried. Survivors are listed: each is a test that is missing, or a
 change that changes nothing; those that were studied are in ``mutants_explained.toml``, each with
 the reason.
 """
@@ -75,14 +75,13 @@ def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
 
 
 def _ordered(known: Map, place: Place, reach: list[int]) -> list[str]:
-    """Own examples, then the cheapest, then the rest, file by file."""
-    own = [one for one in reach if known.tests[one].startswith(f"src/stakes/{place.file}::")]
-    rest = sorted(set(reach) - set(own), key=lambda one: known.seconds[one])
-    files: dict[str, list[int]] = {}
-    for one in rest[20:]:
-        files.setdefault(known.tests[one].partition("::")[0], []).append(one)
-    grouped = sorted(files.values(), key=lambda group: sum(known.seconds[one] for one in group))
-    ordered = own + sorted(rest[:20]) + [one for group in grouped for one in sorted(group)]
+    """Own examples, then those that reach the fewest other lines."""
+
+    def rank(one: int) -> tuple[bool, float]:
+        own = known.tests[one].startswith(f"src/stakes/{place.file}::")
+        return not own, known.widths[one] * (0.1 + known.seconds[one])
+
+    ordered = sorted(reach, key=rank)
     spent = np.cumsum([known.seconds[one] for one in ordered])
     return [known.tests[one] for one in ordered[: 1 + int(np.sum(spent < ENOUGH))]]
 
@@ -190,15 +189,15 @@ class Run:
                 break
             name = (*place.key, place.twin, stamp(place.file))
             who = done.get(name)
-            if who is None:
+            if who is None and place.key not in why:
                 begin = time.monotonic()
                 who = self._try(place, known, tests)
                 spent = round(time.monotonic() - begin, 2)
                 line = {"place": name, "who": who, "seconds": spent}
                 print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
-            kind = "noticed" if who else "explained" if place.key in why else "survived"
+            kind = "explained" if place.key in why else "noticed" if who else "survived"
             self.counts[kind] += 1
-            if not who:
+            if kind != "noticed":
                 reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
                 self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
         total = sum(self.counts.values())

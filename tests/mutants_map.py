@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -92,6 +94,16 @@ class Map:
     def save(self, file: Path) -> None:
         """Keep it."""
         file.write_bytes(pickle.dumps((self.tests, self.seconds, self.masks, self.stamps)))
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """How many lines each test reaches: few, where it is about them."""
+        size = len(self.tests)
+        found = np.zeros(size, dtype=np.int64)
+        for mask in self.masks.values():
+            packed = np.frombuffer(mask.to_bytes(size // 8 + 1, "little"), dtype=np.uint8)
+            found += np.unpackbits(packed, bitorder="little")[:size]
+        return [int(one) for one in found]
 
     def reach(self, place: Place, *, widely: bool) -> list[int]:
         """The tests that reach a place, or its function.

@@ -133,7 +133,7 @@ def test_differences_of_reports_stand_before_their_ends():
     changes = Changes((), ("a", "a"), (change,), (), (), (), ())
     table = list(_sections(changes, "95 %"))[-1].table
     assert table is not None
-    assert table.rows[0][:5] == ("a", "5.0", "3.0", "-2.0", "-3.5 to -0.5")
+    assert table.rows[0][:5] == ("a", "5.0", "3.0", "−2.0", "−3.5 to −0.5")
 
 
 @pytest.mark.slow
