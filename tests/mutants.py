@@ -11,9 +11,9 @@ once.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
-changes, what survived is tried again, and what is explained is not tried. Survivors are listed: each is a test that is missing, or a
-change that changes nothing; those that were studied are in ``mutants_explained.toml``, each with
-the reason.
+changes, what survived is tried again, and what is explained is not tried. Survivors are listed:
+each is a test that is missing, or a change that changes nothing; those that were studied are in
+``mutants_explained.toml``, each with the reason.
 """
 
 from __future__ import annotations

@@ -72,16 +72,6 @@ def test_at_its_own_stakes_a_report_says_what_it_says(report):
         np.testing.assert_allclose(first, second, rtol=0, atol=1e-9)
 
 
-def test_the_unit_of_weights_makes_no_difference_to_other_stakes():
-    truth = np.array(["well", "ill"])[TRUTH]
-    found = []
-    for unit in (1.5, 1.5 / 64):  # neither counts cases
-        made = evaluate(truth, POSTERIORS, PROBLEM, weights=unit * (1 + TRUTH), **QUICK)
-        there = Stakes(made).moved(*map(np.array, STAKES[1]), kept=False).saving()
-        found.append((there.value, there.low, there.high))
-    assert found[0] == pytest.approx(found[1], rel=1e-9)
-
-
 @pytest.mark.parametrize(("costs", "prior"), STAKES)
 def test_elsewhere_costs_are_those_of_the_rows_and_no_system_leaves_too_early(costs, prior, report):
     there = Stakes(report).moved(np.array(costs), np.array(prior), kept=False)
