@@ -11,9 +11,9 @@ once.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
-changes, what survived is tried again. Survivors are listed: each is a test that is missing, or a
-change that changes nothing; those that were studied are in ``mutants_explained.toml``, each with
-the reason.
+changes, what survived is tried again, and what is explained is not tried. Survivors are listed:
+each is a test that is missing, or a change that changes nothing; those that were studied are in
+``mutants_explained.toml``, each with the reason.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
 from mutants_map import Map, Mapper, some, stem
-from mutants_places import SOURCE, Place, changed_code, patch, places, stamp
+from mutants_places import SOURCE, Place, changed_code, functions, patch, places, stamp
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -60,24 +61,29 @@ BLIND = (
 # --------------------------------------------------------------------------------------- one mutant
 
 
-def _chosen(known: Map, place: Place) -> list[int]:
-    """Tests for a mutant: own examples, then the cheapest, then the rest, file by file."""
-    reach = known.reach(place)
-    own = [one for one in reach if known.tests[one].startswith(f"src/stakes/{place.file}::")]
-    rest = sorted(set(reach) - set(own), key=lambda one: known.seconds[one])
-    first, later = sorted(rest[:20]), rest[20:]
-    files: dict[str, list[int]] = {}
-    for one in later:
-        files.setdefault(known.tests[one].partition("::")[0], []).append(one)
-    grouped = sorted(files.values(), key=lambda group: sum(known.seconds[one] for one in group))
-    ordered = own + first + [one for group in grouped for one in sorted(group)]
-    chosen, spent = [], 0.0
-    for one in ordered:
-        spent += known.seconds[one]
-        if spent > ENOUGH and chosen:
-            break
-        chosen.append(one)
-    return chosen
+def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
+    """Tests for a mutant: those that reach its line, the same with other parameters, and then
+    those that reach its function; as many as there is time for.
+    """
+    chosen = dict.fromkeys(_ordered(known, place, known.reach(place, widely=False)))
+    more = _ordered(known, place, known.reach(place, widely=True))
+    for names in (tuple(chosen), more):
+        chosen |= dict.fromkeys(names)
+        stems = set(map(stem, names))
+        chosen |= dict.fromkeys(one for one in tests if stem(one) in stems)
+    return [one for one in chosen if one in tests]
+
+
+def _ordered(known: Map, place: Place, reach: list[int]) -> list[str]:
+    """Own examples, then those that reach the fewest other lines."""
+
+    def rank(one: int) -> tuple[bool, float]:
+        own = known.tests[one].startswith(f"src/stakes/{place.file}::")
+        return not own, known.widths[one] * (0.1 + known.seconds[one])
+
+    ordered = sorted(reach, key=rank)
+    spent = np.cumsum([known.seconds[one] for one in ordered])
+    return [known.tests[one] for one in ordered[: 1 + int(np.sum(spent < ENOUGH))]]
 
 
 def _forked(work: Callable[[], str], seconds: float) -> str:
@@ -174,6 +180,7 @@ class Run:
         end = time.monotonic() + self.seconds
         tests = {one.nodeid: one for one in session.items}
         known = self._map(session)
+        functions()
         out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
         done = _results()
         why = {(one["file"], one["function"], one["change"]): one["why"] for one in _explained()}
@@ -182,15 +189,15 @@ class Run:
                 break
             name = (*place.key, place.twin, stamp(place.file))
             who = done.get(name)
-            if who is None:
+            if who is None and place.key not in why:
                 begin = time.monotonic()
                 who = self._try(place, known, tests)
                 spent = round(time.monotonic() - begin, 2)
                 line = {"place": name, "who": who, "seconds": spent}
                 print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
-            kind = "noticed" if who else "explained" if place.key in why else "survived"
+            kind = "explained" if place.key in why else "noticed" if who else "survived"
             self.counts[kind] += 1
-            if not who:
+            if kind != "noticed":
                 reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
                 self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
         total = sum(self.counts.values())
@@ -234,14 +241,11 @@ class Run:
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""
-        chosen = _chosen(known, place)
-        names = [known.tests[one] for one in chosen if known.tests[one] in tests]
+        names = _chosen(known, place, tests)
         if not names:
             return ""
-        others = set(map(stem, names))
-        names += [one for one in tests if stem(one) in others and one not in set(names)]
-        patience = 60 + 10 * sum(known.seconds[one] for one in chosen)
-        if place.in_function:
+        patience = 60 + 20 * ENOUGH
+        if place.span:
 
             def work() -> str:
                 if not patch(place.file, place.number):
@@ -251,7 +255,7 @@ class Run:
             answer = _forked(work, patience)
             if answer not in ("not found", "the clock"):
                 return answer.removeprefix("-")
-        return _fresh(place, names[:150], patience + 20).removeprefix("-")
+        return _fresh(place, names[:25], patience).removeprefix("-")
 
     def _say(self, text: str) -> None:
         print(text, file=sys.__stdout__, flush=True)

@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -93,14 +95,25 @@ class Map:
         """Keep it."""
         file.write_bytes(pickle.dumps((self.tests, self.seconds, self.masks, self.stamps)))
 
-    def reach(self, place: Place) -> list[int]:
-        """The tests that reach a place.
+    @cached_property
+    def widths(self) -> list[int]:
+        """How many lines each test reaches: few, where it is about them."""
+        size = len(self.tests)
+        found = np.zeros(size, dtype=np.int64)
+        for mask in self.masks.values():
+            packed = np.frombuffer(mask.to_bytes(size // 8 + 1, "little"), dtype=np.uint8)
+            found += np.unpackbits(packed, bitorder="little")[:size]
+        return [int(one) for one in found]
+
+    def reach(self, place: Place, *, widely: bool) -> list[int]:
+        """The tests that reach a place, or its function.
 
         Where the file has changed since, and for what runs on import, those that reach the file.
         """
-        mask, exact = 0, place.in_function and self.stamps.get(place.file) == stamp(place.file)
+        exact = bool(place.span) and self.stamps.get(place.file) == stamp(place.file)
+        mask, lines = 0, place.span if widely else place.lines
         for (file, line), one in self.masks.items():
-            if file == place.file and (line in place.lines or not exact):
+            if file == place.file and (line in lines or not exact):
                 mask |= one
         return [one for one in range(len(self.tests)) if mask >> one & 1 and self.seconds[one]]
 

@@ -7,6 +7,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -40,7 +41,7 @@ class Place:
     function: str
     change: str
     lines: tuple[int, ...]
-    in_function: bool
+    span: range  # the lines of its function; empty where it runs on import
     twin: int  # the same change of the same text in the same function, counted
     kind: str  # the part that changes
     nth: int  # among those of its kind in its function
@@ -61,17 +62,19 @@ class _Walk:
     """All nodes but annotations, decorators, texts and complaints, each with what holds it."""
 
     names: tuple[str, ...] = ()
-    found: list[tuple[ast.AST, ast.AST, ast.stmt, tuple[str, ...], bool]] = field(
+    found: list[tuple[ast.AST, ast.AST, ast.stmt, tuple[str, ...], range]] = field(
         default_factory=list
     )
 
-    def visit(self, node: ast.AST, whole: ast.AST, statement: Any, inside: bool) -> None:
+    def visit(self, node: ast.AST, whole: ast.AST, statement: Any, span: range) -> None:
         """Go down; ``whole`` is the smallest expression around that says more than a constant."""
         names = self.names
         for name, part in ast.iter_fields(node):
             if name in _NOT_CODE or isinstance(node, ast.JoinedStr):
                 continue
-            body = name == "body" and isinstance(node, ast.FunctionDef | ast.Lambda)
+            inside = span
+            if name == "body" and isinstance(node, ast.FunctionDef | ast.Lambda) and not span:
+                inside = range(node.lineno, (node.end_lineno or 0) + 1)
             if name == "body" and isinstance(node, ast.FunctionDef | ast.ClassDef):
                 self.names = (*names, node.name)
             for child in part if isinstance(part, list) else [part]:
@@ -82,8 +85,8 @@ class _Walk:
                 near = child if isinstance(child, ast.stmt) else statement
                 plain = isinstance(child, ast.Constant | ast.UnaryOp | ast.keyword | ast.Slice)
                 around = whole if plain or not isinstance(child, ast.expr | ast.stmt) else child
-                self.found.append((child, around, near, self.names, inside or body))
-                self.visit(child, around, near, inside or body)
+                self.found.append((child, around, near, self.names, inside))
+                self.visit(child, around, near, inside)
             self.names = names
 
 
@@ -113,8 +116,8 @@ def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]
     """Every place of a file; the tree is left changed at the one that is named, if any."""
     tree = ast.parse((SOURCE / file).read_text())
     walk, found, twins = _Walk(), [], dict[Any, int]()
-    walk.visit(tree, tree, tree.body[0], False)
-    for node, whole, near, names, inside in walk.found:
+    walk.visit(tree, tree, tree.body[0], range(0))
+    for node, whole, near, names, span in walk.found:
         for change in _changes(node):
             number = len(found)
             before = _words(whole)
@@ -127,7 +130,7 @@ def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]
             for one in (key, (key[0], kind, None)):
                 twins[one] = twins.get(one, -1) + 1
             counts = twins[key], kind, twins[key[0], kind, None]
-            found.append(Place(file, number, *key, _lines(node, near), inside, *counts))
+            found.append(Place(file, number, *key, _lines(node, near), span, *counts))
     return tree, found
 
 
@@ -156,16 +159,26 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(one)
 
 
+@cache
+def functions() -> dict[str, list[FunctionType]]:
+    """The functions that are alive, by their files; found once, before there are forks."""
+    found: dict[str, list[FunctionType]] = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType):
+            found.setdefault(thing.__code__.co_filename, []).append(thing)
+    gc.freeze()
+    return found
+
+
 def patch(file: str, number: int) -> bool:
     """Replace the code of the functions that the change touches; whether there are any."""
     new = {(one.co_qualname, one.co_firstlineno): one for one in _codes(changed_code(file, number))}
     done = False
-    for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename == str(SOURCE / file):
-            code = thing.__code__
-            better = new.get((code.co_qualname, code.co_firstlineno))
-            if better is not None and better != code:
-                thing.__code__, done = better, True
+    for function in functions().get(str(SOURCE / file), ()):
+        code = function.__code__
+        better = new.get((code.co_qualname, code.co_firstlineno))
+        if better is not None and better != code:
+            function.__code__, done = better, True
     return done
 
 

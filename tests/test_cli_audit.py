@@ -13,8 +13,16 @@ pytest.importorskip("duckdb")
 
 from click.testing import CliRunner, Result
 
-from stakes import Problem
-from stakes.audit import FAMILIAR, AssessmentError, misranking, uniform_setting
+from stakes import Problem, ScoreTable
+from stakes.audit import (
+    FAMILIAR,
+    AssessmentError,
+    RawScores,
+    implied_costs,
+    misranking,
+    uniform_setting,
+)
+from stakes.cli.audit import _reading
 from stakes.cli.commands import stakes as command
 from stakes.cli.output import Terminal
 
@@ -77,3 +85,10 @@ def test_pairs_are_a_positive_whole_number(pairs):
     done = run("--misranking", pairs)
     assert done.exit_code == 2
     assert "--misranking" in done.output
+
+
+def test_thresholds_that_tie_are_counted():
+    table = ScoreTable([1, 2, 3, 4], [[1, 0], [0, 1], [1, 0], [0, 1]])
+    found = implied_costs(table, FAMILIAR["accuracy"], scale=RawScores())
+    assert len(found.optima) == 2
+    assert _reading(found)[0] == "1 (and 1 more)"

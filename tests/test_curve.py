@@ -213,6 +213,11 @@ def test_curves_are_values():
         (lambda: Curve([0, 1], [[1, 2, 3, 4, 5]]), "to four columns"),
         (lambda: Curve([0, 1], [[math.nan]]), "coefficients must hold finite numbers"),
         (lambda: Curve.through([0, 1], [0]), "same cases"),
+        (lambda: Curve.through([1, 0], [0, 1]), "^x must be two or more numbers that never"),
+        (
+            lambda: Curve.through([1], [0]),
+            "^x must be two or more numbers that never decrease; got 1,",
+        ),
         (lambda: Curve([0, 1], [[0, 0, 0, 1]]).expectation(Uniform()), "linear in the odds"),
         (lambda: Curve([0, 1], [[0]]) + Curve([2, 3], [[0]]), "common domain"),
     ],

@@ -317,6 +317,7 @@ def test_decision_curve_without_positives_or_without_cases() -> None:
     nothing = curves.decision_curve(ScoreTable([0.2], [[0, 0]]))
     assert np.isnan([nothing.net_benefit(0.5), nothing.treat_all(0.5)]).all()
     assert math.isnan(nothing.prevalence)
+    assert nothing.net_benefit.domain == nothing.treat_all.domain == (0, 1)
 
 
 def test_decision_curve_refuses_scores_that_are_no_probabilities() -> None:

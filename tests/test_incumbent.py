@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from scipy.stats import chi2
 
 import stakes
 from stakes import Decisions, InputError, Limit, Problem, Report
-from stakes.evaluation.baseline import problem_differences, unpaired
+from stakes.evaluation.baseline import (
+    Incumbent,
+    Margin,
+    compared,
+    problem_differences,
+    unpaired,
+)
 from stakes.inference import difference_support, profile_bounds
 from stakes.limits import LimitCheck
 from stakes.report import Interval
@@ -267,6 +274,13 @@ def test_a_share_of_a_gain_is_no_margin():
     gains = Problem(COSTS - 200)
     with pytest.raises(InputError, match="margin must be an amount per case, because old"):
         evaluate(Y, MODELS, gains, baseline="old", margin="2%", **QUICK)
+
+
+def test_a_share_of_nothing_is_no_margin():
+    costs: Any = SimpleNamespace(cost=lambda _: Interval(0.0, 0.0, 1.0))
+    rules: Any = {"old": SimpleNamespace(model="old", name="as decided")}
+    with pytest.raises(InputError, match="because old costs 0 per case"):
+        compared((), costs, Incumbent("old", Margin(0.02, True)), rules)
 
 
 def test_problems_that_differ_are_said_in_words():

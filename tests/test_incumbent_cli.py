@@ -19,6 +19,10 @@ from click.testing import CliRunner, Result
 import stakes as library
 from stakes import Between, Decisions, Limit, Problem, Report
 from stakes.cli.commands import stakes as command
+from stakes.cli.diff import _sections
+from stakes.evaluation import Changes
+from stakes.evaluation.changes import CostChange
+from stakes.report import Interval
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 N = 300
@@ -121,6 +125,15 @@ def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
     lines = [line for line in done.stdout.splitlines() if line]
     assert len(lines) <= 10
     assert "unpaired" in lines[-1]
+
+
+def test_differences_of_reports_stand_before_their_ends():
+    old, new, gap = Interval(5.0, 4.0, 6.0), Interval(3.0, 2.0, 4.0), Interval(-2.0, -3.5, -0.5)
+    change = CostChange("a", old, new, gap)
+    changes = Changes((), ("a", "a"), (change,), (), (), (), ())
+    table = list(_sections(changes, "95 %"))[-1].table
+    assert table is not None
+    assert table.rows[0][:5] == ("a", "5.0", "3.0", "−2.0", "−3.5 to −0.5")
 
 
 @pytest.mark.slow

@@ -280,6 +280,10 @@ def test_D4_affine_change_ranks_alike(data):
     assert scaled.is_affine_of(problem)
 
 
+def test_D4_a_class_of_which_nothing_costs_anything_stays_so_on_every_scale():
+    assert Problem([[0, 0], [1, 2]]).is_affine_of(Problem([[0, 0], [3, 6]]))
+
+
 def test_D4_equivalence_is_the_larger_relation():
     problem = Problem([[0, 1, 4], [5, 0, 2]], prior=[0.2, 0.8])
     per_class = Problem(problem.costs + np.array([[3], [-7]]), prior=[0.2, 0.8])

@@ -38,7 +38,7 @@ def plain_cost(table, held, costs, prior):
     return total
 
 
-@pytest.mark.parametrize("held", [None, (0.8, 0.2)])
+@pytest.mark.parametrize("held", [None, (0.8, 0.2), {0: 0.8, 1: 0.2}])
 def test_the_cost_over_the_prior_is_that_of_decisions_made_anew(held):
     table = TABLES["a"]
     own = table.shares if held is None else held

@@ -359,3 +359,9 @@ def test_pictures_escape_hostile_units_and_decisions_and_cut_long_ones():
         assert "<script>alert" not in page
         for name in re.findall(r'class="axis-name"[^>]*>([^<]*)<', page):
             assert len(name) < 120
+
+
+def test_names_of_marks_stand_where_there_is_room():
+    picture = drawn((0, 1), (1, 2), marks={0.2: "early", 0.9: "late"})
+    sides = re.findall(r'class="mark-name".*?text-anchor="(\w+)">(\w+)', picture)
+    assert sides == [("start", "early"), ("end", "late")]

@@ -33,6 +33,7 @@ from stakes.calibration import (
     VectorScaling,
     from_json,
 )
+from stakes.rule import Rules
 from stakes.rule._cuts import cuts_of
 
 inf = math.inf
@@ -205,6 +206,14 @@ def test_where_nothing_is_to_be_deployed_there_is_no_rule_unless_it_is_named():
     with pytest.raises(InputError, match=r"report\.rule\('noise \(as is\)'\)"):
         report.rule()
     assert report.rule("noise").decide([0.001, 0.9]).tolist() == ["approve", "block"]
+
+
+def test_sets_of_rules_are_equal_where_all_of_them_are():
+    rules = report_on(BINARY).rules
+    name = next(iter(rules))
+    assert rules == Rules(dict(rules))
+    assert rules != Rules({name: rules[name].with_columns(("p",))})
+    assert rules != dict(rules)
 
 
 # A report carries its rules ----------------------------------------------------------------------

@@ -116,6 +116,15 @@ def test_ranks_of_ranges_are_those_of_the_whole_table(kind, weighted, small_piec
     assert ((bins.low <= bins.mean) & (bins.mean <= bins.high)).all()
 
 
+def test_the_mean_of_a_bin_counts_every_score_as_often_as_it_occurs(monkeypatch):
+    monkeypatch.setattr("stakes.ranking.score_ranges._EACH", 2)
+    scores = 0.51 + 1e-9 * np.array([0, 1, 1, 1, 2])
+    bins = exact_bins(in_runs(np.array([1, 1, 0, 0, 0]), scores), BitGrid(True), np.empty(0))
+    sums = bins.mean * bins.weights.sum(axis=1)
+    assert len(bins.mean) == 1
+    assert float(sums.sum()) == pytest.approx(float(scores.sum()), rel=1e-15)
+
+
 def optimal_loss(table):
     return expected_loss(table, Optimal(), CostProportions())
 

@@ -26,6 +26,7 @@ from stakes import (
 from stakes.calibration import Affine, Isotonic
 from stakes.evaluation.backwards import backwards_class, class_leads
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.caveats import _prior_mismatch
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import ModelTallies, Sample
 from stakes.inference import profile_interval
@@ -592,3 +593,19 @@ def test_a_calibrator_by_its_name_is_refused():
 def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
     with pytest.raises(InputError, match=f"probabilities in .* position .* {remedy}"):
         few([0, 1], posteriors, BINARY)
+
+
+@pytest.mark.parametrize("n", [60, 600])
+def test_a_prior_is_said_to_differ_beyond_three_standard_errors_and_a_quarter_of_the_odds(n):
+    for prior in (0.1, 0.3, 0.5, 0.8):
+        for share in np.linspace(0.02, 0.98, 49):
+            odds = [q / (1 - q) for q in (prior, float(share))]
+            far = abs(prior - share) > 3 * np.sqrt(prior * (1 - prior) / n)
+            wanted = far and max(odds) > 1.25 * min(odds)
+            evidence: Any = SimpleNamespace(
+                problem=Problem.zero_one(2),
+                prior=np.array([1 - prior, prior]),
+                shares=np.array([1 - share, share]),
+                sample=SimpleNamespace(sizes=n * np.array([1 - share, share])),
+            )
+            assert len(list(_prior_mismatch(evidence, ()))) == wanted

@@ -74,6 +74,8 @@ def fixed(value: float, decimals: int) -> str:
 
     >>> fixed(0.1574, 3), fixed(2, 3), fixed(-0.0004, 3), fixed(12345.6, -2), fixed(1.571e-7, 9)
     ('0.157', '2.000', '0.000', '12,300', '1.57e−7')
+    >>> fixed(0.0000157, 6), fixed(0.0000157, 7)
+    ('0.000016', '1.57e−5')
     """
     if not isfinite(value) or abs(value) >= _LARGEST:
         return number(value)
