@@ -102,7 +102,7 @@ def to_html(
         percent=percent,
         probability=probability,
         rules=rules_explained(report.systems),
-        rivals=sum(one.candidate for one in report.systems),
+        rivals=sum(system.candidate for system in report.systems),
         still=still,
         nearest=nearest_change(report) if still else "",
         plain_titles=(AGAINST, UNKNOWN),
@@ -116,7 +116,9 @@ def to_html(
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",
     )
-    text: str = page.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
+    text: str = page.encode("utf-8", "replace").decode(
+        "utf-8"
+    )  # a lone surrogate cannot be encoded
     text = re.sub(f"[{_TURNING}]", "", text)
     if path is not None:
         write_whole(path, text)
@@ -124,7 +126,7 @@ def to_html(
 
 
 def _still(report: Report) -> str:
-    """Why a page has no sliders; nothing where it has."""
+    """A sentence that says why the page has no sliders, or an empty one where it has."""
     if report.problem.limits:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
@@ -143,7 +145,7 @@ def _still(report: Report) -> str:
 
 
 def _wholes(problem: Problem) -> list[str]:
-    """The terms of the costs that are no columns: what stands inside them does not move."""
+    """The terms of the costs that are not single columns, whose parts no slider can move."""
     known = {"1", *map(column_text, problem.columns)}
     return [term for term in problem.terms.names if term not in known]
 
@@ -171,32 +173,32 @@ def _template(tied: Callable[[str], str]) -> Any:
 
 
 def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
-    """Caveats of one kind together, in the order of the first of each."""
+    """Caveats grouped by kind, in the order of the first of each kind."""
     kinds = dict.fromkeys(caveat.kind for caveat in caveats)
-    return [(kind, [one for one in caveats if one.kind == kind]) for kind in kinds]
+    return [(kind, [caveat for caveat in caveats if caveat.kind == kind]) for kind in kinds]
 
 
 def _wrapped(script: str) -> str:
-    """One scope for all parts, so that none of their names is global; without comments."""
+    """The script without comments, in one function scope so that no name is global."""
     script = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     script = "\n".join(map(_tight_line, re.sub(r"\n\s+", "\n", script).split("\n")))
     return f'(function () {{\n"use strict";\n{script}}})();\n'
 
 
 def _tight_line(line: str) -> str:
-    """A line of a script without the spaces that only people need; as it is if it holds text."""
+    """A line of a script without needless spaces; unchanged if it may hold a string."""
     if re.search("[\"'`/\\\\]", line):
         return line
     return re.sub(r" *([=<>?:,;{}()\[\]&|*]) *", r"\1", line)
 
 
 def _tight(style: str) -> str:
-    """A style sheet without comments and without the spaces that only people need."""
+    """A style sheet without comments and needless spaces."""
     return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
 
 
 def _policy(style: str, script: str) -> str:
-    """No request at all; one style sheet and one script, known by their hashes."""
+    """A content-security policy: no requests; one style sheet and one script, by their hashes."""
     hashes = (
         base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
         for part in (style, script)
@@ -208,14 +210,14 @@ def _policy(style: str, script: str) -> str:
 
 
 def _as_json(data: object) -> str:
-    """JSON that no HTML parser reads as a tag, an entity or the end of a script."""
+    """JSON in which nothing looks like a tag, an entity or the end of a script to HTML."""
     text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
     return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)
 
 
 def _plain(data: Any) -> Any:
-    """Values and arrays as JSON has them, in dicts and lists of any depth."""
+    """Values and arrays as plain values for JSON, in dicts and lists of any depth."""
     if isinstance(data, dict):
         return {name: _plain(part) for name, part in data.items()}
     return [_plain(part) for part in data] if isinstance(data, list) else plain(data)

@@ -1,4 +1,4 @@
-"""Tables of costs with their intervals: every system, the bounds, and the slices."""
+"""Sections with costs and their intervals: all systems, bounds, and slices."""
 
 from __future__ import annotations
 
@@ -78,18 +78,22 @@ _BROKEN = (
 
 
 def system_sections(report: Report) -> Iterator[Section]:
-    """The winner first, then its rivals and what needs no model; bounds stand apart."""
+    """Yield the section of all systems, the best first, then those of bounds and broken limits."""
     rivals = ranked(report)
-    apart_from = [one for one in report.systems if not one.candidate]
-    bounds = sorted(apart_from, key=lambda one: (one.breaks_limit, *_undefined_last(one)))
+    not_candidates = [system for system in report.systems if not system.candidate]
+    bounds = sorted(
+        not_candidates, key=lambda system: (system.breaks_limit, *_undefined_last(system))
+    )
     always = _always(report)
     known = ((always, report.naive.cost, 1.0), ("perfect decisions", report.perfect_cost, 0.0))
     modelless = [] if report.no_model is None else [report.no_model]
     shown = [*rivals, *bounds, *modelless]
-    costs = [triple(one.cost) for one in shown] + [(cost, nan, nan) for _, cost, _ in known]
-    normal = [triple(one.normalized) for one in shown] + [(value, nan, nan) for *_, value in known]
-    chance = _chance if len(rivals) > 1 else lambda _: ""  # one alone is always the cheapest
-    names = [(middle(one.name, NAME), chance(one), _threshold(one)) for one in shown]
+    costs = [triple(system.cost) for system in shown] + [(cost, nan, nan) for _, cost, _ in known]
+    normal = [triple(system.normalized) for system in shown] + [
+        (value, nan, nan) for *_, value in known
+    ]
+    chance = _chance if len(rivals) > 1 else lambda _: ""  # a single system is always the cheapest
+    names = [(middle(system.name, NAME), chance(system), _threshold(system)) for system in shown]
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
@@ -103,13 +107,13 @@ def system_sections(report: Report) -> Iterator[Section]:
     level = _text.percent(report.assumptions.level)
     header: tuple[str, ...] = ("system", "cost per case", level, "normalised")
     header = (*header, "chance", "threshold")
-    made = report.assumptions
-    if made.volume is not None:
-        header = (*header, f"per {made.period}" if made.period else "in all")
+    assumptions = report.assumptions
+    if assumptions.volume is not None:
+        header = (*header, f"per {assumptions.period}" if assumptions.period else "in all")
         rows, apart = (_with_totals(part, report) for part in (rows, apart))
     text += _running(report)
     yield Section("Cost of each system", text, filled(Table(header, tuple(rows))))
-    tuned = [row for row, one in zip(apart, bounds, strict=True) if not one.breaks_limit]
+    tuned = [row for row, system in zip(apart, bounds, strict=True) if not system.breaks_limit]
     if tuned:
         yield Section("Bounds", (_BOUNDS,), filled(Table(header, tuple(tuned))))
     if len(tuned) < len(bounds):
@@ -124,17 +128,17 @@ def rules_explained(systems: Iterable[System]) -> tuple[str, ...]:
 
 
 def _always(report: Report) -> str:
-    """The best constant decision, and whether it breaks a limit."""
+    """The name of the best constant decision, with a note if it breaks a limit."""
     decision, limits = report.naive.decision, report.problem.limits
-    kept = all(limit.excess(float(limit.decision == decision)) <= 0 for limit in limits)
-    return middle(f"always {decision}{'' if kept else ' (breaks a limit)'}", NAME)
+    keeps_limits = all(limit.excess(float(limit.decision == decision)) <= 0 for limit in limits)
+    return middle(f"always {decision}{'' if keeps_limits else ' (breaks a limit)'}", NAME)
 
 
 def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str, ...]]:
-    """Rows with the cost of all cases to come at their ends."""
+    """Rows with one more column, the cost of all expected cases."""
     volume = report.assumptions.volume or 0.0
     shown = [*report.systems, *([] if report.no_model is None else [report.no_model])]
-    costs = {middle(one.name, NAME): triple(one.total) for one in shown}
+    costs = {middle(system.name, NAME): triple(system.total) for system in shown}
     always = _always(report)
     known = {always: report.naive.cost, "perfect decisions": report.perfect_cost}
     costs |= {name: (volume * cost, nan, nan) for name, cost in known.items()}
@@ -143,13 +147,13 @@ def _with_totals(rows: list[tuple[str, ...]], report: Report) -> list[tuple[str,
 
 
 def _running(report: Report) -> tuple[str, ...]:
-    """What running the models costs, which is in their costs."""
+    """A sentence about the running costs of models, if there are any."""
     named = [f"{name} {_text.number(cost)}" for name, cost in report.assumptions.running_costs]
     return (f"Running costs per case, which are included: {', '.join(named)}.",) * bool(named)
 
 
-def _undefined_last(one: System) -> tuple[bool, float]:
-    return one.cost.value != one.cost.value, one.cost.value
+def _undefined_last(system: System) -> tuple[bool, float]:
+    return system.cost.value != system.cost.value, system.cost.value
 
 
 def _rows(
@@ -164,39 +168,42 @@ def _rows(
     ]
 
 
-def _chance(one: System) -> str:
-    return cell(one.probability_cheapest, _text.chance(one.probability_cheapest)) * one.candidate
+def _chance(system: System) -> str:
+    return (
+        cell(system.probability_cheapest, _text.chance(system.probability_cheapest))
+        * system.candidate
+    )
 
 
-def _threshold(one: System) -> str:
-    if one.cuts:
-        return ", ".join(map(_text.probability, one.cuts))
-    if one.threshold is None:
+def _threshold(system: System) -> str:
+    if system.cuts:
+        return ", ".join(map(_text.probability, system.cuts))
+    if system.threshold is None:
         return "–"
-    likely = one.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
-    return _text.probability(one.threshold) if likely else _text.point(one.threshold, 4)
+    likely = system.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
+    return _text.probability(system.threshold) if likely else _text.point(system.threshold, 4)
 
 
 # Slices ------------------------------------------------------------------------------------------
 
 
 def slice_section(report: Report) -> Section:
-    """The winner's cost in every group, the cheapest there, and whether the data can tell."""
+    """The section with the cost of the best system in every slice, and the cheapest there."""
     best, slices = report.best.name, in_order(report.slices)
     level = _text.percent(report.assumptions.level)
     header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
-    costs = [{part.system: triple(part.cost) for part in one.costs} for one in slices]
-    own = [spent[best] for spent in costs]
-    here = [
-        (nan, nan, nan) if one.cheapest is None else spent[one.cheapest]
-        for one, spent in zip(slices, costs, strict=True)
+    costs = [{line.system: triple(line.cost) for line in part.costs} for part in slices]
+    of_best = [spent[best] for spent in costs]
+    of_cheapest = [
+        (nan, nan, nan) if part.cheapest is None else spent[part.cheapest]
+        for part, spent in zip(slices, costs, strict=True)
     ]
-    written = _text.measured_column([*own, *here])
-    pairs = zip(own, written, here, written[len(own) :], strict=False)
+    written = _text.measured_column([*of_best, *of_cheapest])
+    pairs = zip(of_best, written, of_cheapest, written[len(of_best) :], strict=False)
     rows = tuple(_slice(*row) for row in zip(slices, pairs, strict=True))
     table = filled(Table(header, rows))
     room = max(NAME // 2, min(NAME, WIDTH - width_of(table) - 2))
-    notes = (shortened(one.note or "", room) for one in slices)
+    notes = (shortened(part.note or "", room) for part in slices)
     noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
     text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
     return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
@@ -208,17 +215,17 @@ def in_order(slices: Iterable[Slice]) -> list[Slice]:
     Other groups stay as they are in the report.
     """
     columns: dict[str | None, list[Slice]] = {}
-    for one in slices:
-        columns.setdefault(one.by, []).append(one)
-    return [one for groups in columns.values() for one in _counted(groups)]
+    for part in slices:
+        columns.setdefault(part.by, []).append(part)
+    return [part for groups in columns.values() for part in _counted(groups)]
 
 
 def _counted(groups: list[Slice]) -> list[Slice]:
     """Groups such as ≤25, 26–35 and >35 by their numbers, where all are of this kind."""
-    ranges = {one.name: _RANGE.match(str(one.group)) for one in groups}
+    ranges = {part.name: _RANGE.match(str(part.group)) for part in groups}
 
-    def key(one: Slice) -> tuple[float, int]:
-        match = ranges[one.name]
+    def key(part: Slice) -> tuple[float, int]:
+        match = ranges[part.name]
         assert match is not None
         sign = match["sign"].lower()
         return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
@@ -227,15 +234,15 @@ def _counted(groups: list[Slice]) -> list[Slice]:
 
 
 def _slice(
-    one: Slice, numbers: tuple[Triple, tuple[str, str, str], Triple, tuple[str, str, str]]
+    part: Slice, numbers: tuple[Triple, tuple[str, str, str], Triple, tuple[str, str, str]]
 ) -> tuple[str, ...]:
-    own, written, here, there = numbers
+    of_best, written, of_cheapest, cheapest_written = numbers
     return (
-        middle(one.name, NAME),
-        _text.number(one.n_cases),
-        cell(own[0], written[0]),
-        ends(own, written),
-        middle(one.cheapest or "–", NAME),
-        cell(here[0], there[0]),
-        told(one.clear),
+        middle(part.name, NAME),
+        _text.number(part.n_cases),
+        cell(of_best[0], written[0]),
+        ends(of_best, written),
+        middle(part.cheapest or "–", NAME),
+        cell(of_cheapest[0], cheapest_written[0]),
+        told(part.clear),
     )

@@ -406,26 +406,26 @@ def nearest_change(report: Report) -> str:
     return "none, if today's decisions stay: no number that is moved alone changes this."
 
 
-def _flips(one: Margin, scale: float) -> Iterator[tuple[str, ...]]:
+def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
-    prior = _is_prior(one.what)
+    prior = _is_prior(margin.what)
     ends = (
-        ("below", one.low, one.clear_low, one.low_rival),
-        ("above", one.high, one.clear_high, one.high_rival),
+        ("below", margin.low, margin.clear_low, margin.low_rival),
+        ("above", margin.high, margin.clear_high, margin.high_rival),
     )
 
-    def said(side: str, point: float) -> str:
+    def text(side: str, point: float) -> str:
         if isfinite(point):
-            near = rounding.flip(point, one.value, scale)
+            near = rounding.flip(point, margin.value, scale)
             return f"{side} {_text.probability(point) if prior else near}"
         return "–" if isnan(point) else "never"
 
     flips = [
-        (said(side, point), said(side, clear), middle(str(rival), NAME))
+        (text(side, point), text(side, clear), middle(str(rival), NAME))
         for side, point, clear, rival in ends
         if rival is not None
     ]
-    named = (middle(one.what, NAME + 10), _now(one))
+    named = (middle(margin.what, NAME + 10), _now(margin))
     for flip in flips or [("never", "never", "")]:
         yield (*named, *flip)
         named = ("", "")
@@ -436,8 +436,8 @@ def _is_prior(name: str) -> bool:
     return name.startswith("prior of ")
 
 
-def _now(one: Margin) -> str:
-    return _text.probability(one.value) if _is_prior(one.what) else number(one.value)
+def _now(margin: Margin) -> str:
+    return _text.probability(margin.value) if _is_prior(margin.what) else number(margin.value)
 
 
 def _scale(report: Report) -> float:
