@@ -19,7 +19,8 @@ def weighted() -> tuple[np.ndarray, np.ndarray, np.ndarray, Report]:
     rng = np.random.default_rng(8)
     y = rng.choice(3, 80, p=[0.6, 0.3, 0.1])
     posteriors = rng.dirichlet([0.5, 0.5, 0.5], 80)
-    posteriors[:3] = [[1, 0, 0], [0.1, 0.2, 0.7], [0.5, 0.5, 0]]  # edges of bins
+    edges = [[1.0, 0.0, 0.0], [0.1, 0.2, 0.7], [0.5, 0.5, 0.0]]  # of bins
+    posteriors[:3] = np.array(edges)
     weights = rng.integers(0, 4, 80).astype(float)
     report = evaluate(
         np.array(list("abc"))[y],

@@ -100,9 +100,9 @@ def test_bands_over_the_prior_are_those_of_the_systems_in_both_readings(demo, op
                     np.testing.assert_allclose(found[name], wanted, **CLOSE)
                 continue
             there = stakes.moved(costs, prior, kept=False)
-            for name, interval in found.items():
-                wanted = there.cost(name)
-                np.testing.assert_allclose(interval, [wanted.low, wanted.high], **CLOSE)
+            for name, shown in found.items():
+                interval = there.cost(name)
+                np.testing.assert_allclose(shown, [interval.low, interval.high], **CLOSE)
 
 
 SYSTEMS = "() => stakesPage.result().systems.map(({name, counts}) => ({name, counts}))"
