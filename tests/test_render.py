@@ -13,8 +13,9 @@ from stakes import Decisions, Limit, Problem, Report, evaluate
 from stakes._text import measured, supported
 from stakes.render.layout import Section, middle
 from stakes.render.line_picture import LinePicture
+from stakes.render.systems import in_order
 from stakes.render.tables import sections
-from stakes.report import Interval
+from stakes.report import Interval, Slice
 
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -365,3 +366,16 @@ def test_names_of_marks_stand_where_there_is_room():
     picture = drawn((0, 1), (1, 2), marks={0.2: "early", 0.9: "late"})
     sides = re.findall(r'class="mark-name".*?text-anchor="(\w+)">(\w+)', picture)
     assert sides == [("start", "early"), ("end", "late")]
+
+
+@pytest.mark.parametrize(
+    ("groups", "wanted"),
+    [
+        (["26–35", "36–50", ">50", "≤25"], ["≤25", "26–35", "36–50", ">50"]),
+        (["over 65", "40 to 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["north", "2", "10"], ["north", "2", "10"]),  # not all are ranges: as they are
+    ],
+)
+def test_slices_that_are_ranges_stand_as_one_counts_them(groups, wanted):
+    slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
+    assert [one.group for one in in_order(slices)] == wanted
