@@ -11,10 +11,8 @@ from stakes.inference import (
     contenders,
     cost_errors,
     profile_bounds,
-    profile_ends,
     profile_threshold,
     ratio_bounds,
-    ratio_ends,
 )
 from stakes.inference.losses import _bins, _codes, _least
 from stakes.tally import JointCounts
@@ -232,7 +230,7 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
     for make in (lambda own: own.cost_support("a"), lambda own: own.difference_support("a", "b")):
         supports = [make(own) for own in (pooled, one)]
         q = profile_threshold(0.95, supports[0].degrees)
-        ends = [np.ravel(profile_ends(own, q, np.nan, 0.0)) for own in supports]
+        ends = [np.ravel(profile_bounds(own, q, np.nan, 0.0)) for own in supports]
         assert ends[0] == pytest.approx(ends[1], rel=1e-9)
-    ratios = [ratio_ends(own, own.loss("a"), own.loss("b"), 3.84) for own in (pooled, one)]
+    ratios = [ratio_bounds(own, own.loss("a"), own.loss("b"), 3.84) for own in (pooled, one)]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
