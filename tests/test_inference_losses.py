@@ -11,9 +11,7 @@ from stakes.inference import (
     contenders,
     cost_errors,
     profile_bounds,
-    profile_bounds,
     profile_threshold,
-    ratio_bounds,
     ratio_bounds,
 )
 from stakes.inference.losses import _bins, _codes, _least

@@ -193,6 +193,11 @@ def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
     ----------
     mass : weight of each class, (K,)
     problem : what is at stake; its costs depend on columns
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> refuse_unknown(np.array([3, 1]), Problem([[0, "amount"], [5, 0]], prior=[0.9, 0.1]))
     """
     prior = np.zeros(mass.size) if problem.prior is None else problem.prior
     unseen = np.flatnonzero((prior > 0) & (mass == 0))

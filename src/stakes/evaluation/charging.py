@@ -39,7 +39,16 @@ class Charges:
     sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; none if too many
 
     def only(self, mask: BoolArray) -> Charges:
-        """The charges of the cases in a mask; sums in cells stay those of all cases."""
+        """The charges of the cases in a mask; sums in cells stay those of all cases.
+
+        Parameters
+        ----------
+        mask : (n,) booleans
+
+        Returns
+        -------
+        their charges
+        """
         return replace(self, losses=self.losses.only(np.flatnonzero(mask)))
 
 
@@ -209,8 +218,8 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
 
 def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray, repeats: FloatArray) -> float:
     total, kind = float(all_of @ repeats), truth == truth[np.argmax(each)]
-    own = kind & (each > 0)
-    some, times = each[own], repeats[own]
+    costly = kind & (each > 0)
+    some, times = each[costly], repeats[costly]
     if not total > 0 or (some @ times) ** 2 >= ALIKE * times.sum() * (some**2 @ times):
         return 0.0
     most = np.argpartition(each, -FEW)[-FEW:] if each.size > FEW else np.arange(each.size)

@@ -13,8 +13,18 @@ from stakes.tally import BitGrid
 
 
 def hardness_unit(largest: float) -> float:
-    """The end of the innermost run of bins, where hardness reaches so far from nought.
+    """Where the innermost run of bins ends, for hardness up to a given distance from zero.
 
+    Parameters
+    ----------
+    largest : the largest hardness, regardless of its sign
+
+    Returns
+    -------
+    a power of two
+
+    Examples
+    --------
     >>> hardness_unit(3.0) * 2.0**31
     4.0
     """
@@ -34,5 +44,5 @@ def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) 
     codes = codes.reshape(-1)
     hardest = np.full(used.size, -np.inf)
     np.maximum.at(hardest, codes, hardness)
-    sums = (np.bincount(codes, own).astype(np.float64) for own in (mass, spent))
+    sums = (np.bincount(codes, column).astype(np.float64) for column in (mass, spent))
     return coverage_points(hardest, *sums)

@@ -77,10 +77,19 @@ class LossSample:
     squared: FloatArray | None = None
 
     def only(self, part: IntArray) -> LossSample:
-        """The same of some of the cases."""
+        """The losses of some of the cases.
+
+        Parameters
+        ----------
+        part : positions of the cases
+
+        Returns
+        -------
+        their losses
+        """
         names = ("dearest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
-        own = {name: getattr(self, name) for name in names}
-        some = {name: None if column is None else column[part] for name, column in own.items()}
+        columns = {name: getattr(self, name) for name in names}
+        some = {name: None if column is None else column[part] for name, column in columns.items()}
         return replace(self, losses=self.losses[:, part], **some)
 
     def loss(self, name: Label) -> FloatArray:
