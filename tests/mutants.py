@@ -143,12 +143,12 @@ if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled wi
     _file, _, _number = os.environ["STAKES_MUTANT"].partition(":")
     _read = importlib.machinery.SourceFileLoader.get_code
 
-    def _get_code(self: importlib.machinery.SourceFileLoader, name: str) -> CodeType | None:
+    def _get_code(self: Any, name: str) -> CodeType | None:
         if self.path == str(SOURCE / _file):
             return changed_code(_file, int(_number))
         return _read(self, name)
 
-    importlib.machinery.SourceFileLoader.get_code = _get_code  # type: ignore[method-assign]
+    importlib.machinery.SourceFileLoader.get_code = _get_code  # type: ignore[method-assign, assignment]
 
 
 # -------------------------------------------------------------------------------------------- a run

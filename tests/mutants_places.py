@@ -115,7 +115,7 @@ def _set(node: ast.AST, part: str, new: Any) -> Callable[[], None]:
 def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]:
     """Every place of a file; the tree is left changed at the one that is named, if any."""
     tree = ast.parse((SOURCE / file).read_text())
-    walk, found, twins = _Walk(), [], dict[Any, int]()
+    walk, found, twins = _Walk(), list[Place](), dict[Any, int]()
     walk.visit(tree, tree, tree.body[0], range(0))
     for node, whole, near, names, span in walk.found:
         for change in _changes(node):
@@ -129,8 +129,8 @@ def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]
             key, kind = (".".join(names), text), type(node).__name__
             for one in (key, (key[0], kind, None)):
                 twins[one] = twins.get(one, -1) + 1
-            counts = twins[key], kind, twins[key[0], kind, None]
-            found.append(Place(file, number, *key, _lines(node, near), span, *counts))
+            twin, nth = twins[key], twins[key[0], kind, None]
+            found.append(Place(file, number, *key, _lines(node, near), span, twin, kind, nth))
     return tree, found
 
 
