@@ -814,9 +814,9 @@ def test_a_part_that_is_narrow_but_beyond_rounding_is_a_part():
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(0, 9), st.integers(-9, 9)), min_size=1, max_size=12
-    ).map(lambda lines: [(a / 7, b / 7) for a, b in lines])
+    st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), min_size=1, max_size=12).map(
+        lambda lines: [(a / 7, b / 7) for a, b in lines]
+    )
 )
 def test_lines_that_are_nowhere_lowest_change_no_region(lines):
     """Every line takes part in the slow twin, and a curve of two pieces keeps all others in."""

@@ -11,10 +11,10 @@ from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
-from stakes.inference import MOST_RIVALS
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
+from stakes.inference import MOST_RIVALS
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -75,10 +75,10 @@ def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
             LEFT_OUT,
-            f"From where on a flip is clear is told by Bonferroni's critical value, so that unclear "
-            f"zones are somewhat wider than need be: how differences vary together while costs move "
-            f"is worked out for up to {MOST_RIVALS:,} systems, and {len(costs.choice.names):,} are "
-            f"compared.",
+            f"From where on a flip is clear is told by Bonferroni's critical value, so that "
+            f"unclear zones are somewhat wider than need be: how differences vary together while "
+            f"costs move is worked out for up to {MOST_RIVALS:,} systems, and "
+            f"{len(costs.choice.names):,} are compared.",
         )
 
 
