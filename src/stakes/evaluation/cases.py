@@ -17,7 +17,7 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
-MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number, so counts would be wrong
+MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
 
 
@@ -56,7 +56,8 @@ class Cases:
         """Whether all weights are whole numbers, which count cases exactly."""
         if self.weights is None:
             return True
-        return bool((self.weights == np.floor(self.weights)).all() and self.weights.sum() < MOST_WEIGHT)
+        whole = bool((self.weights == np.floor(self.weights)).all())
+        return whole and bool(self.weights.sum() < MOST_WEIGHT)
 
     def rows(self, column: Any) -> Any:
         """The rows of a column that have weight.
