@@ -216,9 +216,8 @@ def test_a_thousand_models_are_compared_in_seconds(n_classes):
     start = time.process_time()
     report = evaluate(y, models, problem, calibrator=None)
     assert time.process_time() - start < 20
-    assert report.verdict.cheapest == min(
-        models, key=lambda name: np.sum(problem.costs[y, models[name].values])
-    )
+    cheapest = min(models, key=lambda name: np.sum(problem.costs[y, models[name].values]))
+    assert report.verdict.cheapest == f"{cheapest} (as decided)"
     assert len(report.systems) == 1000
     assert any("1,000 are compared" in one.text for one in report.caveats)
     assert len(report.to_html()) < 8_000_000
