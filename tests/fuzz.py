@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import stakes
-from fuzz_recipes import BY_NAME, BY_TYPE, NOT_FOR_USERS, N, report, special
+from fuzz_recipes import BY_NAME, BY_TYPE, CHECKS_ITSELF, NOT_FOR_USERS, N, report, special
 from fuzz_representations import differences
 from stakes import Counts, InputError, Problem, ScoreTable
 
@@ -157,6 +157,7 @@ def public_classes() -> Iterator[tuple[str, type]]:
 
 
 def _exported() -> Iterator[tuple[str, str, Any]]:
+    yield "evaluation", "evaluate", stakes.evaluate  # the rest of its room serves other rooms
     seen: set[int] = set()
     for room in ROOMS:
         module = importlib.import_module(f"stakes.{room}")
@@ -213,6 +214,8 @@ def reason(name: str, function: Callable[..., Any]) -> str | None:
         if key in NOT_FOR_USERS:
             return NOT_FOR_USERS[key]
     for one in inspect.signature(function).parameters.values():
+        if name in CHECKS_ITSELF:
+            return None
         if one.default is one.empty and _CHECKED.match(str(one.annotation)):
             return "takes arrays or labels that another room has checked"
     return None
@@ -346,7 +349,7 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
         except _TooLong:
             return f"takes more than {_LONG} s"
         except InputError as error:
-            return _bad_message(str(error), call)
+            return _bad_message(str(error), call, changed)
         except OSError:
             return None if "path" in changed else "OSError"  # no such file, a file name too long
         except Warning as error:
@@ -365,11 +368,13 @@ def _has_bytes(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind != "O"
 
 
-def _bad_message(text: str, call: Call) -> str | None:
-    """Messages name an argument of the call, and end with a remedy."""
+def _bad_message(text: str, call: Call, changed: dict[str, Any]) -> str | None:
+    """Messages name an argument of the call, or the path that it is, and end with a remedy."""
     if not text.rstrip().endswith((".", "…", "?")) or "\n\n" in text:
         return f"message without an end: {text[-60:]!r}"
     named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in (*call.arguments, "data"))
+    given = [one for part in changed.values() for one in (part if type(part) is list else [part])]
+    named |= any(isinstance(one, str) and text.startswith(f"{one} ") for one in given)
     if not named and "__" not in call.name:  # operands of + have no names
         return f"message that names no argument: {text[:70]!r}"
     if len(re.findall(r"[.…?]['\")]?(?= |$)", text)) < 2:

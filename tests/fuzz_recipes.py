@@ -392,11 +392,35 @@ def special() -> dict[str, dict[str, Any]]:
         "conditions.Continuous": {"frozen": scipy.stats.beta(2, 3)},
         "audit.implied_costs_of_replicates": {"replicates": _replicates()},
         "audit.utility_coordinates": {"utilities": [[1, 0], [0, 1]]},
+        "evaluation.evaluate": {
+            "models": {"a": rows.Posteriors(POSTERIORS), "b": rows.Decisions(DECIDED)},
+            "calibrator": None,
+            "replicates": 5,
+        },
+        **_frames(),
+    }
+
+
+def _frames() -> dict[str, dict[str, Any]]:
+    """What is read from the columns of a frame, where Polars is installed."""
+    try:
+        import polars as pl
+    except ImportError:
+        return {}
+    frame = pl.DataFrame({"y": Y, "s": SCORES, "d": DECIDED})
+    return {
+        "tally.Counts.from_frame": {
+            **{"frame": frame, "y_true": "y", "decisions": "d"},
+            "problem": PROBLEM,
+        },
+        "tally.ScoreTable.from_frame": {"frame": frame, "y_true": "y", "scores": "s"},
+        "tally.LossMoments.from_frame": {"frame": frame, "y_true": "y", "losses": "s"},
     }
 
 
 _INDEX = "follows numpy: an IndexError or a TypeError says where a tally ends"
 _ENGINE = "reads rows or tallies for other rooms"
+CHECKS_ITSELF = {"inference.fitting_covariance"}  # though it takes an array
 _CONTRACT = "is called by the library, with what it has checked"
 NOT_FOR_USERS: dict[str, str] = {
     **{f"tally.{kind.__name__}.__getitem__": _INDEX for kind in _TALLIES},
@@ -404,23 +428,22 @@ NOT_FOR_USERS: dict[str, str] = {
         f"audit.{kind}.__call__": "draws for misranking, which has checked the arguments"
         for kind in ("UniformUtilities", "NormalUtilities", "UniformShares", "RisingRates")
     },
-    "*.from_frame": "reads frames of other libraries; tests of adapters call it",
+    "tally.Bins.from_frame": "reads on a grid that another room has chosen",
+    **({} if _frames() else {"*.from_frame": "reads frames of libraries that are not installed"}),
     "tally.refuse_too_many": "is called with sizes that rows were counted to have",
     "audit.PositiveClass.__call__": "reads what a measure of all classes gives",
     **dict.fromkeys(
         (
-            *("tally.read_rows", "tally.two_classes", "rows.as_predictions", "rows.frame_columns"),
+            *("tally.read_rows", "rows.as_predictions", "rows.frame_columns"),
             *("measures.coefficients_on", "scoring.class_labels", "scoring.expected_score"),
-            *("scoring.shape_of", "scoring.read_forecasts", "scoring.require_table"),
-            *("scoring.column_classes", "scoring.n_columns", "calibration.decoded"),
-            *("calibration.encoded", "calibration.sealed_map", "inference.checked_scheme"),
+            *("scoring.shape_of", "scoring.n_columns", "calibration.decoded"),
+            *("calibration.sealed_map", "inference.checked_scheme"),
             *("inference.contenders_among", "inference.difference_support", "problem.cell_text"),
-            *("inference.cost_support", "problem.infeasible", "report.cheapest_of"),
+            "report.cheapest_of",
             *("limits.read_counts", "rule.Rule.of", "rule.Rule.plain", "rule.Rules"),
             *("problem.listed_limits", "report.refuse_inconsistent"),
             *("ranking.certified", "tally.BinSums"),
-            *("rule.Rules.with_columns", "regions.borders_of", "thresholds.population_of"),
-            *("inference.cost_moments", "inference.with_blind", "conditions.Condition.population"),
+            "rule.Rules.with_columns",
         ),
         _ENGINE,
     ),
@@ -428,16 +451,10 @@ NOT_FOR_USERS: dict[str, str] = {
         (
             *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole"),
             *("*.intervals", "*.numbers_per_replicate"),
-            *(
-                "*.bounds",
-                "*.endpoint_costs",
-                "*.undefined",
-                "*.effective_count",
-                "*.along",
-                "*.checked",
-                "*.located",
-            ),
-            *("*.population", "*.numbers", "*.cuts", "*.gap", "*.mark", "*.read", "*.normalised"),
+            *("*.bounds", "*.endpoint_costs", "*.effective_count", "*.along", "*.checked"),
+            "*.located",
+            *(f"inference.{kind}.undefined" for kind in ("Logit", "Normal", "Percentile")),
+            *("*.gap", "*.mark", "*.read", "*.normalised"),
             *("*.rounding", "*.unframed", "*.of_quantity", "*.mapped", "*.excess", "*.among"),
             *("inference.LossSample.errors", "*.charged", "*.part", "*.fitted", "*.out_of_fold"),
         ),

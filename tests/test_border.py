@@ -390,3 +390,26 @@ def test_the_brier_score_of_nearly_perfect_posteriors_keeps_its_digits():
 @pytest.mark.parametrize("classes", [10**5, 2**70])
 def test_a_table_of_costs_that_does_not_fit_is_refused_before_it_is_made(classes):
     refuses(lambda: Problem.zero_one(classes), "^classes must be at most 10,000", "GiB", "Merge")
+
+
+@pytest.mark.parametrize("cost", [1e-300, 5e-324, 1e-101])
+def test_costs_whose_squares_are_nothing_are_refused_by_evaluate(cost):
+    problem = Problem([[0, cost], [cost, 0]])
+    call = lambda: stakes.evaluate([0, 1, 1], [0.1, 0.4, 0.8], problem)  # noqa: E731
+    refuses(call, "^costs must be of a size whose squares are numbers", "Choose a smaller unit")
+
+
+def test_small_costs_are_evaluated_without_a_warning_and_as_others_are():
+    y, p = [0, 1] * 12, np.random.default_rng(0).random(24)
+    models = {"a": p, "b": stakes.Decisions(y)}
+    small, usual = (
+        stakes.evaluate(y, models, Problem([[0, c], [3 * c, 0]]), calibrator=None, replicates=20)
+        for c in (1e-99, 1.0)
+    )
+    for one, other in zip(small.systems, usual.systems, strict=True):
+        assert one.cost.high == pytest.approx(other.cost.high * 1e-99, rel=1e-6)
+
+
+def test_a_smooth_curve_is_that_of_one_table():
+    table = ScoreTable.from_scores([0, 1, 1, 0], [0.1, 0.4, 0.3, 0.2], by=[0, 0, 1, 1])
+    refuses(lambda: stakes.calibration.smooth_curve(table), "^table must have no leading axes")

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import pty
 import random
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -198,7 +201,78 @@ def test_problem_files_that_break_readers_are_refused(text, fault):
     assert fault in done.stderr
 
 
+def test_a_condition_of_three_thousand_parts_is_refused():
+    long = " and ".join(["cost > 1"] * 3000)
+    done = run("evaluate", "rows.csv", *EVALUATE, "--fail-if", long)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "than 2000 characters" in done.stderr
+    assert len(done.stderr) < 2000
+
+
 # Processes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_file_name_of_no_encoding_is_named_and_a_terminal_of_no_width_is_written_to():
+    """In a real terminal: a colour is its own business, what names ask of it is shown."""
+    coloured, odd = "rows\x1b[31m.csv", os.fsdecode(b"ro\xffws\x1b[31m.csv")
+    for name in (coloured, odd):
+        shutil.copy("rows.csv", name)
+    code, told = on_terminal("evaluate", coloured, *EVALUATE, COLUMNS="0")
+    assert code == 0, told
+    assert "Verdict" in told
+    assert "rows\\x1b[31m.csv" in told
+    assert "\x1b[31m.csv" not in told
+    code, told = on_terminal("evaluate", odd, *EVALUATE)
+    fault = "must have a name in UTF-8; it has not. Rename the file."
+    assert (code, told.strip()) == (2, f"stakes: ro\\udcffws\\x1b[31m.csv {fault}")
+
+
+def on_terminal(*arguments: str, **environment: str) -> tuple[int, str]:
+    """The command with a terminal for all three streams: its code and what is written there."""
+    ours, theirs = pty.openpty()
+    streams: Any = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    started = subprocess.Popen(
+        [*COMMAND, *arguments], env={**os.environ, "TERM": "xterm", **environment}, **streams
+    )
+    os.close(theirs)
+    told = b""
+    with suppress(OSError):  # Linux says so when the other end is closed
+        while part := os.read(ours, 65536):
+            told += part
+    os.close(ours)
+    return started.wait(timeout=60), told.decode(errors="replace")
+
+
+# A file system of 64 KiB inside a world of its own, or, where nobody may make one, files of at most
+# that size.
+SMALL = """
+mkdir disk
+if unshare -rm true 2>/dev/null && [ -z "$AGAIN" ]; then
+    rmdir disk; AGAIN=1 exec unshare -rm bash -c "$0" "$0" "$@"
+fi
+mount -t tmpfs -o size=64k tmpfs disk 2>/dev/null || ulimit -f 64
+cp old.html disk/out.html
+"$@" >/dev/null
+echo "code $?"
+cmp old.html disk/out.html && echo "the old one is there"
+ls -A disk
+df disk | tail -1 | cut -d' ' -f1
+"""
+
+
+@pytest.mark.slow
+def test_a_full_file_system_keeps_the_old_report_and_nothing_else():
+    Path("old.html").write_text("the old report " * 1000)
+    evaluate = ["evaluate", "rows.csv", *EVALUATE, "--html", "disk/out.html"]
+    shell = ["bash", "-c", SMALL, SMALL, *COMMAND, *evaluate]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False, timeout=120)
+    told = done.stdout.splitlines()
+    assert told[:3] == ["code 2", "the old one is there", "out.html"], (done.stdout, done.stderr)
+    assert len(told) == 4  # the name of the file system is the last; no part of a file is there
+    last = done.stderr.splitlines()[-1]
+    full = "No space left on device" if told[3] == "tmpfs" else "File too large"
+    assert last == f"stakes: disk/out.html: {full}"
 
 
 @pytest.mark.slow

@@ -61,7 +61,8 @@ def test_the_exit_codes_are_those_that_the_help_promises(folder):
     assert "cost > 1 holds (cost = " in held.stderr
     bad = run("evaluate", "none.csv", *evaluate[2:], cwd=folder)
     assert (bad.returncode, bad.stdout) == (2, "")
-    assert bad.stderr == "stakes: none.csv must be a file of predictions; there is no such file.\n"
+    fault = "must be a file of predictions; there is no such file. Check the name."
+    assert bad.stderr == f"stakes: none.csv {fault}\n"
 
 
 @pytest.mark.slow

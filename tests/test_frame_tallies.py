@@ -126,3 +126,23 @@ def test_weights_that_cannot_be_used_are_refused_as_they_come(weights, why):
     frame = MAKERS["DuckDB"]({"y": [0, 1], "p": [0.5, 0.6], "w": weights})
     with pytest.raises(InputError, match=why):
         ScoreTable.from_frame(frame, y_true="y", scores="p", weights="w")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "message"),
+    [
+        (LossMoments, {"losses": None}, "losses must be a sequence of labels"),
+        (LossMoments, {"losses": {"a": 1}}, "losses must map names to columns, which are text"),
+        (LossMoments, {"classes": []}, "classes must be one label at least"),
+        (ScoreTable, {"positive": float("inf")}, "positive must be"),
+        (ScoreTable, {"positive": 10**400}, "y_true must hold two labels, one of them positive=1"),
+        (ScoreTable, {"frame": []}, "frame must name at least one file; there is none. Name one."),
+        (ScoreTable, {"frame": [None]}, "frame must name files by their paths"),
+        (ScoreTable, {"frame": None}, "frame must be a frame of .* Pass one of these"),
+    ],
+)
+def test_what_names_no_columns_and_no_rows_is_refused_with_a_remedy(kind, changed, message):
+    frame = pl.DataFrame({"y": [0, 1, 1], "s": [0.1, 0.2, 0.3]})
+    named = {"frame": frame, "y_true": "y", "losses" if kind is LossMoments else "scores": "s"}
+    with pytest.raises(InputError, match=message):
+        kind.from_frame(**{**named, **changed})

@@ -100,3 +100,10 @@ def test_a_map_that_neither_rises_nor_falls_is_refused():
     bent = Histogram(EqualWidth(4)).fit(p, rng.random(400) < np.abs(p - 0.5))
     with pytest.raises(InputError, match="must rise or fall with one score"):
         Rule(TWO, map=bent.relabelled(TWO.classes)).decide(MAKERS["Polars"](ROWS), columns="p")
+
+
+@pytest.mark.parametrize("columns", [2**70, 3.5, {"a": 1}.values, [["a"]]])
+def test_columns_of_a_lazy_frame_that_are_no_names_are_refused(columns):
+    frame = pl.LazyFrame({"a": [0.1], "b": [0.9]})
+    with pytest.raises(InputError, match="columns must"):
+        bayes_decisions(frame, Problem.zero_one(2), columns=columns)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stakes import Counts, Decisions, InputError, JointCounts, Problem, evaluate
-from stakes.evaluation import memory
+from stakes import Counts, Decisions, InputError, JointCounts, Problem, Report, evaluate
+from stakes.evaluation import caveats, flips, memory
 from stakes.inference import (
     blind_ratios,
     bootstrap,
+    comparison,
     contenders,
+    moves,
     profile,
     profile_interval,
     profile_normalized_interval,
@@ -24,6 +27,7 @@ from stakes.inference import (
     uncertain_problems,
     with_blind,
 )
+from stakes.inference.comparison import triangular_root
 from stakes.measures import accuracy
 
 RNG = np.random.default_rng(5)
@@ -145,3 +149,94 @@ def test_eight_threads_forks_and_spawned_processes_write_the_same_reports():
     for kind in kinds:
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(kind)) as pool:
             assert list(pool.map(_json, seeds)) == expected, kind
+
+
+def _many_models(size: int, n_cases: int, problem: Problem) -> tuple[Any, dict[str, Decisions]]:
+    rng, n_classes = np.random.default_rng(3), problem.n_classes
+    y = rng.integers(n_classes, size=n_cases)
+    return y, {
+        f"m{k:04d}": Decisions(
+            np.where(
+                rng.random(n_cases) < 0.5 + 0.4 * k / size, y, rng.integers(n_classes, size=n_cases)
+            )
+        )
+        for k in range(size)
+    }
+
+
+def test_of_more_than_a_hundred_systems_flips_are_clear_by_bonferroni_and_the_report_says_so(
+    monkeypatch,
+):
+    problem = Problem([[0, 1], [5, 0]])
+    y, models = _many_models(5, 300, problem)
+    quick: dict[str, Any] = {"calibrator": None, "replicates": 20}
+    exact = evaluate(y, models, problem, **quick)
+    for room in (moves, flips, caveats):
+        monkeypatch.setattr(room, "MOST_RIVALS", 4)
+    bounded = evaluate(y, models, problem, **quick)
+    assert any("by Bonferroni's critical value" in one.text for one in bounded.caveats)
+    assert not any("Bonferroni" in one.text for one in exact.caveats)
+    wider = 0
+    for inner, outer in zip(exact.regions, bounded.regions, strict=True):
+        assert outer.parts == inner.parts
+        for (low, high), (lower, higher) in zip(inner.unclear, outer.unclear, strict=True):
+            assert lower <= low * (1 + 1e-5)
+            assert high <= higher * (1 + 1e-5)
+            wider += lower < low
+    assert wider
+
+
+def test_the_root_of_a_large_covariance_does_not_depend_on_the_size_of_panels(monkeypatch):
+    drawn = np.random.default_rng(0).normal(size=(9, 5))
+    covariance = drawn @ drawn.T  # of rank five
+    whole = triangular_root(covariance)
+    monkeypatch.setattr(comparison, "_PANEL", 2)
+    parted = triangular_root(covariance)
+    assert (np.abs(whole).sum(axis=0) > 0).sum() == 5
+    np.testing.assert_allclose(parted @ parted.T, covariance, atol=1e-12)
+    np.testing.assert_allclose(parted, whole, atol=1e-7)
+
+
+def test_the_largest_gaps_are_those_of_plain_loops(monkeypatch):
+    rng = np.random.default_rng(1)
+    drawn, scale = rng.normal(size=(7, 4)), rng.random((4, 4))
+    monkeypatch.setattr(selection, "_CACHED", 8)
+    plain = [
+        [max(abs(row[i] - row[j]) * scale[i, j] for j in range(4)) for i in (2, 0)] for row in drawn
+    ]
+    assert selection._largest_gaps(drawn, scale, [2, 0]).tolist() == plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_a_thousand_models_are_compared_in_seconds(n_classes):
+    """It took minutes; here about eight seconds of the processor, of which the test has twenty."""
+    problem = Problem([[0, 1], [5, 0]]) if n_classes == 2 else Problem.zero_one(5)
+    y, models = _many_models(1000, 10_000, problem)
+    start = time.process_time()
+    report = evaluate(y, models, problem, calibrator=None)
+    assert time.process_time() - start < 20
+    cheapest = min(models, key=lambda name: np.sum(problem.costs[y, models[name].values]))
+    assert report.verdict.cheapest == f"{cheapest} (as decided)"
+    assert len(report.systems) == 1000
+    assert any("1,000 are compared" in one.text for one in report.caveats)
+    assert len(report.to_html()) < 8_000_000
+
+
+@pytest.mark.slow
+def test_a_report_of_two_hundred_slices_is_made_and_read_again_in_seconds():
+    rng = np.random.default_rng(4)
+    y = (rng.random(10_000) < 0.3).astype(int)
+    p = np.clip(0.3 + 0.4 * (y - 0.3) + rng.normal(0, 0.2, y.size), 0.01, 0.99)
+    groups = np.array([f"town {k % 200:03d}" for k in range(y.size)])
+    models = {"p": p, "d": Decisions(p > 0.6)}
+    start = time.process_time()
+    problem = Problem.binary(false_alarm=1, miss=5)
+    report = evaluate(y, models, problem, by=groups, calibrator=None, replicates=50)
+    page, text = report.to_html(), report.to_json()
+    assert time.process_time() - start < 20
+    assert [one.label for one in report.slices] == sorted(set(groups))
+    assert Report.from_json(text) == report
+    assert "town 199" in page
+    assert "town 199" in str(report)
+    assert len(page) < 3_000_000

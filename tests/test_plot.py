@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from stakes import CostProportions, Counts, Problem, ScoreTable, best_threshold
+from stakes import CostProportions, Counts, InputError, Problem, ScoreTable, best_threshold
 from stakes.audit import FAMILIAR, HEXAGON, disagreement
 from stakes.calibration import consistency_band, reliability
 from stakes.curves import (
@@ -201,3 +201,27 @@ def test_names_are_text_and_no_formulas(tmp_path):
     ax = plot.roc({name: roc_curve(table) for name in (r"a $\frac$ b", "_old")})
     ax.figure.savefig(tmp_path / "roc.png")
     assert len(ax.get_legend().get_texts()) >= 2
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        plot.break_even_curves,
+        plot.capacity_curves,
+        plot.cost_curves,
+        plot.coverage_curves,
+        plot.decision_curves,
+        plot.gains,
+    ],
+)
+def test_what_is_no_mapping_of_curves_is_refused_by_its_name(draw):
+    with pytest.raises(InputError, match="curves must be a mapping from name to "):
+        draw(None)
+    with pytest.raises(InputError, match=r"curves\['a'\] must be .*; got int 3"):
+        draw({"a": 3})
+
+
+def test_no_curves_are_refused_where_the_first_says_what_is_drawn():
+    for draw in (plot.capacity_curves, plot.decision_curves):
+        with pytest.raises(InputError, match="curves must hold at least one curve"):
+            draw({})

@@ -811,3 +811,23 @@ def test_a_part_that_is_narrow_but_beyond_rounding_is_a_part():
     parts = lowest({"a": Curve([0, 1], [[0.5]]), "b": bend}, axis="x").parts
     assert [part.cheapest for part in parts] == [("a",), ("b",), ("a",)]
     assert parts[1].high - parts[1].low == pytest.approx(1e-9, rel=1e-4)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), min_size=1, max_size=12).map(
+        lambda lines: [(a / 7, b / 7) for a, b in lines]
+    )
+)
+def test_lines_that_are_nowhere_lowest_change_no_region(lines):
+    """Every line takes part in the slow twin, and a curve of two pieces keeps all others in."""
+    curves = {k: Curve([0, 1], [[a, b]]) for k, (a, b) in enumerate(lines)}
+    found = lowest(curves, axis="x")
+    grid = np.linspace(0.0005, 0.9995, 997)
+    values = np.array([[a + b * x for a, b in lines] for x in grid])
+    for x, row in zip(grid, values, strict=True):
+        if np.abs(found.crossings - x).min(initial=1) > 1e-9:
+            assert found.at(x) == tuple(np.flatnonzero(row <= row.min() + 1e-12).tolist())
+    high = Curve([0, 0.5, 1], [[99.0], [99.0]])
+    with_all = lowest({**curves, "high": high}, axis="x")
+    assert [part.cheapest for part in with_all.parts] == [part.cheapest for part in found.parts]
+    assert with_all.crossings == pytest.approx(found.crossings, abs=1e-12)

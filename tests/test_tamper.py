@@ -44,6 +44,16 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("verdict.runner_up", "nobody", "verdict must name what the report holds; 'nobody' is"),
         ("systems", [], "systems must be one or more"),
         ("rules", {"x": 5}, "rules must be an object; got int 5"),
+        ("joint.sources.0.model", "nobody", "joint.sources must name what the report holds"),
+        ("joint.sources.1.system", "nobody", "joint.sources must name what the report holds"),
+        ("joint.sources.1.system", None, "joint.sources must have bins whose ends grow up to"),
+        ("joint.sources.0.ends", [3, 2, 1], "joint.sources must have bins whose ends grow up to"),
+        ("joint.pairs", [], "joint.pairs must be 1, one for each pair"),
+        ("joint.pairs.0.weights", [1.0], "joint.pairs must have a weight for each of its places"),
+        ("joint.pairs.0.places.0", -1, "joint.pairs must have places from 0 to"),
+        ("joint.pairs.0.places.0", 10**6, "joint.pairs must have places from 0 to"),
+        ("joint.pairs.0.weights.0", -1, "joint.pairs must have weights that are finite"),
+        ("joint.fitting", [[0.0]], "joint.fitting must hold finite covariances of the systems"),
     ],
 )
 def test_a_changed_report_is_refused_with_the_place_the_rule_and_the_evidence(path, value, message):

@@ -144,7 +144,7 @@ class Curve(Value):
         array(nan)
         """
         return cls._trusted(
-            knots=np.array([low, high], dtype=np.float64),
+            knots=np.array([_check.number("low", low), _check.number("high", high)]),
             coefficients=np.array([[np.nan, 0.0, 0.0, 0.0]]),
         )
 

@@ -140,10 +140,7 @@ _ABSENT = object()
 
 def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
     """Places, names and checks of parameters: problems and tallies first, then all others."""
-    try:
-        hints = get_type_hints(function)
-    except (NameError, AttributeError):  # of an import for type checkers alone
-        return (), ()
+    hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
     then: list[tuple[int, str, Check]] = []
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -153,6 +150,20 @@ def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
             at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
             (first if _is_stake(hint) else then).append((at, parameter.name, check))
     return tuple(first), tuple(then)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations by parameter; names that are imported for type checkers alone may be anything."""
+    unknown: dict[str, Any] = {}
+    while True:
+        try:
+            return get_type_hints(function, localns=unknown)
+        except NameError as error:
+            if error.name in unknown:
+                return {}
+            unknown[error.name] = Any
+        except AttributeError:
+            return {}
 
 
 def _is_stake(hint: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from inspect import signature
 from typing import Any
 
@@ -41,9 +42,8 @@ def listed(names: Sequence[object]) -> str:
 
 def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
     """The position of a value among labels, or among names; others are refused."""
-    lookup = {label: place for place, label in enumerate(names)}
     try:
-        place = lookup.get(value, -1)
+        place = _places(tuple(names)).get(value, -1)
     except TypeError:  # a list, an array: no label
         place = -1
     if place < 0:
@@ -53,6 +53,11 @@ def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
             argument=name,
         )
     return place
+
+
+@lru_cache(maxsize=8)  # one after the other is looked for among the same
+def _places(names: Labels) -> dict[Any, int]:
+    return {label: place for place, label in enumerate(names)}
 
 
 @contextmanager

@@ -27,7 +27,9 @@ def spark_files(
     configured, and stopped afterwards.
     """
     if not paths:
-        raise InputError("frame must name at least one file; there is none.", argument="frame")
+        raise InputError(
+            "frame must name at least one file; there is none. Name one.", argument="frame"
+        )
     reader, options = _reader(paths)
     active, session = _session(master)
     try:

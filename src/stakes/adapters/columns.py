@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -266,7 +267,7 @@ def spellings(labels: Sequence[Label]) -> dict[str, int]:
     """
     known = {_text(label): place for place, label in enumerate(labels)}
     for place, label in enumerate(labels):
-        if isinstance(label, str):
+        if isinstance(label, str) or (isinstance(label, float) and not isfinite(label)):
             continue
         others = [f"{int(label)}", f"{int(label)}.0"]
         if label in (0, 1):

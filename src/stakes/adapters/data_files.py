@@ -73,7 +73,9 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
     if not patterns:
-        raise InputError("frame must name at least one file; there is none.", argument="frame")
+        raise InputError(
+            "frame must name at least one file; there is none. Name one.", argument="frame"
+        )
     name = patterns[0] if len(patterns) == 1 else f"{patterns[0]} … {patterns[-1]}"
     paths = tuple(path for pattern in patterns for path in _matches(pattern))
     if len(set(map(os.path.realpath, paths))) < len(paths):
@@ -97,7 +99,9 @@ def _matches(pattern: str) -> tuple[Path, ...]:
     else:
         paths = []
     if not paths:
-        raise InputError(f"{pattern} must be a file of predictions; there is no such file.")
+        raise InputError(
+            f"{pattern} must be a file of predictions; there is no such file. Check the name."
+        )
     # Python stands lone surrogates in for bytes that are not UTF-8; DuckDB takes only UTF-8.
     for path in paths:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):

@@ -200,6 +200,12 @@ def loss_parts(
         y_true, {name: Numbers(column) for name, column in named.items()}, weights, _listed(by)
     )
     stated = None if classes is None else _check.labels("classes", classes)
+    if stated == ():
+        raise InputError(
+            "classes must be one label at least; there is none. Leave them out to take those of "
+            "the rows.",
+            argument="classes",
+        )
 
     def labels(lazy: Lazy) -> Labelled:
         known = group_labels(_labels_found(source, lazy, y_true)) if stated is None else {}
@@ -242,10 +248,20 @@ def _listed(by: str | None) -> tuple[str, ...]:
 
 
 def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    listed = [losses] if isinstance(losses, str) else losses
-    named = dict(listed) if isinstance(listed, Mapping) else {column: column for column in listed}
+    if isinstance(losses, Mapping):
+        named = dict(losses)
+    else:
+        listed = [losses] if isinstance(losses, str) else losses
+        named = {str(one): str(one) for one in _check.labels("losses", listed)}
+    if not all(isinstance(one, str) for one in named.values()):
+        raise InputError(
+            "losses must map names to columns, which are text; one is not. Name a column.",
+            argument="losses",
+        )
     if not named:
-        raise InputError("losses must name at least one column; there is none.", argument="losses")
+        raise InputError(
+            "losses must name at least one column; there is none. Name one.", argument="losses"
+        )
     return named
 
 

@@ -14,11 +14,13 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
 from stakes.adapters.sources import FrameSource, Lazy, frame_source
+from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits
 from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
@@ -27,7 +29,6 @@ from stakes.rule import Rule
 
 DECISION = "decision"
 _OWN, _CODE, _COST = "_posterior_", "_code", "_cost_"
-_HALF_SINGLE = float(np.finfo(np.float32).eps) / 2
 
 COLUMNS: Functions = {  # the functions of cost expressions, for an engine
     "min": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) <= b).then(a).otherwise(b), parts),
@@ -86,7 +87,7 @@ def _listed(
         raise InputError(
             f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
         )
-    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+    listed = (columns,) if isinstance(columns, str) else _check.labels("columns", columns)
     sizes = {problem.n_classes, 1 if problem.n_classes == 2 else problem.n_classes}
     if len(listed) not in (sizes if takes == POSTERIORS else {1}):
         raise InputError(
@@ -194,7 +195,7 @@ class _Predicted:
 
     def _cheapest(self, rows: Lazy) -> Lazy:
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
-        rounding = [p * _HALF_SINGLE for p in posteriors] if self._single else []
+        rounding = [p * HALF_SINGLE for p in posteriors] if self._single else []
         if len(posteriors) == 1:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from stakes import _check
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
@@ -171,9 +172,7 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     if isinstance(frame, Source):
         return nullcontext(frame)
     if isinstance(frame, str | os.PathLike | list | tuple):
-        paths = [
-            os.fspath(path) for path in (frame if isinstance(frame, list | tuple) else [frame])
-        ]
+        paths = [_path(path) for path in (frame if isinstance(frame, list | tuple) else [frame])]
         return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
@@ -202,6 +201,17 @@ def _relation(rows: Any) -> AbstractContextManager[Source]:
     return opened_rows(rows)
 
 
+def _path(one: Any) -> str:
+    try:
+        return os.fsdecode(one)
+    except TypeError:
+        raise InputError(
+            f"frame must name files by their paths; one of them is {_check.described(one)}. Pass "
+            f"text.",
+            argument="frame",
+        ) from None
+
+
 def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> FrameSource:
     """The rows of a frame of any library that narwhals supports."""
     try:
@@ -209,7 +219,8 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
     except TypeError:
         raise InputError(
             f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
-            f"Dask or Spark, or the path of a file; got {type(frame).__name__}.",
+            f"Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one "
+            f"of these.",
             argument="frame",
         ) from None
     heard = {} if watch is None else {"watch": watch}

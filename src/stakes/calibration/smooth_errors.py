@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes.scoring import probability_scores
 from stakes.tally import ScoreTable
@@ -95,6 +96,7 @@ def smooth_curve(table: ScoreTable) -> FloatArray:
     >>> smooth_curve(ScoreTable([0.2, 0.4, 0.6, 0.8], [[9, 1], [7, 3], [5, 5], [3, 7]])).round(2)
     array([0.1, 0.3, 0.5, 0.7])
     """
+    _check.no_leading_axes("table", table.leading, remedy="Index one group.")
     scores, occupied = probability_scores(table), table.weights.sum(axis=1) > 0
     curve = np.full(scores.shape, np.nan)
     if occupied.any():

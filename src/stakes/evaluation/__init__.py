@@ -6,7 +6,10 @@ Defaults that carry meaning live here only, and the report prints those that wer
 from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
+    HEAVIEST,
     LIBRARIES,
+    LIGHTEST,
+    MOST_WEIGHT,
     Cases,
     frame_library,
     read_cases,
@@ -34,9 +37,12 @@ from stakes.evaluation.operation import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 
 __all__ = [
+    "HEAVIEST",
     "KEY_FOLDS",
     "LIBRARIES",
+    "LIGHTEST",
     "MOST_TERMS",
+    "MOST_WEIGHT",
     "Cases",
     "Changes",
     "Charges",

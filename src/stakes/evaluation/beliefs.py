@@ -184,7 +184,10 @@ def _named(uncertain: Any) -> dict[str, Any]:
         return {}
     if callable(uncertain):
         return {"prior": uncertain}
-    if isinstance(uncertain, Sequence | np.ndarray) and not isinstance(uncertain, str):
+    listed = isinstance(uncertain, Sequence) or (
+        isinstance(uncertain, np.ndarray) and uncertain.ndim
+    )
+    if listed and not isinstance(uncertain, str):
         return {"costs": uncertain}
     raise InputError(
         f"uncertain must be a list of cost matrices or a distribution of the prior; got "

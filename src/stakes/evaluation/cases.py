@@ -17,8 +17,8 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
-_MOST = 2.0**53  # from here on a double cannot hold every whole number, so counts would be wrong
-_LIGHTEST, _HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
+MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
+LIGHTEST, HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class Cases:
         """Whether all weights are whole numbers, which count cases exactly."""
         if self.weights is None:
             return True
-        return bool((self.weights == np.floor(self.weights)).all() and self.weights.sum() < _MOST)
+        whole = bool((self.weights == np.floor(self.weights)).all())
+        return whole and bool(self.weights.sum() < MOST_WEIGHT)
 
     def rows(self, column: Any) -> Any:
         """The rows of a column that have weight.
@@ -99,6 +100,7 @@ def read_cases(
     >>> cases.truth.tolist(), cases.weights.tolist(), cases.n_rows
     ([0, 1], [1.0, 2.0], 3)
     """
+    _refuse_tiny(problem)
     columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
@@ -186,6 +188,17 @@ def _case_costs(
     return costs.only(kept)
 
 
+def _refuse_tiny(problem: Problem) -> None:
+    """Refuse costs whose squares come to nothing, so that their errors would, too."""
+    largest = 0.0 if problem.columns else float(np.abs(problem.costs).max())
+    if 0 < largest < LIGHTEST:
+        raise InputError(
+            f"costs must be of a size whose squares are numbers, {LIGHTEST:g} or more; the largest "
+            f"is {largest:g}. Choose a smaller unit.",
+            argument="problem",
+        )
+
+
 def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
     """Refuse classes without cases: their costs depend on columns that only cases would have.
 
@@ -215,10 +228,10 @@ def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray
     if weights is None:
         return None, None
     weight = _check.weights("weights", weights, n_rows)
-    if not _LIGHTEST <= weight.max() <= _HEAVIEST:
+    if not LIGHTEST <= weight.max() <= HEAVIEST:
         raise InputError(
-            f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
-            f"{_HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike.",
+            f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
+            f"{HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike.",
             argument="weights",
         )
     kept = weight > 0

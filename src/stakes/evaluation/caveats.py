@@ -10,10 +10,11 @@ from stakes._text import number, percent, whole_percent
 from stakes.evaluation.charging import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.evaluation.flips import MOST_COSTS, n_costs
+from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
+from stakes.inference import MOST_RIVALS
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -56,6 +57,7 @@ def caveats_of(
         *_few_carry(evidence, verdict, systems),
         *_sampling(evidence),
         *_many_costs(evidence.problem),
+        *_many_systems(evidence, costs),
         *evidence.left_out,
     )
 
@@ -66,6 +68,17 @@ def _many_costs(problem: Problem) -> Iterator[Caveat]:
             LEFT_OUT,
             f"Where the verdict would flip is not looked for: that is done for up to "
             f"{MOST_COSTS:,} costs, and the problem has {n_costs(problem):,}.",
+        )
+
+
+def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
+    if are_bounded(evidence, costs):
+        yield Caveat(
+            LEFT_OUT,
+            f"From where on a flip is clear is told by Bonferroni's critical value, so that "
+            f"unclear zones are somewhat wider than need be: how differences vary together while "
+            f"costs move is worked out for up to {MOST_RIVALS:,} systems, and "
+            f"{len(costs.choice.names):,} are compared.",
         )
 
 

@@ -408,17 +408,20 @@ def _pooled(joint: JointCounts) -> JointCounts:
     return joint if joint.weights.ndim == 1 else joint.with_cell_weights(joint.weights.sum(axis=0))
 
 
+def _above(base: float, problem: Problem) -> Problem:
+    """The problem with costs above a base, and no limits."""
+    if not (base or problem.limits):
+        return problem  # of many classes a copy is large
+    named = {"classes": problem.classes, "decisions": problem.decisions, "prior": problem.prior}
+    return Problem(problem.costs - base, **named)
+
+
 def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:
     """Costs of all systems of a report on some cases, under a problem with the report's costs."""
     if sample.charges is not None:
         return _loss_costs(sample, problem, evidence, level)
     base = float(problem.costs.min())
-    above = Problem(
-        problem.costs - base,
-        classes=problem.classes,
-        decisions=problem.decisions,
-        prior=problem.prior,
-    )
+    above = _above(base, problem)
     shares = sample.pooled.shares if problem.prior is None else problem.prior
     blind = evidence.blind_decision(above.with_prior(shares))
     joint, reachable = with_blind(sample.joint, above, blind)

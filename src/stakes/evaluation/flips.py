@@ -17,7 +17,7 @@ from stakes._check import FloatArray, Label
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.frozen import case_margins, case_regions
-from stakes.inference import Move
+from stakes.inference import MOST_RIVALS, Move
 from stakes.problem import Problem
 from stakes.regions import (
     CostProportion,
@@ -53,7 +53,7 @@ def flips_of(
     Decisions stay as they are.
     """
     problem, prior = evidence.problem, evidence.prior
-    if not (evidence.shares > 0).all() or problem.limits or n_costs(problem) > MOST_COSTS:
+    if not _are_sought(evidence):
         return (), ()  # where costs move, the prices of limits would have to be fitted again
     if problem.columns or evidence.operation.running_costs:
         return case_regions(systems, evidence), case_margins(systems, evidence)
@@ -83,6 +83,20 @@ def flips_of(
     zoned = [_with_unclear(parts, line, ends) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
     return (*zoned[:-1], *ratios, zoned[-1]), clear
+
+
+def _are_sought(evidence: Evidence) -> bool:
+    problem = evidence.problem
+    known = bool((evidence.shares > 0).all())
+    return known and not problem.limits and n_costs(problem) <= MOST_COSTS
+
+
+def are_bounded(evidence: Evidence, costs: Costs) -> bool:
+    """Whether so many systems compete that flips are clear by Bonferroni's critical value."""
+    problem = evidence.problem
+    priced = bool(problem.columns or evidence.operation.running_costs)
+    zoned = _are_sought(evidence) and not priced and problem.costs.size <= _MOST_CLEAR
+    return zoned and len(costs.choice.names) > MOST_RIVALS
 
 
 def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:

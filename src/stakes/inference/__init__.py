@@ -57,7 +57,7 @@ from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
 from stakes.inference.losses import LossSample, ratio_bounds
 from stakes.inference.mcnemar import McNemar, mcnemar
-from stakes.inference.moves import Move, leaving_points
+from stakes.inference.moves import MOST_RIVALS, Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
     assumed_net_benefit,
@@ -99,6 +99,7 @@ from stakes.inference.winner import (
 
 __all__ = [
     "MOST_BLIND",
+    "MOST_RIVALS",
     "AllCases",
     "BCa",
     "BayesianBootstrap",

@@ -54,6 +54,7 @@ def _pooled(
     order = np.argsort(regrets, axis=1, kind="stable")
     order += n_decisions * np.arange(n_classes)[:, None]
     order = order.ravel()
+    order = order.astype(np.int32) if order.size < 2**31 else order
     sorted_regrets = regrets.ravel()[order]
     starts = np.ones(sorted_regrets.size, dtype=np.bool_)
     np.not_equal(sorted_regrets[1:], sorted_regrets[:-1], out=starts[1:])

@@ -29,6 +29,8 @@ from stakes.inference.student import student_tail
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 
+_PANEL = 128  # columns of a root after which the rest of the table is brought up to date
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Value):
@@ -391,12 +393,15 @@ def triangular_root(covariance: FloatArray) -> FloatArray:
     """
     known = ~np.isnan(np.diagonal(covariance))
     remaining = np.where(known[:, None] & known, covariance, 0.0)
-    root = np.zeros(remaining.shape)
     # Not numpy's Cholesky, which refuses singular matrices: systems that decide alike make one.
-    for j, variance in enumerate(np.diagonal(remaining).copy()):
-        if remaining[j, j] > 1e-12 * variance:  # otherwise rounding is all that is left
-            root[j:, j] = remaining[j:, j] / np.sqrt(remaining[j, j])
-            remaining = remaining - np.outer(root[:, j], root[:, j])
+    variances, root = np.diagonal(remaining).copy(), np.zeros(remaining.shape)
+    for start in range(0, len(remaining), _PANEL):
+        end = min(start + _PANEL, len(remaining))
+        for j in range(start, end):
+            if remaining[j, j] > 1e-12 * variances[j]:  # otherwise rounding is all that is left
+                root[j:, j] = remaining[j:, j] / np.sqrt(remaining[j, j])
+                remaining[j:, j:end] -= np.outer(root[j:, j], root[j:end, j])
+        remaining[end:, end:] -= root[end:, start:end] @ root[end:, start:end].T
     return np.where(known[:, None], root, np.nan)
 
 

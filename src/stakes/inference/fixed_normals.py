@@ -8,6 +8,7 @@ space more evenly than random numbers do, and any machine that has square roots 
 from __future__ import annotations
 
 from functools import lru_cache
+from math import isqrt
 
 import numpy as np
 
@@ -47,10 +48,13 @@ def directions(count: int, dimensions: int) -> FloatArray:
 
 def _primes(count: int) -> FloatArray:
     """The first primes, (count,)."""
-    primes: list[int] = []
-    number = 2
-    while len(primes) < count:
-        if all(number % prime for prime in primes):
-            primes.append(number)
-        number += 1
-    return np.array(primes, dtype=np.float64)
+    size = 32
+    while True:
+        prime = np.ones(size, dtype=np.bool_)
+        prime[:2] = False
+        for number in range(2, isqrt(size) + 1):
+            prime[number * number :: number] = False
+        found = np.flatnonzero(prime)
+        if len(found) >= count:
+            return found[:count].astype(np.float64)
+        size *= 2

@@ -309,7 +309,7 @@ def _ratio_above(
     beyond = (distance < 0) | (goal > 0) & (distance <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
     first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
-    goal = np.where(inside, goal, 1.0)
+    goal = np.where(inside, goal, first)  # of the size of the costs, however small these are
     guess = np.log(goal) - np.log(first)  # of log s
     if near is not None:
         with np.errstate(invalid="ignore", divide="ignore"):

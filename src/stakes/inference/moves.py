@@ -20,7 +20,7 @@ from stakes.inference.likelihood import ratio_below
 from stakes.inference.profile import pair_support, profile_threshold
 from stakes.inference.sampling import added_variances, cost_errors
 from stakes.inference.schemes import Clusters
-from stakes.inference.selection import max_law
+from stakes.inference.selection import bonferroni_law, max_law
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -28,6 +28,7 @@ _STEPS = 60  # the secant method needs about four, bisection thirty
 _CLOSE, _ROUGH = 1e-6, 1e-2  # tolerances of the root of a ratio over that of its threshold
 _FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
 _NEAR_END = 1 - 1e-9  # share of the way: at the end itself a class may have no prior left
+MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,8 @@ def leaving_points(
     those it is compared with, by the rule of `contenders`; or clearly more than a blind decision,
     by the interval of that one difference, as a saving is reported. What fitting adds to the
     errors is taken as it is now. A move without an end is followed for a thousand times the
-    largest cost.
+    largest cost. With more than 100 systems the critical value is Bonferroni's, which does not ask
+    how differences vary together: points lie somewhat farther out.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ class _Race:
         near: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """The likelihood ratio (P,) of no difference; zero where the first costs no more; tilts."""
-        squares, fitting = self.design["squares"], self.design["fitting"]
+        squares = self.design["squares"]
         scheme = Clusters() if self.joint.weights.ndim == 2 else None
         support = pair_support(
             self.joint, costs, prior, pairs, self.reachable, squares=squares, scheme=scheme
@@ -194,7 +196,7 @@ class _Race:
         rows = np.arange(len(pairs))
         more = totals[rows, first] - totals[rows, second]
         none = np.zeros(more.shape)
-        added = none if fitting is None else added_variances(fitting)[first, second]
+        added = none if self._added is None else self._added[first, second]
         ratio, tilts = ratio_below(support, none, more, added, near)
         return np.where(more > 0, ratio, 0.0), tilts
 
@@ -225,13 +227,17 @@ class _Race:
         return np.array([self._limit(*arguments) for arguments in every]).T
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
-        joint = self.joint
+        names = tuple(dict.fromkeys((*self.among, move.choice)))
+        many = len(names) > MOST_RIVALS
+        joint, design = (self._first, {}) if many else (self.joint, self.design)
         problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
-        errors = cost_errors(joint, problem, **self.design)
+        errors = cost_errors(joint, problem, **design)
         if errors.degrees == 0 or np.isnan(errors.costs).any():
             return [np.inf, np.inf]
-        names = tuple(dict.fromkeys((*self.among, move.choice)))
-        law = max_law(errors.among(names), [names.index(move.choice)])
+        if many:
+            law = bonferroni_law(errors.degrees, len(names) - 1)
+        else:
+            law = max_law(errors.among(names), [names.index(move.choice)])
         alone = profile_threshold(self.level, np.asarray(errors.degrees))
         return [float(law.quantile(1 - self.level)[0]), float(alone)]
 
@@ -250,6 +256,18 @@ class _Race:
         """What the last search of each move found, (R, 2, B): where the next one starts."""
         strata = 1 if self._priors is None else len(self.joint.classes)
         return np.full((strata, 2, len(self.moves)), np.nan)
+
+    @cached_property
+    def _added(self) -> FloatArray | None:
+        """What fitting adds to the variances of differences, (J, J)."""
+        fitting = self.design["fitting"]
+        return None if fitting is None else added_variances(fitting)
+
+    @cached_property
+    def _first(self) -> JointCounts:
+        """The tally of one system, which tells of classes and clusters what that of all does."""
+        parts = {"cells": self.joint.cells[:, :2], "models": self.joint.models[:1]}
+        return JointCounts._trusted(**{**vars(self.joint), **parts})
 
     @cached_property
     def _choices(self) -> IntArray:

@@ -418,9 +418,9 @@ def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None
 
 def _range(costs: FloatArray, able: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least and greatest cost (…, K) of the decisions that are possible."""
-    # Not masked arrays: infinities lose every comparison, and this is called for many pairs.
-    low = np.where(able, costs, np.inf).min(axis=-1)
-    return low, np.where(able, costs, -np.inf).max(axis=-1)
+    every = np.broadcast_to(costs, np.broadcast_shapes(costs.shape, able.shape))
+    low = np.min(every, axis=-1, where=able, initial=np.inf)
+    return low, np.max(every, axis=-1, where=able, initial=-np.inf)
 
 
 def _pair_tables(

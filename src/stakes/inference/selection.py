@@ -7,7 +7,7 @@ excludes zero; its adjusted p-value is below 1 − level.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from stakes.tally import JointCounts
 
 _DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results can be repeated
 FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
+_CACHED = 1 << 15  # numbers of a block that stays in the cache of the processor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -466,8 +467,25 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
     scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
-    gaps = [np.max(np.abs(drawn[:, [i]] - drawn) * scale[i], axis=1) for i in looked_at]
-    return _MaxLaw(np.stack(gaps, axis=1), rank, errors.degrees, comparisons)
+    return _MaxLaw(_largest_gaps(drawn, scale, looked_at), rank, errors.degrees, comparisons)
+
+
+def bonferroni_law(degrees: float, comparisons: int) -> _MaxLaw:
+    """The law of the largest of so many differences, whatever they have to do with each other."""
+    return _MaxLaw(np.empty((0, 1)), 0, degrees, comparisons)
+
+
+def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> FloatArray:
+    """The largest |drawn_i − drawn_j| · scale_ij over j, (R, len(rows)), of draws (R, J)."""
+    gaps, step = np.empty((len(drawn), len(rows))), max(1, _CACHED // drawn.shape[1])
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step]
+        apart = np.empty(part.shape)
+        for place, i in enumerate(rows):
+            np.subtract(part[:, [i]], part, out=apart)
+            np.multiply(np.abs(apart, out=apart), scale[i], out=apart)
+            gaps[start : start + step, place] = apart.max(axis=1)
+    return gaps
 
 
 def canonical_order(errors: CostErrors) -> IntArray:

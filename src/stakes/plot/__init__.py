@@ -6,6 +6,7 @@ makes a new figure outside pyplot's global state, so that ``plot.roc(...).figure
 works anywhere. Needs the extra ``plot``.
 """
 
+from stakes._check import guard
 from stakes.plot._style import short_names
 from stakes.plot.band_plots import (
     BandedLine,
@@ -59,3 +60,5 @@ __all__ = [
     "short_names",
     "utility_hexagon",
 ]
+
+guard(__name__)

@@ -102,13 +102,14 @@ class CostTerms(NamedTuple):
 
 def cost_terms(constants: FloatArray, expressions: Expressions) -> CostTerms:
     """The terms of all costs in the order in which they are written, and their coefficients."""
-    plain = [(None,) * constants.shape[1]] * len(constants)
+    if not expressions:
+        return CostTerms(("1",), constants[..., None])
     cells = [
         [
             {"1": float(cost)} if expression is None else expression.terms
             for cost, expression in zip(*row, strict=True)
         ]
-        for row in zip(constants, expressions or plain, strict=True)
+        for row in zip(constants, expressions, strict=True)
     ]
     names = tuple(dict.fromkeys(["1", *(term for row in cells for cell in row for term in cell)]))
     coefficients = [[[cell.get(term, np.nan) for term in names] for cell in row] for row in cells]

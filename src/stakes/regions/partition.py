@@ -19,6 +19,7 @@ from stakes.errors import InputError
 # Relative to the largest value: curves that rounding alone keeps apart are tied. Relative to the
 # width of the domain: crossings that rounding alone keeps apart are one.
 _TIE = 1e-12
+_NEAR = 1e-9  # relative to the largest value: a line that stays farther above is nowhere the lowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +221,50 @@ def _points(curves: list[Curve]) -> FloatArray:
     """All pairwise crossing points inside the common domain, between its two ends."""
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
-    crossings = [first.crossings(second) for first, second in combinations(curves, 2)]
+    crossings = [one.crossings(other) for one, other in combinations(_near_lowest(curves), 2)]
     points = np.unique(np.concatenate([np.empty(0), *crossings]))
     sliver = _TIE * (high - low)
     points = points[(points > low + sliver) & (points < high - sliver)]
     apart = np.diff(points, prepend=low) > sliver
     return np.concatenate([[low], points[apart], [high]])
+
+
+def _near_lowest(curves: list[Curve]) -> list[Curve]:
+    """Of straight lines those that come near the lowest somewhere, each once; else all curves.
+
+    The lowest of lines is concave: a line comes nearest to it at one of its corners or at an end.
+    """
+    pieces = [one.coefficients for one in curves]
+    straight = all(len(piece) == 1 and not piece[:, 2:].any() for piece in pieces)
+    if not straight or len({one.domain for one in curves}) > 1:
+        return curves
+    lines = np.array([piece[0, :2] for piece in pieces])
+    known = np.flatnonzero(~np.isnan(lines).any(axis=1))
+    _, first = np.unique(lines[known], axis=0, return_index=True)
+    known = np.sort(known[first])  # in the order given
+    start, slope = lines[known].T
+    with np.errstate(over="ignore"):
+        steps = _corners(start, slope, curves[0].domain[1] - curves[0].domain[0])
+        values = start + np.multiply.outer(steps, slope)
+        above = values - values.min(axis=1, initial=np.inf, keepdims=True)
+    near = above <= _NEAR * np.abs(values).max(initial=0.0)
+    return [curves[place] for place in known[near.any(axis=0)]]
+
+
+def _corners(start: FloatArray, slope: FloatArray, width: float) -> FloatArray:
+    """Where the lowest of lines turns, and both ends of the domain, as steps from its start."""
+    steps, step = [0.0, width], 0.0
+    now = int(np.lexsort([slope, start])[0]) if start.size else -1
+    while start.size:
+        falling = np.flatnonzero(slope < slope[now])
+        ahead = (start[falling] - start[now]) / (slope[now] - slope[falling])
+        step = max(step, float(ahead.min(initial=width)))
+        if step >= width:
+            break
+        steps.append(step)
+        touching = falling[ahead <= step]
+        now = int(touching[np.argmin(slope[touching])])
+    return np.array(steps)
 
 
 def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from stakes.errors import InputError
+from stakes.report._joint_bins import DecisionSource, PairCounts
 from stakes.report._report import Report, System
 
 
@@ -26,7 +28,8 @@ def refuse_inconsistent(report: Report) -> None:
     >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
     >>> refuse_inconsistent(report)  # nothing to refuse
     """
-    for checks in (_faults, _system_faults, _model_faults, _table_faults, _number_faults):
+    every = _faults, _system_faults, _model_faults, _table_faults, _joint_faults, _number_faults
+    for checks in every:
         for fault in checks(report):
             raise InputError(f"{fault}.")
 
@@ -119,6 +122,54 @@ def _table_faults(report: Report) -> Iterator[str]:
     for regions in report.regions:
         for part in regions.parts:
             yield from _unknown("regions", part.cheapest, regions.models)
+
+
+def _joint_faults(report: Report) -> Iterator[str]:
+    """Sources decide by what the report holds; pairs and covariances are as many as there are."""
+    joint = report.joint
+    if joint is None:
+        return
+    names = [system.name for system in report.systems]
+    yield from _unknown("joint.sources", [one.system for one in joint.sources], names)
+    for source in joint.sources:
+        yield from _source_faults(source, report)
+    pairs = list(combinations([_n_bins(one, report) for one in joint.sources], 2))
+    if len(joint.pairs) != len(pairs):
+        yield f"joint.pairs must be {len(pairs)}, one for each pair of joint.sources"
+    for pair, (first, second) in zip(joint.pairs, pairs, strict=False):
+        yield from _pair_faults(pair, report.problem.n_classes * first * second)
+    shape = (len(names), len(names))
+    if joint.fitting.shape != shape or not np.isfinite(joint.fitting).all():
+        yield f"joint.fitting must hold finite covariances of the systems, of shape {shape}"
+
+
+def _n_bins(source: DecisionSource, report: Report) -> int:
+    return source.ends.size or report.problem.n_decisions
+
+
+def _source_faults(source: DecisionSource, report: Report) -> Iterator[str]:
+    """Bins end at scores of the table that the source decides by; mere decisions have none."""
+    own = [one for one in report.models if one.model == source.model]
+    yield from _unknown("joint.sources", [source.model], [one.model for one in own])
+    tables = [one.recalibrated if source.recalibrated else one.table for one in own]
+    size = next((one.scores.size for one in tables if one is not None), 0)
+    ends = source.ends
+    if source.system is not None and ends.size:
+        yield "joint.sources must have no bins where they name a system, whose decisions stay"
+    if source.system is None and (
+        ends.ndim != 1 or not ends.size or ends[-1] != size or (np.diff(ends, prepend=0) <= 0).any()
+    ):
+        yield f"joint.sources must have bins whose ends grow up to the {size} scores of the model"
+
+
+def _pair_faults(pair: PairCounts, size: int) -> Iterator[str]:
+    places, weights = pair.places, pair.weights
+    if places.ndim != 1 or places.shape != weights.shape:
+        yield "joint.pairs must have a weight for each of its places"
+    elif ((places < 0) | (places >= size)).any() or np.unique(places).size < places.size:
+        yield f"joint.pairs must have places from 0 to {size - 1}, each once"
+    elif not (np.isfinite(weights) & (weights >= 0)).all():
+        yield "joint.pairs must have weights that are finite and not negative"
 
 
 def _number_faults(report: Report) -> Iterator[str]:

@@ -14,6 +14,9 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.evaluation import (
+    HEAVIEST,
+    LIGHTEST,
+    MOST_WEIGHT,
     Evidence,
     ModelTallies,
     Sample,
@@ -41,8 +44,6 @@ from stakes.torch.device_cases import (
 )
 
 _REPLICATES = 2000
-_MOST = 2.0**53  # beyond it, doubles do not hold every integer
-_LIGHTEST, _HEAVIEST = 1e-100, 1e100  # weights whose squares neither vanish nor overflow
 
 
 @dataclass(eq=False)
@@ -180,10 +181,10 @@ class EpochSums:
         usual = float(
             self.squares.sum() / self.decided.sum()
         )  # the mean weight, weighted by itself
-        if not _LIGHTEST <= usual <= _HEAVIEST:
+        if not LIGHTEST <= usual <= HEAVIEST:
             raise InputError(
-                f"weights must be of a size whose squares are numbers, from {_LIGHTEST:g} to "
-                f"{_HEAVIEST:g}; these are not. Scale them all alike.",
+                f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
+                f"{HEAVIEST:g}; these are not. Scale them all alike.",
                 argument="weights",
             )
 
@@ -201,7 +202,7 @@ class EpochSums:
         )
         rules = named(kind, problem)
         rows, fractional = self.rows.cpu().numpy()
-        uncounted = bool(fractional.any()) or self.counts().values.sum() >= _MOST
+        uncounted = bool(fractional.any()) or self.counts().values.sum() >= MOST_WEIGHT
         losses = self.losses()
         size = problem.n_classes
         cells = self.predicted.cpu().numpy().reshape(size, size)
