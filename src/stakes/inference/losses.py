@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -88,9 +89,9 @@ class LossSample:
         their losses
         """
         names = ("dearest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
-        columns = {name: getattr(self, name) for name in names}
-        some = {name: None if column is None else column[part] for name, column in columns.items()}
-        return replace(self, losses=self.losses[:, part], **some)
+        columns: dict[str, Any] = {name: getattr(self, name) for name in names}
+        columns = {name: None if c is None else c[part] for name, c in columns.items()}
+        return replace(self, losses=self.losses[:, part], **columns)
 
     def loss(self, name: Label) -> FloatArray:
         """The losses (n,) of one system.
