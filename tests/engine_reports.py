@@ -282,4 +282,3 @@ def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
     assert maps[0].kind == maps[1].kind
     new = Posteriors(np.vstack([rows_of[:200], np.eye(3)]), classes=problem.classes)
     assert maps[0](new) == pytest.approx(maps[1](new), rel=1e-9, abs=1e-9)
-    assert_close(list(map(list, found.coverage)), list(map(list, expected.coverage)))

@@ -114,10 +114,11 @@ def cheapest_of_each(
             slack = slack + sum_of(list(map(mul, rounding, regret)))
         columns[f"{name}_slack_{d}"] = slack
         for k, row in enumerate(costs):  # a product with a ratio is not an exact cost any more
-            moved_cost = (regret[k], nw.lit(0.0))
-            cost, low = moved_cost if ratios is not None else (nw.col(row[d]), nw.col(least[k]))
+            as_written = ratios is None
+            cost = nw.col(row[d]) if as_written else regret[k]
+            low = _rounded_size(nw.col(least[k])) if as_written else nw.lit(0.0)
             columns[f"{name}_size_{d}_{k}"] = _rounded_size(cost)
-            columns[f"{name}_low_{d}_{k}"] = _rounded_size(low)
+            columns[f"{name}_low_{d}_{k}"] = low  # Dask compares no literal with another
     frame = frame.with_columns(expression.alias(key) for key, expression in columns.items())
     sizes = {
         f"{name}_{what}_{d}": nw.max_horizontal(
