@@ -235,7 +235,7 @@ def test_a_report_of_two_hundred_slices_is_made_and_read_again_in_seconds():
     report = evaluate(y, models, problem, by=groups, calibrator=None, replicates=50)
     page, text = report.to_html(), report.to_json()
     assert time.process_time() - start < 20
-    assert [one.label for one in report.slices] == sorted(set(groups))
+    assert [one.group for one in report.slices] == sorted(set(groups))
     assert Report.from_json(text) == report
     assert "town 199" in page
     assert "town 199" in str(report)
