@@ -233,6 +233,8 @@ def whole_percent(share: float) -> str:
 
     >>> whole_percent(0.437), whole_percent(0.996), whole_percent(0.004), whole_percent(0.0)
     ('44 %', '> 99 %', '< 1 %', '0 %')
+    >>> whole_percent(1.0)
+    '100 %'
     """
     if 0 < share < 0.01:
         return "< 1 %"
