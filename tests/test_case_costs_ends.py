@@ -120,7 +120,7 @@ def test_a_model_that_decides_as_the_costs_alone_do_is_said_to_cost_the_same(wor
     assert "costs as little" in report.verdict.reason
     assert report.no_model is not None
     assert report.verdict.cost.value == pytest.approx(report.no_model.cost.value)
-    assert report.verdict.saving_over_naive == stakes.report.Interval(0.0, 0.0, 0.0)
+    assert report.verdict.saving_over_naive == stakes.inference.Measured(0.0, 0.0, 0.0)
     paid = evaluate(
         world.y, models, PAYMENTS, data=world.data, running_costs={"twin": 0.001}, **QUICK
     )

@@ -26,8 +26,8 @@ from stakes import (
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
 from stakes.evaluation.score_bins import decision_changes
-from stakes.inference import profile_interval
-from stakes.report import TUNED, TUNED_APART, Interval
+from stakes.inference import Measured, profile_interval
+from stakes.report import TUNED, TUNED_APART
 
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -52,7 +52,7 @@ def few(y, models, problem, **settings) -> Report:
     return evaluate(labels, models, problem, **{"replicates": 50, "calibrator": None, **settings})
 
 
-def width(interval: Interval) -> float:
+def width(interval: Measured) -> float:
     return interval.high - interval.low
 
 

@@ -22,9 +22,8 @@ from stakes.evaluation.baseline import (
     problem_differences,
     unpaired,
 )
-from stakes.inference import difference_support, profile_bounds
+from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
-from stakes.report import Interval
 from stakes.tally import JointCounts
 
 COSTS = np.array([[0.0, 3.0, 25.0], [180.0, 8.0, 0.0]])
@@ -109,7 +108,7 @@ def test_every_system_has_its_paired_difference_to_the_baseline(report):
     assert report.baseline.paired
     assert new.difference.value == pytest.approx(new.cost.value - old.cost.value)
     assert new.difference.low < new.difference.value < new.difference.high
-    assert old.difference == Interval(0.0, 0.0, 0.0)
+    assert old.difference == Measured(0.0, 0.0, 0.0)
     assert new.beyond_margin.value == pytest.approx(new.cost.value - 1.02 * old.cost.value)
     unpaired_width = np.hypot(new.cost.high - new.cost.low, old.cost.high - old.cost.low)
     assert new.difference.high - new.difference.low < unpaired_width
@@ -171,7 +170,7 @@ def test_unpaired_ends_are_those_of_normal_errors_where_intervals_are_symmetric(
     rng = np.random.default_rng(3)
     draws = rng.normal(5, 2, 400_000) - 1.5 * rng.normal(3, 1, 400_000)
     z = 1.959964
-    found = unpaired(Interval(5, 5 - 2 * z, 5 + 2 * z), Interval(3, 3 - z, 3 + z), 1.5)
+    found = unpaired(Measured(5, 5 - 2 * z, 5 + 2 * z), Measured(3, 3 - z, 3 + z), 1.5)
     assert np.quantile(draws, [0.025, 0.975]) == pytest.approx([found.low, found.high], abs=0.02)
 
 
@@ -189,8 +188,8 @@ def test_gates_ask_for_the_upper_ends(report):
         one = with_ends(
             report,
             name,
-            difference=Interval(-1.0, -2.0, high),
-            beyond_margin=Interval(-1.0, -2.0, high),
+            difference=Measured(-1.0, -2.0, high),
+            beyond_margin=Measured(-1.0, -2.0, high),
         )
         assert (one.is_better(), one.is_no_worse()) == (better, no_worse)
         assert (one.is_better(name), one.is_no_worse("new")) == (better, no_worse)
@@ -198,7 +197,7 @@ def test_gates_ask_for_the_upper_ends(report):
 
 @pytest.mark.parametrize("candidate", [False, True])  # where all systems break it, all may win
 def test_a_system_that_breaks_a_limit_is_judged_and_passes_no_gate(report, candidate):
-    name, far = "new (as is)", Interval(-1.0, -2.0, -0.5)
+    name, far = "new (as is)", Measured(-1.0, -2.0, -0.5)
     broken = LimitCheck(Limit.share(1, at_most=0.05), 0.2, 0.1, 0.3)
     for check, passes in ((broken, False), (replace(broken, value=0.04, low=0.02), True)):
         ends: Any = {"difference": far, "beyond_margin": far, "limits": (check,)}
@@ -241,7 +240,7 @@ def test_a_model_as_baseline_is_taken_as_it_is_and_a_system_by_its_name(report):
     found = evaluate(y, models, prior, baseline="new (moved)", **QUICK)
     assert found.baseline is not None
     assert found.baseline.system == "new (moved)"
-    assert found.system("new (moved)").difference == Interval(0.0, 0.0, 0.0)
+    assert found.system("new (moved)").difference == Measured(0.0, 0.0, 0.0)
 
 
 def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refused(report):
@@ -277,7 +276,7 @@ def test_a_share_of_a_gain_is_no_margin():
 
 
 def test_a_share_of_nothing_is_no_margin():
-    costs: Any = SimpleNamespace(cost=lambda _: Interval(0.0, 0.0, 1.0))
+    costs: Any = SimpleNamespace(cost=lambda _: Measured(0.0, 0.0, 1.0))
     rules: Any = {"old": SimpleNamespace(model="old", name="as decided")}
     with pytest.raises(InputError, match="because old costs 0 per case"):
         compared((), costs, Incumbent("old", Margin(0.02, True)), rules)

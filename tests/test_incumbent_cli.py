@@ -22,7 +22,7 @@ from stakes.cli.commands import stakes as command
 from stakes.cli.diff import _sections
 from stakes.evaluation import Changes
 from stakes.evaluation.changes import CostChange
-from stakes.report import Interval
+from stakes.inference import Measured
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 N = 300
@@ -128,7 +128,7 @@ def test_an_earlier_report_is_a_baseline_and_a_comment_is_ten_lines():
 
 
 def test_differences_of_reports_stand_before_their_ends():
-    old, new, gap = Interval(5.0, 4.0, 6.0), Interval(3.0, 2.0, 4.0), Interval(-2.0, -3.5, -0.5)
+    old, new, gap = Measured(5.0, 4.0, 6.0), Measured(3.0, 2.0, 4.0), Measured(-2.0, -3.5, -0.5)
     change = CostChange("a", old, new, gap)
     changes = Changes((), ("a", "a"), (change,), (), (), (), ())
     table = list(_sections(changes, "95 %"))[-1].table

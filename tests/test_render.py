@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from stakes import Decisions, Limit, Problem, Report, evaluate
 from stakes._text import measured, supported
+from stakes.inference import Measured
 from stakes.render.layout import Section, middle
 from stakes.render.line_picture import LinePicture
 from stakes.render.systems import in_order
 from stakes.render.tables import sections
-from stakes.report import Interval, Slice
+from stakes.report import Slice
 
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
@@ -177,7 +178,7 @@ def test_counts_are_whole_and_money_is_never_in_powers_of_ten():
 def test_an_interval_keeps_its_own_minus_sign():
     from stakes.evaluation.sentences import span
 
-    assert span(Interval(0.0, -0.0125, 1.0), 0.95) == "95 % interval −0.01 to 1.00"
+    assert span(Measured(0.0, -0.0125, 1.0), 0.95) == "95 % interval −0.01 to 1.00"
 
 
 # Order and shape ---------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from stakes.evaluation.cases import read_cases
 from stakes.evaluation.caveats import _prior_mismatch
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import ModelTallies, Sample
-from stakes.inference import profile_interval
-from stakes.report import AS_DECIDED, Interval
+from stakes.inference import Measured, profile_interval
+from stakes.report import AS_DECIDED
 from stakes.rows import POSTERIORS
 from stakes.tally import JointCounts
 
@@ -333,7 +333,7 @@ def test_ranks_that_are_all_wrong_are_backwards_without_an_interval(settings):
     y = np.repeat([0, 1], [40, 20])
     for model in (Scores(-7.0 * y), 0.9 - 0.8 * y):
         report = few(y, {"m": model}, BINARY, **settings)
-        assert report.models[0].auc == Interval(0.0, np.nan, np.nan)
+        assert report.models[0].auc == Measured(0.0, np.nan, np.nan)
         assert report.caveats[0].kind == "ranks backwards"
     few_cases = few(y[37:43], {"m": Scores(-7.0 * y[37:43])}, BINARY)
     assert "ranks backwards" in kinds(few_cases)  # three of each: one order in twenty

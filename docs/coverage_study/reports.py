@@ -23,7 +23,8 @@ from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.evaluation.verdict import verdict_of
-from stakes.report import RECALIBRATED, TUNED_APART, Interval, System, Verdict
+from stakes.inference import Measured
+from stakes.report import RECALIBRATED, TUNED_APART, System, Verdict
 
 __all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right", "varied"]
 
@@ -86,7 +87,7 @@ def _true_cost(design: Design, rows: Rows, system: System, place: int) -> float:
     return float(design.shares @ np.sum(taken * design.problem.costs, axis=1))
 
 
-def _holds(interval: Interval | None, truth: float) -> float:
+def _holds(interval: Measured | None, truth: float) -> float:
     return np.nan if interval is None else float(interval.low <= truth <= interval.high)
 
 

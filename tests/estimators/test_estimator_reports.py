@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from stakes import Decisions, InputError, Posteriors, Problem, Report, Scores, evaluate
 from stakes.calibration import Affine
-from stakes.report import Interval
+from stakes.inference import Measured
 from stakes.sklearn import BayesDecisionClassifier, evaluate_estimators
 
 QUICK: Any = {"calibrator": None, "replicates": 20}
@@ -196,7 +196,7 @@ def test_all_estimators_have_the_same_folds(two, screening):
     cv = StratifiedKFold(3, shuffle=True)
     models = {"one": GaussianNB(), "other": GaussianNB()}
     report = evaluate_estimators(models, two.X, two.y, screening, cv=cv, **QUICK)
-    costs: list[Interval] = [report.system(f"{name} (as is)").cost for name in models]
+    costs: list[Measured] = [report.system(f"{name} (as is)").cost for name in models]
     assert costs[0] == costs[1]
 
 

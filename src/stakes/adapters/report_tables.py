@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from stakes.report import Interval, Report, System
+from stakes.inference import Measured
+from stakes.report import Report, System
 
 Column = tuple[type, list[Any]]  # str, float or bool; missing values are None
 
@@ -26,7 +27,7 @@ def _plain(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def _interval(name: str, value: Interval | None) -> dict[str, Any]:
+def _interval(name: str, value: Measured | None) -> dict[str, Any]:
     if value is None:
         return {}
     return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}

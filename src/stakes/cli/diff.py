@@ -11,8 +11,8 @@ from stakes import _text
 from stakes.cli.options import read_report
 from stakes.cli.output import put, show_section
 from stakes.evaluation import Changes, changes_between
+from stakes.inference import Measured
 from stakes.render import Section, Table, clearly, report_schema
-from stakes.report import Interval
 
 _UNPAIRED = (
     "New less old. The reports do not say who decided what about which case: differences are "
@@ -79,6 +79,6 @@ def _costs(changes: Changes, level: str) -> Section:
     return Section("Cost of each system", sentences, Table(header, tuple(rows)))
 
 
-def _triple(part: Interval | None) -> tuple[float, float, float]:
+def _triple(part: Measured | None) -> tuple[float, float, float]:
     missing = float("nan")
     return (missing,) * 3 if part is None else (part.value, part.low, part.high)

@@ -7,7 +7,8 @@ from math import isnan
 
 from stakes._expression import NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
-from stakes.report import Interval, ModelQuality, Report, System
+from stakes.inference import Measured
+from stakes.report import ModelQuality, Report, System
 
 _SYSTEM: dict[str, Callable[[System], float | None]] = {
     "cost": lambda system: system.cost.value,
@@ -165,5 +166,5 @@ def _system(name: Name, report: Report) -> System:
         ) from None
 
 
-def _value(interval: Interval | None) -> float | None:
+def _value(interval: Measured | None) -> float | None:
     return None if interval is None else interval.value

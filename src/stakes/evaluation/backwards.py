@@ -7,7 +7,7 @@ import numpy as np
 from stakes._check import FloatArray, Label
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
-from stakes.report import Interval
+from stakes.inference import Measured
 
 LEVEL = 0.95  # beyond it a model that ranks backwards does so not by chance
 
@@ -69,7 +69,7 @@ def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
 
 
 def backwards_class(
-    tallied: ModelTallies, area: Interval | None, evidence: Evidence
+    tallied: ModelTallies, area: Measured | None, evidence: Evidence
 ) -> Label | None:
     """The class that a model ranks backwards beyond noise; None where there is none.
 

@@ -13,8 +13,9 @@ from stakes import _text
 from stakes.errors import InputError
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.decision_rules import DecisionRule
+from stakes.inference import Measured
 from stakes.problem import Problem, cell_text
-from stakes.report import Baseline, Interval, Report, System
+from stakes.report import Baseline, Report, System
 
 _PAIRED = (
     "Differences are costs less that of {name}, on the same cases. Each interval is for its own "
@@ -132,20 +133,20 @@ def compared(
     return known, tuple(_with_differences(system, known, costs) for system in systems)
 
 
-def unpaired(first: Interval, second: Interval, factor: float = 1.0) -> Interval:
+def unpaired(first: Measured, second: Measured, factor: float = 1.0) -> Measured:
     r"""Cost on some cases less a factor times a cost on others, from their two intervals.
 
     The ends of independent intervals are combined by their distances from the estimates (Zou and
     Donner 2008): the lower end is
     :math:`x - f y - \sqrt{(x - l_x)^2 + f^2 (u_y - y)^2}`, the upper one its mirror image.
 
-    >>> unpaired(Interval(5.0, 2.0, 9.0), Interval(3.0, 1.0, 7.0))
-    Interval(value=2.0, low=-3.0, high=6.472135954999579)
+    >>> unpaired(Measured(5.0, 2.0, 9.0), Measured(3.0, 1.0, 7.0))
+    Measured(value=2.0, low=-3.0, high=6.472135954999579)
     """
     value = first.value - factor * second.value
     low = value - hypot(first.value - first.low, factor * (second.high - second.value))
     high = value + hypot(first.high - first.value, factor * (second.value - second.low))
-    return Interval(value, low, high)
+    return Measured(value, low, high)
 
 
 def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
@@ -205,13 +206,13 @@ def _with_differences(system: System, baseline: Baseline, costs: Costs) -> Syste
         plain = unpaired(system.cost, baseline.cost)
         beyond = unpaired(system.cost, baseline.cost, factor)
     elif system.name == name:  # no other case could tell it from itself
-        plain, cost = Interval(0.0, 0.0, 0.0), baseline.cost
-        beyond = Interval(*((1 - factor) * end for end in (cost.value, cost.high, cost.low)))
+        plain, cost = Measured(0.0, 0.0, 0.0), baseline.cost
+        beyond = Measured(*((1 - factor) * end for end in (cost.value, cost.high, cost.low)))
     else:
         plain = costs.difference(system.name, name)
         beyond = plain if factor == 1 else costs.difference(system.name, name, factor)
     amount = 0.0 if baseline.relative else baseline.margin
-    beyond = Interval(beyond.value - amount, beyond.low - amount, beyond.high - amount)
+    beyond = Measured(beyond.value - amount, beyond.low - amount, beyond.high - amount)
     return System._trusted(**{**vars(system), "difference": plain, "beyond_margin": beyond})
 
 

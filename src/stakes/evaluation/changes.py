@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from stakes._value import Value
 from stakes.evaluation.baseline import problem_differences, unpaired
-from stakes.report import Interval, Report
+from stakes.inference import Measured
+from stakes.report import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,9 +18,9 @@ class CostChange(Value):
     """
 
     system: str
-    old: Interval
-    new: Interval
-    difference: Interval | None
+    old: Measured
+    new: Measured
+    difference: Measured | None
 
 
 @dataclass(frozen=True, eq=False)

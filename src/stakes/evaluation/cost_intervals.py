@@ -21,6 +21,7 @@ from stakes.inference import (
     Clusters,
     Contenders,
     LossSample,
+    Measured,
     Move,
     SelectionEffect,
     Support,
@@ -41,7 +42,7 @@ from stakes.inference import (
 )
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
-from stakes.report import POSTERIOR_RULES, Interval
+from stakes.report import POSTERIOR_RULES
 from stakes.tally import Counts, JointCounts
 
 _AT_ONCE = 1 << 22  # numbers in the tables of a block of systems: 32 MiB of doubles
@@ -82,19 +83,19 @@ class Costs:
         shares = _pooled(self.joint).shares if self.problem.prior is None else self.problem.prior
         return float(shares @ self.problem.costs.min(axis=1))
 
-    def cost(self, name: str) -> Interval:
+    def cost(self, name: str) -> Measured:
         """Cost per case of one system in this sample."""
         return self._shifted(self._value(name), *self._bounds[name])
 
-    def normalized(self, name: str) -> Interval:
+    def normalized(self, name: str) -> Measured:
         """Normalised cost of one system."""
         return self._normalized[name]
 
-    def saving(self, dearer: str | None, cheaper: str) -> Interval:
+    def saving(self, dearer: str | None, cheaper: str) -> Measured:
         """What the cheaper system saves against another, or against the blind decision (None)."""
         return self.difference(dearer or self.named, cheaper)
 
-    def difference(self, first: str, second: str, factor: float = 1.0) -> Interval:
+    def difference(self, first: str, second: str, factor: float = 1.0) -> Measured:
         """Cost of one system less a factor times that of another, by the interval of this pair."""
         beside = self._beside(first) - factor * self._beside(second) + (1 - factor) * self.base
         support = self._pair_support(first, second, factor).shifted(beside)
@@ -104,9 +105,9 @@ class Costs:
         added = max(float(weights @ fitting @ weights), 0.0)
         threshold = profile_threshold(self.level, support.degrees)
         low, high = profile_bounds(support, threshold, value, added)
-        return Interval(value, float(low), float(high))
+        return Measured(value, float(low), float(high))
 
-    def expected(self, name: str) -> Interval:
+    def expected(self, name: str) -> Measured:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
         cost = self.cost(name)
         corrected = self._effect.cost(
@@ -114,16 +115,16 @@ class Costs:
         )
         return self._shifted(corrected.value, corrected.low, corrected.high)
 
-    def expected_saving(self, name: str) -> Interval:
+    def expected_saving(self, name: str) -> Measured:
         """What the chosen system saves against the named blind decision, once deployed."""
         saving = self.saving(None, name)
         effect = selection_effect(self.choice, against=self.named)
         # The blind decision was not chosen: cost and saving add up to what it costs.
         effect = replace(effect, bias=self._effect.bias)
         corrected = effect.saving(saving.value, saving.low, saving.high)
-        return Interval(corrected.value, corrected.low, corrected.high)
+        return Measured(corrected.value, corrected.low, corrected.high)
 
-    def expected_normalized(self, name: str) -> Interval:
+    def expected_normalized(self, name: str) -> Measured:
         """Normalised cost of the chosen system once deployed: corrected as its cost is."""
         share, regret = self.normalized(name), self._value(name) - self._perfect
         if not (0 < share.value < np.inf and regret > 0):
@@ -132,17 +133,17 @@ class Costs:
         bias, reach = self._effect.bias / unit, self._effect.reach / unit
         effect = replace(self._effect, bias=bias, reach=reach, most=self._worst)
         corrected = effect.cost(share.value, share.low, share.high)
-        return Interval(corrected.value, corrected.low, corrected.high)
+        return Measured(corrected.value, corrected.low, corrected.high)
 
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides as the blind decision does, and costs nothing to run."""
         return self._beside(name) == 0 and self._same(name, self.named)
 
-    def more(self, name: str) -> Interval:
+    def more(self, name: str) -> Measured:
         """Cost of a system above the cheapest, by an interval that holds for all at once."""
         place = self.choice.names.index(name)
         parts = (self.choice.differences, self.choice.low, self.choice.high)
-        return Interval(*(float(part[place]) for part in parts))
+        return Measured(*(float(part[place]) for part in parts))
 
     def is_contender(self, name: str) -> bool:
         """Whether a system is statistically indistinguishable from the cheapest."""
@@ -213,8 +214,8 @@ class Costs:
         """What a system costs per case besides its decisions."""
         return float(self.added[self.choice.errors.names.index(name)])
 
-    def _shifted(self, value: float, low: float, high: float) -> Interval:
-        return Interval(value + self.base, low + self.base, high + self.base)
+    def _shifted(self, value: float, low: float, high: float) -> Measured:
+        return Measured(value + self.base, low + self.base, high + self.base)
 
     @property
     def _design(self) -> dict[str, Any]:
@@ -239,8 +240,8 @@ class Costs:
         return bounds
 
     @cached_property
-    def _normalized(self) -> dict[str, Interval]:
-        intervals: dict[str, Interval] = {}
+    def _normalized(self) -> dict[str, Measured]:
+        intervals: dict[str, Measured] = {}
         unit = self._span
         for names, counts, design in self._blocks:
             beside = np.array([self._beside(name) for name in names])
@@ -255,7 +256,7 @@ class Costs:
             low, high = widened(values, (ends.low, ends.high), threshold, added)
             bounds = low.clip(min=0.0), high.clip(max=self._worst + more)
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
-            intervals |= {name: Interval(*part) for name, part in zip(names, parts, strict=True)}
+            intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
         return intervals
 
     @property
@@ -315,7 +316,7 @@ class LossCosts(Costs):
         return bounds
 
     @cached_property
-    def _normalized(self) -> dict[str, Interval]:
+    def _normalized(self) -> dict[str, Measured]:
         losses, constant = self.losses, self.losses.loss(self.best_constant)
         below = constant - losses.perfect
         unit, added = losses.mean(below), np.diagonal(self.choice.errors.fitting)
@@ -329,7 +330,7 @@ class LossCosts(Costs):
             more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
             wide = (np.asarray(end) for end in ends)
             low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]
-            intervals[name] = Interval(value, max(float(low), 0.0), float(high))
+            intervals[name] = Measured(value, max(float(low), 0.0), float(high))
         return intervals
 
     @property

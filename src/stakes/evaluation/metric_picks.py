@@ -9,7 +9,8 @@ import numpy as np
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.report import Interval, ModelQuality, Pick, System, cheapest_of
+from stakes.inference import Measured
+from stakes.report import ModelQuality, Pick, System, cheapest_of
 from stakes.scoring import mean_over_classes
 
 _LOG_LOSS, _BRIER, _SUMMED = "log loss", "Brier score", "summed Brier score"
@@ -74,10 +75,10 @@ def _pick(
 ) -> Pick:
     candidates = [system for system in systems if system.model == model]
     if not candidates or isnan(best.cost.value):
-        return Pick(metric, model, Interval(nan, nan, nan), None)
+        return Pick(metric, model, Measured(nan, nan, nan), None)
     system = cheapest_of(candidates)
     if system.name == best.name:
-        return Pick(metric, model, Interval(0.0, 0.0, 0.0), None)
+        return Pick(metric, model, Measured(0.0, 0.0, 0.0), None)
     if system.name not in costs.choice.names:  # it breaks a limit, and is no rival
         more = costs.saving(system.name, best.name)
         return Pick(metric, model, more, more.low > 0)

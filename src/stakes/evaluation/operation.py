@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stakes import _check
 from stakes.errors import InputError
-from stakes.report import Interval
+from stakes.inference import Measured
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Operation:
     volume: float | None = None
     period: str | None = None
 
-    def total(self, cost: Interval | None) -> Interval | None:
+    def total(self, cost: Measured | None) -> Measured | None:
         """A cost per case for all cases to come; None where their number is not stated."""
         if cost is None or self.volume is None:
             return None
-        return Interval(*(self.volume * part for part in (cost.value, cost.low, cost.high)))
+        return Measured(*(self.volume * part for part in (cost.value, cost.low, cost.high)))
 
 
 def read_operation(

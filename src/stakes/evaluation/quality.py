@@ -14,9 +14,9 @@ from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
-from stakes.inference import Estimate, Logit, auc_error
+from stakes.inference import Estimate, Logit, Measured, auc_error
 from stakes.ranking import auc
-from stakes.report import BAYES, MOVED, RECALIBRATED, Interval, ModelQuality
+from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
 from stakes.scoring import mean_over_classes
 from stakes.tally import ScoreTable
@@ -119,9 +119,9 @@ def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
     return Estimate(auc(table) + shift, error, np.empty((0,)), Logit(), "DeLong")
 
 
-def _interval(estimate: Estimate, level: float) -> Interval:
+def _interval(estimate: Estimate, level: float) -> Measured:
     ends = estimate.interval(level)
-    return Interval(float(estimate.value), float(ends.low), float(ends.high))
+    return Measured(float(estimate.value), float(ends.low), float(ends.high))
 
 
 def _h(table: ScoreTable) -> float | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from stakes._text import measured, number, percent
+from stakes.inference import Measured
 from stakes.problem import Problem
-from stakes.report import LEFT_OUT, Caveat, Interval
+from stakes.report import LEFT_OUT, Caveat
 
 
-def rounded(value: float, like: Interval) -> str:
+def rounded(value: float, like: Measured) -> str:
     """A number with the decimals that an interval supports, its own or a neighbour's.
 
     What a neighbour's interval would round away keeps a digit.
 
-    >>> wide = Interval(0.15743, 0.1418, 0.1728)
+    >>> wide = Measured(0.15743, 0.1418, 0.1728)
     >>> rounded(0.15743, wide), rounded(0.25, wide), rounded(0.0004, wide), rounded(0.0, wide)
     ('0.157', '0.250', '0.0004', '0')
     """
@@ -21,20 +22,20 @@ def rounded(value: float, like: Interval) -> str:
     return number(value, 1) if hidden else text
 
 
-def money(value: float, unit: str | None, like: Interval | None = None) -> str:
+def money(value: float, unit: str | None, like: Measured | None = None) -> str:
     """An amount with its unit; rounded as an interval supports it, where one is given.
 
-    >>> money(3.25, "EUR"), money(2.6817, "EUR", Interval(2.6817, 2.296, 3.112))
+    >>> money(3.25, "EUR"), money(2.6817, "EUR", Measured(2.6817, 2.296, 3.112))
     ('3.25 EUR', '2.68 EUR')
     """
     text = number(value) if like is None else rounded(value, like)
     return f"{text} {unit}" if unit else text
 
 
-def span(interval: Interval, level: float) -> str:
+def span(interval: Measured, level: float) -> str:
     """The bounds of an interval, with the decimals that its number has.
 
-    >>> span(Interval(0.15743, 0.1418, 0.1728), 0.95)
+    >>> span(Measured(0.15743, 0.1418, 0.1728), 0.95)
     '95 % interval 0.142 to 0.173'
     """
     _, low, high = measured(interval.value, interval.low, interval.high)

@@ -14,12 +14,12 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.limit_sentences import limit_sentences
 from stakes.evaluation.operation import Operation
 from stakes.evaluation.sentences import money, rounded, span
+from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import (
     AS_DECIDED,
     POSTERIOR_RULES,
-    Interval,
     NaiveDecision,
     System,
     Verdict,
@@ -46,7 +46,7 @@ def verdict_of(
     words = replace(words, blind_breaks=evidence.unaided == frozenset())
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
     if costs.is_unaided(best.name):  # the choice cannot have flattered what it shares
-        saving, expected = Interval(0.0, 0.0, 0.0), costs.cost(best.name)
+        saving, expected = Measured(0.0, 0.0, 0.0), costs.cost(best.name)
         share = costs.normalized(best.name)
     if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
         verdict = _deployed(best, expected, share, saving, costs, words, evidence)
@@ -84,9 +84,9 @@ def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdi
 
 def _deployed(
     best: System,
-    expected: Interval,
-    share: Interval,
-    saving: Interval,
+    expected: Measured,
+    share: Measured,
+    saving: Measured,
     costs: Costs,
     words: _Words,
     evidence: Evidence,
@@ -128,13 +128,13 @@ def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
     return NaiveDecision(constant, costs.blind_cost(), (constant,))
 
 
-def _untied(saving: Interval, cost: float, perfect: float) -> Interval:
+def _untied(saving: Measured, cost: float, perfect: float) -> Measured:
     """The saving; zero where it is due to rounding alone."""
     # Relative to what is at stake, and to the costs themselves, which may be far larger.
     rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
     if abs(saving.value) > rounding or isnan(saving.value):
         return saving
-    return Interval(0.0, saving.low, saving.high)
+    return Measured(0.0, saving.low, saving.high)
 
 
 @dataclass(frozen=True)
@@ -159,18 +159,18 @@ class _Words:
             for system in self.contenders
         )
 
-    def _money(self, interval: Interval) -> str:
+    def _money(self, interval: Measured) -> str:
         return money(interval.value, self.problem.unit, interval)
 
     def _blind(self, best: System) -> str:
         """What the blind decision costs, rounded as the cost beside it."""
         return f"{money(self.naive.cost, self.problem.unit, best.cost)} per case"
 
-    def _span(self, interval: Interval) -> str:
+    def _span(self, interval: Measured) -> str:
         """The interval in brackets after a space, or nothing where there is none."""
         return "" if isnan(interval.low) else f" ({span(interval, self.level)})"
 
-    def _cost(self, expected: Interval) -> str:
+    def _cost(self, expected: Measured) -> str:
         return f"{self._money(expected)} per case{self._span(expected)}"
 
     @property
@@ -179,7 +179,7 @@ class _Words:
             return "deciding without a model by each case's costs and the prior"
         return f"always deciding {self.naive.decision}"
 
-    def close_call(self, saving: Interval) -> str:
+    def close_call(self, saving: Measured) -> str:
         """Which models, or which rules of one model, are statistically indistinguishable."""
         if len(self.contenders) < 2:
             return ""
@@ -190,7 +190,7 @@ class _Words:
         spared = self._spared(saving, either="either" if len(names) == 2 else "each of them")
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
-    def _spared(self, saving: Interval, *, either: str) -> str:
+    def _spared(self, saving: Measured, *, either: str) -> str:
         """What contenders save: the first as expected, the best of others as on these cases."""
         blind, first = self.naive.cost, self.contenders[0].model
         rules = all(system.model == first for system in self.contenders)
@@ -206,14 +206,14 @@ class _Words:
         share = least if least == most else f"{least} to {most}"
         return f"; {either} saves about {share} of what {self._always} costs"
 
-    def deploy(self, best: System, expected: Interval) -> str:
+    def deploy(self, best: System, expected: Measured) -> str:
         """What to deploy, at which cost."""
         first = f"Deploy {best.model} {_how(best, self.problem)}: "
         if rounded(best.cost.value, expected) == rounded(expected.value, expected):
             return f"{first}it costs {self._cost(expected)}."
         return f"{first}expect it to cost {self._cost(expected)}. {self._chosen(best, expected)}"
 
-    def _chosen(self, best: System, expected: Interval) -> str:
+    def _chosen(self, best: System, expected: Measured) -> str:
         """Why a system is expected to cost more than it cost on these cases."""
         observed = money(best.cost.value, self.problem.unit, expected)
         return (
@@ -221,7 +221,7 @@ class _Words:
             f"cheapest of {len(self.rivals)} systems."
         )
 
-    def saves(self, best: System, saving: Interval) -> str:
+    def saves(self, best: System, saving: Measured) -> str:
         """What that saves against not looking, and which share of its cost this is."""
         if self.blind_breaks:
             return "Nothing that needs no model keeps the limits."
@@ -240,7 +240,7 @@ class _Words:
         return f"{which}: {every} clearly breaks a limit."
 
     def totals(
-        self, operation: Operation, cost: Interval, saving: Interval, *, deployed: bool
+        self, operation: Operation, cost: Measured, saving: Measured, *, deployed: bool
     ) -> str:
         """Cost and saving of all cases to come."""
         a_period = f" a {operation.period}" if operation.period else ""
@@ -253,7 +253,7 @@ class _Words:
             f"{self._money(saving)}{self._span(saving)}."
         )
 
-    def none(self, best: System, expected: Interval, saving: Interval) -> str:
+    def none(self, best: System, expected: Measured, saving: Measured) -> str:
         """Why nothing is deployed."""
         if isnan(saving.value):
             return (
@@ -272,7 +272,7 @@ class _Words:
             return f"{which}: {self._always}, which costs {price}, is cheaper."
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
 
-    def at_best(self, best: System, expected: Interval, saving: Interval) -> str:
+    def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
         """What the best of the systems would cost, if none is deployed."""
         if isnan(saving.value):
             return (
@@ -285,11 +285,11 @@ class _Words:
         said = f"{first} {'costs' if same else 'will cost about'} {self._cost(expected)}"
         if saving.value == 0:
             return f"{said}."
-        more = Interval(-saving.value, -saving.high, -saving.low)
+        more = Measured(-saving.value, -saving.high, -saving.low)
         doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
         return f"{said}, {self._money(more)} more{self._span(more)}{doubt}."
 
-    def against_rival(self, rival: System, more: Interval) -> str:
+    def against_rival(self, rival: System, more: Measured) -> str:
         """How the runner-up compares with the best, and whether that is clear."""
         clearly = not any(system is rival for system in self.contenders)
         if more.value == 0:

@@ -42,7 +42,7 @@ from stakes.inference.deployment import (
     compare_problems,
     uncertain_problems,
 )
-from stakes.inference.estimate import Estimate, Interval, IntervalType
+from stakes.inference.estimate import Estimate, Interval, IntervalType, Measured
 from stakes.inference.intervals import (
     BCa,
     ExpandedPercentile,
@@ -91,7 +91,6 @@ from stakes.inference.schemes import (
 from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
 from stakes.inference.winner import (
-    Corrected,
     SelectionEffect,
     probability_cheapest,
     selection_effect,
@@ -106,7 +105,6 @@ __all__ = [
     "Clusters",
     "Comparison",
     "Contenders",
-    "Corrected",
     "CostErrors",
     "Dirichlet",
     "Estimate",
@@ -118,6 +116,7 @@ __all__ = [
     "LossSample",
     "McNemar",
     "Measure",
+    "Measured",
     "Move",
     "Normal",
     "Pairwise",

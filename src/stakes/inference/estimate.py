@@ -68,6 +68,27 @@ class Interval(Value):
         return f"{100 * self.level:.4g}% intervals of shape {self.low.shape}"
 
 
+@dataclass(frozen=True, eq=False)
+class Measured(Value):
+    """One number and the bounds of its confidence interval, as a report holds it; nan if undefined.
+
+    Parameters
+    ----------
+    value : the estimate
+    low : lower limit
+    high : upper limit
+
+    Examples
+    --------
+    >>> Measured(0.4, 0.3, 0.6)
+    Measured(value=0.4, low=0.3, high=0.6)
+    """
+
+    value: float
+    low: float
+    high: float
+
+
 class IntervalType(Value, ABC):
     """How an estimate becomes an interval; the concrete types are in `intervals`."""
 

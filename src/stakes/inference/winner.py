@@ -16,28 +16,13 @@ from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
+from stakes.inference.estimate import Measured
 from stakes.inference.fixed_normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 
 _DRAWS = 2048  # of fixed normal numbers, so that the result is deterministic
 _SHRINKAGES = 64  # points of the integral over the shrinkage
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """A number and its interval, corrected for the choice.
-
-    Parameters
-    ----------
-    value : the corrected number
-    low : lower limit
-    high : upper limit
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +43,7 @@ class SelectionEffect:
     least: float
     most: float
 
-    def cost(self, value: float, low: float, high: float) -> Corrected:
+    def cost(self, value: float, low: float, high: float) -> Measured:
         """The cost of the winner, from its interval without the correction.
 
         Parameters
@@ -71,9 +56,9 @@ class SelectionEffect:
         """
         value, low, high = _numbers(value, low, high)
         farther = max(high, min(high + self.reach, self.most))
-        return Corrected(min(value + self.bias, farther), low, farther)
+        return Measured(min(value + self.bias, farther), low, farther)
 
-    def saving(self, value: float, low: float, high: float) -> Corrected:
+    def saving(self, value: float, low: float, high: float) -> Measured:
         """What the winner saves against another, from its interval without the correction.
 
         Parameters
@@ -86,7 +71,7 @@ class SelectionEffect:
         """
         value, low, high = _numbers(value, low, high)
         farther = min(low, max(low - self.reach, self.least - self.most))
-        return Corrected(max(value - self.bias, farther), farther, high)
+        return Measured(max(value - self.bias, farther), farther, high)
 
 
 def _numbers(value: float, low: float, high: float) -> tuple[float, float, float]:

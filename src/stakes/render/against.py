@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stakes import _text
+from stakes.inference import Measured
 from stakes.render.layout import NAME, Section, Table, middle, tied
 from stakes.render.rounding import Triple, ends, ranked, triple
-from stakes.report import Baseline, Interval, Report, System
+from stakes.report import Baseline, Report, System
 
 AGAINST = "Against the baseline"
 _BRIEF_ROWS = 4
@@ -120,12 +121,12 @@ def _part(system: System, baseline: Baseline) -> str:
     return f"{_text.fixed(100 * share, 1)} %" if abs(share) < 10 else _text.number(share) + " ×"
 
 
-def clearly(gap: Interval | None) -> str:
+def clearly(gap: Measured | None) -> str:
     """Whether the interval of a difference of costs excludes 0, in a word.
 
     Parameters
     ----------
-    gap : Interval or None
+    gap : Measured or None
         The difference with its interval.
 
     Returns
@@ -135,7 +136,7 @@ def clearly(gap: Interval | None) -> str:
 
     Examples
     --------
-    >>> clearly(Interval(-0.3, -0.5, -0.1)), clearly(Interval(-0.3, -0.7, 0.1)), clearly(None)
+    >>> clearly(Measured(-0.3, -0.5, -0.1)), clearly(Measured(-0.3, -0.7, 0.1)), clearly(None)
     ('cheaper', 'no', '–')
     """
     if gap is None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import inf, isfinite, isnan, nan
 
 from stakes import _text
-from stakes.report import Interval, Report, System
+from stakes.inference import Measured
+from stakes.report import Report, System
 
 Triple = tuple[float, float, float]
 
@@ -21,7 +22,7 @@ def ranked(report: Report) -> list[System]:
     return sorted((system for system in report.systems if system.candidate), key=place)
 
 
-def triple(interval: Interval | None) -> Triple:
+def triple(interval: Measured | None) -> Triple:
     """The value and the limits of an interval; nan where there is none."""
     return (nan, nan, nan) if interval is None else (interval.value, interval.low, interval.high)
 

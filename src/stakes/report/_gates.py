@@ -7,7 +7,8 @@ from math import isnan
 from typing import Protocol, TypeVar
 
 from stakes.errors import InputError
-from stakes.report._parts import Baseline, Interval
+from stakes.inference import Measured
+from stakes.report._parts import Baseline
 
 
 class _Compared(Protocol):
@@ -50,7 +51,7 @@ def judged_intervals(
     systems: Sequence[_Compared],
     baseline: Baseline | None,
     attribute: str,
-) -> list[Interval]:
+) -> list[Measured]:
     """The intervals by which a gate judges some systems; an undefined one is refused."""
     baseline = _known(baseline)
     if not named or (baseline.paired and named[0].name == baseline.system):
@@ -60,7 +61,7 @@ def judged_intervals(
             f"{', '.join(repr(entry.name) for entry in systems)}.",
             argument="system",
         )
-    intervals: list[Interval] = [getattr(entry, attribute) for entry in named]
+    intervals: list[Measured] = [getattr(entry, attribute) for entry in named]
     undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]
     if undefined:
         raise InputError(

@@ -21,6 +21,7 @@ from stakes.decide import bayes_decision_indices, reachable_decisions, shift_pri
 from stakes.inference import (
     Contenders,
     CostErrors,
+    Measured,
     SelectionEffect,
     Support,
     contenders_among,
@@ -43,7 +44,7 @@ from stakes.report._pairs import (
     norm_tail,
     support_of,
 )
-from stakes.report._parts import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED, Interval
+from stakes.report._parts import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED
 from stakes.tally import ScoreTable
 
 
@@ -133,7 +134,7 @@ class Elsewhere:
             return saved.low <= 0 or (not sure and self.saving().low <= 0)
         return saved.high > 0 and self._is_contender(name)
 
-    def cost(self, name: str) -> Interval:
+    def cost(self, name: str) -> Measured:
         """Cost per case of one system.
 
         Parameters
@@ -148,7 +149,7 @@ class Elsewhere:
         support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
         return self._interval(support.shifted(system.running), (name,), np.ones(1), self.base)
 
-    def expected(self) -> Interval:
+    def expected(self) -> Measured:
         """Cost of the cheapest system, corrected for its having been chosen on these cases.
 
         Returns
@@ -158,11 +159,11 @@ class Elsewhere:
         cost = self.cost(self.cheapest)
         ends = (end - self.base for end in (cost.value, cost.low, cost.high))
         corrected = self._effect.cost(*ends)
-        return Interval(
+        return Measured(
             *(end + self.base for end in (corrected.value, corrected.low, corrected.high))
         )
 
-    def saving(self) -> Interval:
+    def saving(self) -> Measured:
         """What the cheapest system saves against the cheapest constant decision, corrected.
 
         Returns
@@ -176,7 +177,7 @@ class Elsewhere:
         low = effect.saving(saved.value, saved.low, saved.high).low
         value = max(saved.value - self._effect.bias, low)
         rounding = 1e-12 * abs(self.base + float(np.max(self.costs)))
-        return Interval(0.0 if abs(value) <= rounding else value, low, saved.high)
+        return Measured(0.0 if abs(value) <= rounding else value, low, saved.high)
 
     # Internals -----------------------------------------------------------------------------------
 
@@ -188,12 +189,12 @@ class Elsewhere:
         return selection_effect(self.choice)
 
     @cached_property
-    def _plain_saving(self) -> Interval:
+    def _plain_saving(self) -> Measured:
         """The saving without the correction; zero where the two decide alike."""
         best = self._decided(self.cheapest)
         place = [f"always {decision}" for decision in self.problem.decisions].index(self.named)
         if best.running == 0 and not np.delete(best.counts, place, axis=1).any():
-            return Interval(0.0, 0.0, 0.0)
+            return Measured(0.0, 0.0, 0.0)
         blind = self.pairs.constant(place, best.counts)
         table, able = blind_table(best.counts, place), np.outer(blind.able, best.able).ravel()
         tables, gaps = table.reshape(1, len(table), -1), gaps_of(self.problem.costs)
@@ -235,16 +236,16 @@ class Elsewhere:
 
     def _interval(
         self, support: Support, names: tuple[str, ...], weights: FloatArray, base: float
-    ) -> Interval:
+    ) -> Measured:
         some = tuple(self._decided(name) for name in names)
         places = [self.decided.index(system) for system in some]
         value = float(weights @ self.costs[places])
         return self._ends(support, value, self._fitting_of(some), base)
 
-    def _ends(self, support: Support, value: float, added: float, base: float) -> Interval:
+    def _ends(self, support: Support, value: float, added: float, base: float) -> Measured:
         threshold = profile_threshold(self.level, np.asarray(np.inf))
         low, high = profile_bounds(support, threshold, value, added)
-        return Interval(value + base, float(low[0]) + base, float(high[0]) + base)
+        return Measured(value + base, float(low[0]) + base, float(high[0]) + base)
 
     def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
         """Supports of the costs of systems less that of one of them."""

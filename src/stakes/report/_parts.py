@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value
+from stakes.inference import Measured
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
@@ -23,21 +24,6 @@ MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
 FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
 
 Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
-
-
-@dataclass(frozen=True, eq=False)
-class Interval(Value):
-    """An estimate and the bounds of its confidence interval; nan where undefined.
-
-    Examples
-    --------
-    >>> Interval(0.4, 0.3, 0.6)
-    Interval(value=0.4, low=0.3, high=0.6)
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +49,7 @@ class Baseline(Value):
     system: str
     model: str
     rule: str
-    cost: Interval
+    cost: Measured
     paired: bool
     margin: float
     relative: bool
@@ -93,7 +79,7 @@ class ModelQuality(Value):
 
     model: str
     kind: str
-    auc: Interval | None
+    auc: Measured | None
     backwards: Label | None
     h: float | None
     normalized_log_loss: float | None
@@ -123,7 +109,7 @@ class SliceCost(Value):
     """Cost per case of one system in one slice."""
 
     system: str
-    cost: Interval
+    cost: Measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +125,7 @@ class Slice(Value):
     group: Label
     n_cases: float
     cheapest: str | None
-    saving: Interval | None
+    saving: Measured | None
     clear: bool | None
     costs: tuple[SliceCost, ...]
     note: str | None
@@ -161,7 +147,7 @@ class Pick(Value):
 
     metric: str
     model: str | None
-    costs_more: Interval
+    costs_more: Measured
     clear: bool | None
 
 

@@ -21,6 +21,7 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.audit import Disagreement
 from stakes.errors import InputError
+from stakes.inference import Measured
 from stakes.limits import LimitCheck
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
@@ -31,7 +32,6 @@ from stakes.report._joint_bins import JointBins
 from stakes.report._parts import (
     Baseline,
     Caveat,
-    Interval,
     ModelQuality,
     NaiveDecision,
     Pick,
@@ -72,16 +72,16 @@ class Verdict(Value):
     model: str | None
     reason: str
     cheapest: str | None
-    cost: Interval
-    normalized: Interval
+    cost: Measured
+    normalized: Measured
     contenders: tuple[str, ...]
     runner_up: str | None
-    saving_over_naive: Interval
-    saving_over_runner_up: Interval | None
+    saving_over_naive: Measured
+    saving_over_runner_up: Measured | None
     told_apart: bool | None
     sentences: tuple[str, ...]
-    total_cost: Interval | None = None
-    total_saving: Interval | None = None
+    total_cost: Measured | None = None
+    total_saving: Measured | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +130,15 @@ class System(Value):
     cuts: tuple[float, ...]
     candidate: bool
     counts: Counts
-    cost: Interval
-    normalized: Interval
+    cost: Measured
+    normalized: Measured
     probability_cheapest: float
     spent: FloatArray | None = None  # (K, M) sums of costs, where every case has its own
     running_cost: float = 0.0  # of the model, per case; part of `cost`
-    total: Interval | None = None  # cost of all cases of the stated volume
+    total: Measured | None = None  # cost of all cases of the stated volume
     sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
-    difference: Interval | None = None  # to the baseline
-    beyond_margin: Interval | None = None  # cost less what the margin above the baseline allows
+    difference: Measured | None = None  # to the baseline
+    beyond_margin: Measured | None = None  # cost less what the margin above the baseline allows
     limits: tuple[LimitCheck, ...] = ()  # how it stands to each limit of the problem
     rounding_loss: float | None = None  # what it costs to keep them and decide none by chance
 

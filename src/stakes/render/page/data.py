@@ -9,6 +9,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
+from stakes.inference import Measured
 from stakes.render.systems import in_order, rules_explained
 from stakes.report import (
     AS_DECIDED,
@@ -17,7 +18,6 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
-    Interval,
     ModelQuality,
     Report,
     Slice,
@@ -219,12 +219,12 @@ def _slice(report: Report, part: Slice) -> dict[str, Any]:
     }
 
 
-def _few(interval: Interval) -> list[float]:
+def _few(interval: Measured) -> list[float]:
     """An interval to the digits that a table of many slices can show."""
     return [float(f"{end:.9g}") for end in _ends(interval)]
 
 
-def _ends(interval: Interval) -> tuple[float, float, float]:
+def _ends(interval: Measured) -> tuple[float, float, float]:
     return interval.value, interval.low, interval.high
 
 
