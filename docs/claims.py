@@ -1,6 +1,6 @@
-"""Write docs/claims.md: every claim of the papers, and the tests that hold it.
+"""Write docs/claims.md: every claim of the papers, what computes it, and the tests that check it.
 
-A test holds a claim when its name carries the claim's id: ``test_E8_…``, or ``test_E5_E6_…`` for
+A test checks a claim when its name carries the claim's id: ``test_E8_…``, or ``test_E5_E6_…`` for
 two. Run ``python docs/claims.py`` after adding such a test; the suite fails while the table is old.
 """
 
@@ -95,6 +95,81 @@ CLAIMS = {
     "H19": "Convex models, and the three transformations that make scores so.",
 }
 
+# Where the library has what a claim is about, in the order in which a reader would look.
+FUNCTIONS = {
+    "E1": "measures.expected_cost",
+    "E2": "measures.expected_cost Problem.with_prior",
+    "E3": "Problem.from_utilities Problem.regret",
+    "E4": "Problem measures.expected_cost",
+    "E5": "measures.normalized_cost measures.naive_cost measures.perfect_cost",
+    "E6": "measures.normalized_cost",
+    "E7": "measures.error_rate measures.balanced_error_rate",
+    "E8": "decide.bayes_decisions",
+    "E9": "decide.bayes_decisions Problem.zero_one",
+    "E10": "Problem.threshold Problem.log_odds_threshold",
+    "E11": "Problem.with_abstention",
+    "E12": "measures.f_beta",
+    "E13": "measures.best_naive_f_beta",
+    "E14": "measures.mcc",
+    "E15": "measures.macro_f_beta measures.f_beta_of_averages",
+    "E16": "measures.net_benefit curves.decision_curve",
+    "E17": "measures.likelihood_ratio_positive",
+    "E18": "ranking.equal_error_rate curves.detection_error_tradeoff",
+    "E19": "audit.implied_costs",
+    "E20": "audit.implied_costs thresholds.best_threshold",
+    "E21": "measures.naive_cost decide.bayes_decisions measures.normalized_cost",
+    "E22": "simulate.gaussian_classes",
+    "E23": "calibration.cost_of_miscalibration calibration.cross_calibrate",
+    "A1": "measures.normalized_cost measures.mcc measures.f_beta",
+    "A2": "measures.normalized_cost measures.mcc measures.f_beta",
+    "A3": "measures.normalized_cost Problem.balanced",
+    "K0": "measures.precision measures.recall",
+    "K1": "agreement.power_mean",
+    "K2": "agreement.general_f1 agreement.general_fowlkes_mallows",
+    "K3": "agreement.f1_of_negatives",
+    "K4": "agreement.mean_of_four_rates",
+    "K5": "agreement.association_matrix agreement.determinant_mcc",
+    "K6": "agreement.determinant_mcc",
+    "K7": "agreement.determinant_mcc",
+    "K8": "agreement.cramers_phi",
+    "K9": "agreement.pairwise agreement.all_against_all",
+    "K10": "audit.suitability",
+    "K11": "agreement.perfect_relabelling",
+    "K12": "Counts.smoothed",
+    "K13": "agreement.general_f1 agreement.cramers_phi",
+    "D1": "audit.disagreement",
+    "D2": "measures.utility_yield",
+    "D3": "decide.bayes_decisions",
+    "D4": "Problem.is_affine_of Problem.rescaled",
+    "D5": "audit.utility_coordinates audit.utilities_at",
+    "D6": "audit.compliance",
+    "D7": "simulate.random_confusion audit.against_yield",
+    "D8": "Problem.expected audit.UniformUtilities",
+    "D9": "audit.misranking audit.exact_misranking",
+    "D10": "audit.misranking",
+    "D11": "thresholds.best_threshold",
+    "D12": "metrics.expected_cost Problem.by_case",
+    "H1": "thresholds.ScoreFixed",
+    "H2": "thresholds.RateFixed",
+    "H3": "thresholds.ScoreUniform scoring.mean_absolute_error",
+    "H4": "thresholds.ScoreDriven scoring.brier",
+    "H5": "thresholds.RateUniform ranking.auc",
+    "H6": "thresholds.RateDriven ranking.auc",
+    "H7": "thresholds.Optimal scoring.refinement_loss",
+    "H8": "scoring.calibration_loss scoring.refinement_loss",
+    "H9": "ranking.evenly_spaced ranking.midpoint_spaced",
+    "H10": "ranking.isotonic scoring.refinement_loss",
+    "H11": "calibration.Isotonic ranking.roc_hull",
+    "H12": "thresholds.expected_loss",
+    "H13": "curves.rate_driven_curve",
+    "H14": "ranking.auc ranking.mann_whitney_u ranking.gini ranking.kendall_distance",
+    "H15": "curves.cost_curve curves.brier_curve curves.rate_driven_curve curves.optimal_curve",
+    "H16": "thresholds.h_measure",
+    "H17": "conditions.CostProportions conditions.Skews",
+    "H18": "thresholds.expected_loss conditions.Mixture",
+    "H19": "ranking.is_convex ranking.convexified",
+}
+
 
 def ids_in(test_name: str) -> list[str]:
     """Read E5 and E6 from ``test_E5_E6_normalised_cost``."""
@@ -117,17 +192,18 @@ def tests_by_claim(folder: Path) -> dict[str, list[str]]:
 def written(tests: dict[str, list[str]]) -> str:
     """Return the page: one table per paper, one row per claim."""
     lines = [
-        "# Claims and the tests that hold them",
+        "# Claims, functions and tests",
         "",
         "Written by `docs/claims.py`; do not edit. "
-        f"Tests hold {len(tests)} of {len(CLAIMS)} claims.",
+        f"Tests check {len(tests)} of {len(CLAIMS)} claims.",
     ]
     for letter, title in PAPERS.items():
-        lines += ["", f"## {title}", "", "| id | claim | tests |", "|---|---|---|"]
+        lines += ["", f"## {title}", "", "| id | claim | function | tests |", "|---|---|---|---|"]
         for claim, statement in CLAIMS.items():
             if claim[0] == letter:
-                holding = "<br>".join(f"`{test}`" for test in tests.get(claim, ()))
-                lines.append(f"| {claim} | {statement} | {holding} |")
+                functions = "<br>".join(f"`stakes.{name}`" for name in FUNCTIONS[claim].split())
+                checks = "<br>".join(f"`{test}`" for test in tests.get(claim, ()))
+                lines.append(f"| {claim} | {statement} | {functions} | {checks} |")
     return "\n".join(lines) + "\n"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import stakes
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,6 +34,12 @@ def test_the_committed_table_is_what_the_script_writes() -> None:
 
 def test_every_claim_has_a_test() -> None:
     assert [claim for claim in claims.CLAIMS if claim not in TESTS] == []
+
+
+@pytest.mark.parametrize("claim", claims.CLAIMS)
+def test_every_claim_names_functions_that_exist(claim: str) -> None:
+    for path in claims.FUNCTIONS[claim].split():
+        attrgetter(path)(stakes)  # an AttributeError names what is missing
 
 
 def test_no_test_names_a_claim_that_the_papers_do_not_make() -> None:
