@@ -1,4 +1,4 @@
-"""How often the numbers that `evaluate` prints hold the truth.
+"""How often the numbers that `evaluate` prints contain the true value.
 
 Every data set goes through the parts of `evaluate` that make these numbers: rows, predictions,
 evidence, costs, systems and verdict. The rest of a report (curves, regions, caveats) is left out

@@ -35,10 +35,10 @@ def page(rows: list[Row]) -> str:
     return f"""# Does what a report says hold?
 
 Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations whose costs are
-known exactly; a number covers when its 95 % interval holds the truth. Coverages are in %, and bold
-where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds are fixed:
-`python docs/coverage.py` runs all of them, with up to {most} data sets of every report; with as
-many as the table says, a row comes out the same again. `--quick` runs a few data sets of each.
+known exactly; a number covers when its 95 % interval contains the true value. Coverages are in %,
+and bold where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds
+are fixed: `python docs/coverage.py` runs all of them, with up to {most} data sets of every report;
+with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of each.
 
 | goal | rows | missed |
 |---|---|---|
@@ -55,8 +55,8 @@ costs, verdict. Only the parts of the report that make none of these numbers wer
 - *saving*: what the recommended system saves against the best blind decision.
 - *difference*: what the runner-up costs more (where there is one).
 - *winner*: `verdict.cost`, that of the recommended system, corrected for its having been chosen.
-- *contenders*: how often the set holds the system that is truly the cheapest (the mean over those
-  that tie), and its mean size.
+- *contenders*: how often the set includes the system that is truly the cheapest (the mean over
+  those that tie), and its mean size.
 - *bias*: of `verdict.cost`, in standard errors of a cost, and before the correction.
 - In brackets behind the number of data sets: the simulation error of *winner*, in points.
 
@@ -215,7 +215,7 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
     ]
     for (least, size), few in ((FEW_CASES, True), (MANY_CASES, False)):
         own = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
-        said = f"contenders hold the truly cheapest: at least {least:g} % at n = {size:,}"
+        said = f"contenders include the truly cheapest: at least {least:g} % at n = {size:,}"
         lines.append((said, [_short(row, "set") for row in own]))
     biased = [_biased(row) for row in reports]
     lines.append((f"bias of the winner: at most {BIASED:g} standard errors", biased))

@@ -45,8 +45,8 @@ ax.legend()
 
 decided = stakes.bayes_decisions(p, problem)
 for name in problem.decisions:
-    mine = p[decided == name]
-    print(f"{name:8} from {mine.min():.2f} to {mine.max():.2f}")
+    region = p[decided == name]
+    print(f"{name:8} from {region.min():.2f} to {region.max():.2f}")
 
 # %%
 # Four applicants:

@@ -73,15 +73,16 @@ for name in models:
     print(f"{name:7} {costs[0]:18.3f} {costs[1]:31.3f}")
 
 # %%
-# The two ways put different models first. The mean counts frauds; the bank pays amounts.
+# The two ways put different models first. With the mean, every fraud counts the same; the bank pays
+# amounts.
 #
 # The same probability, four amounts
 # ----------------------------------
 
 rule = by_amount.rule()
 amounts = [5, 30, 300, 3000]
-for one, decision in zip(amounts, rule.decide([0.05] * 4, data={"amount": amounts}), strict=True):
-    print(f"{one:5} EUR  {decision}")
+for euros, decision in zip(amounts, rule.decide([0.05] * 4, data={"amount": amounts}), strict=True):
+    print(f"{euros:5} EUR  {decision}")
 
 # %%
 # All probabilities and amounts at once. Small payments are approved at almost any probability:
@@ -96,8 +97,8 @@ for name, place in (("approve", (2, 0.4)), ("review", (300, 0.4)), ("block", (60
     ax.annotate(name, place, color="white", weight="bold")
 
 # %%
-# What a million payments a year come to
-# --------------------------------------
+# What a million payments a year add up to
+# ----------------------------------------
 
 yearly = stakes.evaluate(
     y_true, models, problem, data=data, calibrator=None, volume=1_000_000, period="year"

@@ -37,7 +37,7 @@ SystemCostsDisplay.from_report(report).plot(ax=ax)
 
 # %%
 # *new* and *fancy* are equally good, *cheap* is a little worse, *old* is clearly worse. The report
-# finds out what these 600 cases can tell, and stops there:
+# says what these 600 cases can show, and no more:
 
 for sentence in report.verdict.sentences:
     print(sentence)
@@ -49,7 +49,7 @@ print(report.verdict.contenders)
 
 # %%
 # And the cost to expect of the chosen one is higher than what it cost on these cases. The first of
-# four is first partly by luck, and luck does not deploy:
+# four is first partly by luck, and its luck will not last:
 
 chosen = report.verdict.deploy
 assert chosen is not None

@@ -106,7 +106,7 @@ for amount, decision in zip(harm, decided, strict=True):
 
 # %%
 # No confidence threshold does this. The picture shows who answers at each probability of *easy*
-# and each harm, with four of five other requests being tricky:
+# and each harm; of the remaining probability, four fifths are for *tricky*:
 
 p_easy, amounts = np.linspace(0, 1, 80), np.geomspace(0.05, 500, 80)
 grid_p, grid_harm = np.meshgrid(p_easy, amounts)

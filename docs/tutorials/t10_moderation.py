@@ -130,5 +130,6 @@ for decision, part in zip(problem.decisions, shares.sum(axis=0), strict=True):
     print(f"{decision:10} {part:6.1%} of all posts")
 
 # %%
-# If that is too much, a limit on the share of *moderator* makes it the posts that gain most: see
+# If that is too much, put a limit on the share of *moderator*: moderators then see only the posts
+# for which their judgement saves the most. See
 # :doc:`the review budget <t04_review_budget>`.

@@ -178,7 +178,7 @@ def general_f1(counts: Counts, *, average: float, mean: float = -1) -> FloatArra
     ----------
     counts : cases by true class and decision, (…, K, M)
     average : order of the power mean over classes: 1 arithmetic, 0 geometric, −1 harmonic
-    mean : order of the power mean: 1 arithmetic, 0 geometric, −1 harmonic
+    mean : order of the power mean of recall and precision within a class; −1 makes F1 scores
 
     Returns
     -------

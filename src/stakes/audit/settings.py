@@ -234,7 +234,7 @@ def uniform_setting() -> Setting:
 
 
 def gaussian_setting() -> Setting:
-    """The second setting of dyrland, section 4.2: normal about the identity, sd 1/3.
+    """The second setting of dyrland, section 4.2: utilities normal about the identity, sd 1/3.
 
     Returns
     -------

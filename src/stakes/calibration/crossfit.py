@@ -39,7 +39,7 @@ def cross_calibrate(
     """Out-of-fold posteriors: each case is mapped by a map fitted on the other folds.
 
     Folds are drawn at random, with each class spread over them as evenly as possible, or stated,
-    so that several models can share them. Cases of one group stay in one fold. Every class must
+    so that several models can share them. Cases of one cluster stay in one fold. Every class must
     occur in two folds at least.
 
     Parameters

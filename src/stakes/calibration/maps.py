@@ -194,7 +194,7 @@ def from_json(text: str | Path) -> CalibrationMap:
 
 
 def decoded(body: object) -> CalibrationMap:
-    """The map with these fields, which are checked.
+    """A calibration map from its fields, which are checked.
 
     Parameters
     ----------

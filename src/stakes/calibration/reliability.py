@@ -328,8 +328,8 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
 
     Examples
     --------
-    >>> found = spiegelhalter(ScoreTable([0.1, 0.8], [[85, 15], [22, 78]]))
-    >>> float(found.statistic.round(3)), float(found.p_value.round(3))
+    >>> test = spiegelhalter(ScoreTable([0.1, 0.8], [[85, 15], [22, 78]]))
+    >>> float(test.statistic.round(3)), float(test.p_value.round(3))
     (1.532, 0.126)
     """
     from scipy.special import ndtr

@@ -113,8 +113,8 @@ def prediction_options(command: F) -> F:
                 metavar="SIZE",
                 help="The most that the needed columns may take as arrays. To work on them takes "
                 "up to ten times as much. Beyond the limit the engine tallies the rows by itself, "
-                "and the report lists what was therefore left out; costs that are expressions of "
-                "columns are refused then.",
+                "and the report lists what was therefore left out; limits on decisions are refused "
+                "then.",
             ),
         )
     ):

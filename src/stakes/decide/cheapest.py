@@ -174,7 +174,7 @@ def regrets(costs: FloatArray) -> FloatArray:
 
 
 def tie_slack(costs: FloatArray) -> FloatArray:
-    """What double precision may do to the expected regret of each decision, (M, …), for (K, M, …).
+    """Bound of the rounding error in the expected regret of each decision, (M, …), for (K, M, …).
 
     Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
     so that an amount which all decisions share, even one of 1e12, changes nothing.

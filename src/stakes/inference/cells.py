@@ -92,7 +92,7 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
 
     Parameters
     ----------
-    measure : a function of the tally that carries leading axes
+    measure : a function of a single tally, without leading axes
 
     Returns
     -------

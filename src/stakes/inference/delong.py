@@ -105,7 +105,7 @@ def delong(scores: JointScores) -> Comparison:
     """Areas under the ROC curve of several models on the same cases, with their covariances.
 
     The formula takes cases as independent; scores that name clusters are refused, and
-    ``compare(…, scheme=Clusters())`` compares the areas of these.
+    ``compare(…, scheme=Clusters())`` is the way to compare these.
 
     Parameters
     ----------

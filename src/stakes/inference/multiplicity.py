@@ -101,9 +101,10 @@ def max_t(
     Sharper than `holm` where the differences depend on each other. A pair whose standard error is
     zero is nan and takes no part.
 
-    Of resampled clusters q and t are Student's of the same normal tail, for each pair by the
-    clusters that count for it. Fewer than thirty do not tell how the spreads of the pairs depend on
-    each other: such a pair is no surer than by Bonferroni's intervals and `holm`.
+    Where clusters were resampled, q and t are converted from the normal distribution to Student's
+    with the same tail, its degrees of freedom being those of the clusters that count for the pair.
+    Fewer than thirty clusters do not show how the pairs depend on each other: such a pair gets no
+    narrower interval than Bonferroni's and no smaller p-value than that of `holm`.
 
     Parameters
     ----------

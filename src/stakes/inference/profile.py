@@ -229,7 +229,7 @@ def unchecked_cost_support(
     squares: object = None,
     scheme: Clusters | None = None,
 ) -> Support:
-    """Support of costs as `cost_support` has it, for costs (…, K, M) that differ between systems.
+    """The support that `cost_support` makes, for costs (…, K, M) that differ between systems.
 
     Two models on the same cases are one system that decides in pairs: counts (…, K, M²), and the
     costs are differences.

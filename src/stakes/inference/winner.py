@@ -94,7 +94,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
         f^2 &= \max\{0, 1 - \mathrm{E} \sum_K (D_i - \bar D)^2 / \sum_K (X_i - \bar X)^2\} \\
         Z &= \bar X + f (X_K - \bar X) + D, \quad i = \arg\min Z, \quad e = D_i
 
-    the bias is the mean of −e, and the upper end moves by as much as the lower quantile of e is
+    the bias is the mean of −e, and the upper limit moves by as much as the lower quantile of e is
     beyond that of the cheapest alone, times Student's quantile over the normal one for clusters.
     Nothing moves when there is one contender. Shrinkage is within the contenders only: a system
     that is out of the running says nothing about how close the others are.

@@ -217,7 +217,7 @@ def priced_cases(
 
 
 def plus(costs: FloatArray | CaseCosts, amounts: FloatArray) -> FloatArray | CaseCosts:
-    """Costs of all cases, or of every case, with an amount (K, M) added to each.
+    """Costs, one table for all cases or one for each case, with an amount added to each cell.
 
     Parameters
     ----------

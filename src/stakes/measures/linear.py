@@ -50,7 +50,7 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
 
 
 def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | None) -> Numbers:
-    r"""Cost per case (…) of decisions, by the sums (…, K, M, T) of the terms of their cases.
+    r"""Cost per case (…) of costs made of terms, from the sums (…, K, M, T) of the terms.
 
     .. math:: \sum_k \pi_k \frac{\sum_{dt} a_{kdt} S_{kdt}}{\sum_d S_{kd1}}
 

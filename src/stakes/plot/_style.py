@@ -77,7 +77,7 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     Parameters
     ----------
     names : the names
-    room : how many characters there is room for
+    room : number of characters that are available
 
     Returns
     -------
