@@ -149,6 +149,12 @@ def index_page() -> str:
         parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
     formats = "   command_line\n   schema\n   rule_format\n"
     parts += [heading("Formats", "-"), ".. toctree::\n", formats]
+    parts += [
+        "The TOML of a problem has :doc:`a page with every key </problem_file>`.\n",
+        heading("Words and sources", "-"),
+        ":doc:`/glossary`, :doc:`/names_that_clash`, :doc:`/bibliography`, :doc:`/claims`, "
+        ":doc:`/comparison`.\n",
+    ]
     return "\n".join(parts)
 
 

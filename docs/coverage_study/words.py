@@ -38,7 +38,8 @@ Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations
 known exactly; a number covers when its 95 % interval contains the true value. Coverages are in %,
 and bold where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds
 are fixed: `python docs/coverage.py` runs all of them, with up to {most} data sets of every report;
-with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of each.
+with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of
+each.
 
 | goal | rows | missed |
 |---|---|---|
