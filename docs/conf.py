@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "abort_on_example_error": True,
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib",  # the picture says more than ``<Axes: …>`` below it
     "copyfile_regex": r".*\.rst",
 }
 suppress_warnings = ["config.cache"]
