@@ -52,8 +52,8 @@ curve = capacity_curve(forest, free, "review")
 capacity = np.linspace(0, 0.5, 200)
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(capacity, curve.cost(capacity))
-ax.axvline(0.02, color="0.6", linestyle="--")
 ax.set(xlabel="share of payments that people can review", ylabel="EUR per payment")
+ax.axvline(0.02, color="0.6", linestyle="--")
 
 # %%
 # The slope is the price. Early reviews save much, late ones little:

@@ -99,7 +99,7 @@ print(f"{len(table.scores):,} distinct scores, AUC {float(stakes.auc(table)):.5f
 #
 # A rule adds a column to a lazy frame. Nothing is read until somebody asks for the result:
 
-rule = report.rule("new (as is)")
+rule = report.rule()
 decided = rule.decide(payments)
 print(type(decided).__name__, decided.columns)
 decided.aggregate("decision, count(*) AS payments").order("decision").fetchall()
