@@ -751,9 +751,9 @@ def test_calibration_that_nobody_looked_at_is_said():
     assert "calibration unchecked" in kinds(few(y, models, FRAUD, clusters=np.arange(600) // 2))
     three = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
     report = few(np.arange(90) % 3, {"m": three}, Problem.zero_one(3))
-    assert "posteriors of m are calibrated" in next(
-        c.text for c in report.caveats if c.kind == "calibration unchecked"
-    )
+    [text] = [c.text for c in report.caveats if c.kind == "calibration unchecked"]
+    assert text.startswith("Whether the posteriors of m are calibrated was not checked")
+    assert text.endswith("two classes and independent cases of equal weight. Pass a calibrator.")
 
 
 def test_a_single_case_has_a_cost_and_no_interval():

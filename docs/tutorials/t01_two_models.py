@@ -76,8 +76,8 @@ for system in report.systems:
 
 # %%
 # *As is* takes the probabilities as they came, *recalibrated* after a calibration that was fitted
-# on other cases. *Tuned* has the threshold that was best on these very cases: it looks cheaper than it
-# will be, so it is shown for comparison and never recommended.
+# on other cases. *Tuned* has the threshold that was best on these very cases: it looks cheaper
+# than it will be, so it is shown for comparison and never recommended.
 #
 # Now the same probabilities with the threshold of one half, which treats both mistakes alike:
 

@@ -233,8 +233,9 @@ def _unchecked(
         yield Caveat(
             "calibration unchecked",
             f"Whether the posteriors of {listed} are calibrated was not checked: without a "
-            f"calibrator that is done for two classes of cases drawn one by one"
-            f"{', whose costs are the same' * bool(evidence.problem.columns)}. Pass one.",
+            f"calibrator that is done only for two classes and independent cases of equal weight"
+            f"{', whose costs are the same' * bool(evidence.problem.columns)}"
+            f"{', without limits' * bool(evidence.problem.limits)}. Pass a calibrator.",
         )
 
 
