@@ -54,7 +54,7 @@ def _primes(count: int) -> FloatArray:
         prime[:2] = False
         for number in range(2, isqrt(size) + 1):
             prime[number * number :: number] = False
-        found = np.flatnonzero(prime)
-        if len(found) >= count:
-            return found[:count].astype(np.float64)
+        primes = np.flatnonzero(prime)
+        if len(primes) >= count:
+            return primes[:count].astype(np.float64)
         size *= 2

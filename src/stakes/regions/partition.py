@@ -221,7 +221,7 @@ def _points(curves: list[Curve]) -> FloatArray:
     """All pairwise crossing points inside the common domain, between its two ends."""
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
-    crossings = [one.crossings(other) for one, other in combinations(_near_lowest(curves), 2)]
+    crossings = [curve.crossings(other) for curve, other in combinations(_near_lowest(curves), 2)]
     points = np.unique(np.concatenate([np.empty(0), *crossings]))
     sliver = _TIE * (high - low)
     points = points[(points > low + sliver) & (points < high - sliver)]
@@ -234,9 +234,9 @@ def _near_lowest(curves: list[Curve]) -> list[Curve]:
 
     The lowest of lines is concave: a line comes nearest to it at one of its corners or at an end.
     """
-    pieces = [one.coefficients for one in curves]
+    pieces = [curve.coefficients for curve in curves]
     straight = all(len(piece) == 1 and not piece[:, 2:].any() for piece in pieces)
-    if not straight or len({one.domain for one in curves}) > 1:
+    if not straight or len({curve.domain for curve in curves}) > 1:
         return curves
     lines = np.array([piece[0, :2] for piece in pieces])
     known = np.flatnonzero(~np.isnan(lines).any(axis=1))

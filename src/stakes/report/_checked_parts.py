@@ -130,10 +130,10 @@ def _joint_faults(report: Report) -> Iterator[str]:
     if joint is None:
         return
     names = [system.name for system in report.systems]
-    yield from _unknown("joint.sources", [one.system for one in joint.sources], names)
+    yield from _unknown("joint.sources", [source.system for source in joint.sources], names)
     for source in joint.sources:
         yield from _source_faults(source, report)
-    pairs = list(combinations([_n_bins(one, report) for one in joint.sources], 2))
+    pairs = list(combinations([_n_bins(source, report) for source in joint.sources], 2))
     if len(joint.pairs) != len(pairs):
         yield f"joint.pairs must be {len(pairs)}, one for each pair of joint.sources"
     for pair, (first, second) in zip(joint.pairs, pairs, strict=False):
@@ -149,10 +149,10 @@ def _n_bins(source: DecisionSource, report: Report) -> int:
 
 def _source_faults(source: DecisionSource, report: Report) -> Iterator[str]:
     """Bins end at scores of the table that the source decides by; mere decisions have none."""
-    own = [one for one in report.models if one.model == source.model]
-    yield from _unknown("joint.sources", [source.model], [one.model for one in own])
-    tables = [one.recalibrated if source.recalibrated else one.table for one in own]
-    size = next((one.scores.size for one in tables if one is not None), 0)
+    models = [model for model in report.models if model.model == source.model]
+    yield from _unknown("joint.sources", [source.model], [model.model for model in models])
+    tables = [m.recalibrated if source.recalibrated else m.table for m in models]
+    size = next((table.scores.size for table in tables if table is not None), 0)
     ends = source.ends
     if source.system is not None and ends.size:
         yield "joint.sources must have no bins where they name a system, whose decisions stay"
