@@ -615,7 +615,9 @@ def test_what_gains_save_is_no_share_of_a_cost_of_nothing():
     """Doing nothing costs nothing, and a model gains: there is no share to speak of."""
     gains = Problem([[0, 2], [0, -9]], classes=["no", "yes"], prior=[0.97, 0.03])
     y, scores = cases()
-    report = evaluate(np.array(["no", "yes"])[y], {"m": scores}, gains, calibrator=None, replicates=10)
+    report = evaluate(
+        np.array(["no", "yes"])[y], {"m": scores}, gains, calibrator=None, replicates=10
+    )
     assert report.naive.cost == 0
     assert report.verdict.saving_over_naive.value > 0
     assert "of that" not in str(report)
