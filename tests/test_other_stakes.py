@@ -203,3 +203,21 @@ def test_reports_on_clusters_have_no_joint_bins_and_say_why():
 def test_a_reading_that_is_none_is_refused(report):
     with pytest.raises(InputError, match=r"decisions must be 'remade'.*got 'anew'"):
         report.flips("anew")
+
+
+def test_who_cannot_be_told_from_a_blind_cheapest_system_may_be_the_cheapest():
+    """Near a prior of one the moved posteriors decide blindly; those as they came, nearly so."""
+    rng = np.random.default_rng(7)
+    y = (rng.random(120) < 0.35).astype(int)
+    rows = np.clip(np.round(0.35 + 0.3 * (y - 0.35) + rng.normal(0, 0.2, 120), 1), 0.1, 0.9)
+    problem = Problem.binary(false_alarm=1, miss=4, decisions=["skip", "act"])
+    stakes = Stakes(evaluate(y, {"a": rows}, problem, **QUICK))
+    near = stakes.moved(problem.costs, np.array([0.24, 0.76]), kept=False)
+    assert near.cheapest == "a (moved)"
+    assert near.saving().value == near.saving().high == 0
+    assert near.possible == ("a (as is)", "always act")
+    certain = stakes.moved(problem.costs, np.array([1e-9, 1 - 1e-9]), kept=False)
+    for there in (near, certain, stakes.moved(problem.costs, np.array([0.98, 0.02]), kept=False)):
+        for name in ("a (as is)", "a (moved)", "always skip", "always act"):
+            assert there.is_possible(name) == (name in there.possible)
+    assert certain.possible == ("always act",)  # a miss can only cost more

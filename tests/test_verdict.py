@@ -609,3 +609,15 @@ def test_a_prior_is_said_to_differ_beyond_three_standard_errors_and_a_quarter_of
                 sample=SimpleNamespace(sizes=n * np.array([1 - share, share])),
             )
             assert len(list(_prior_mismatch(evidence, ()))) == wanted
+
+
+def test_what_gains_save_is_no_share_of_a_cost_of_nothing():
+    """Doing nothing costs nothing, and a model gains: there is no share to speak of."""
+    gains = Problem([[0, 2], [0, -9]], classes=["no", "yes"], prior=[0.97, 0.03])
+    y, scores = cases()
+    report = evaluate(
+        np.array(["no", "yes"])[y], {"m": scores}, gains, calibrator=None, replicates=10
+    )
+    assert report.naive.cost == 0
+    assert report.verdict.saving_over_naive.value > 0
+    assert "of that" not in str(report)

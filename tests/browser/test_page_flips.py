@@ -85,7 +85,9 @@ def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
         assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
         assert choice not in possible
         said = page.text("#verdict-changed")
-        assert said.startswith(f"Was {choice}, now {verdict}: {choice} clearly costs more here")
+        alike = page.run("name => stakesPage.result().sure.decidesBlind(name)", choice)
+        why = "decides the same here" if alike else "clearly costs more here"
+        assert said.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
         assert written(row["what"], value) in shown
         page.page.get_by_role("button", name="Reset").click()
     assert page.complaints == []

@@ -226,7 +226,8 @@ class _Words:
         if self.blind_breaks:
             return "Nothing that needs no model keeps the limits."
         blind = self.naive.cost
-        share = f", {whole_percent(saving.value / blind)} of that" * (0 < saving.value <= blind)
+        part = 0 < saving.value <= blind  # of gains or of no cost nothing is a share
+        share = f", {whole_percent(saving.value / blind)} of that" if part else ""
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
             f"Against {self._always}, which costs {self._blind(best)}, it saves "

@@ -114,6 +114,8 @@ class Elsewhere:
         """What may be the cheapest: contenders, and the constant decision that may be."""
         saving = self.saving()
         systems = self.contenders if saving.high > 0 else ()
+        if saving.low == saving.high:  # the cheapest decides blindly; others may still be cheaper
+            systems = tuple(name for name in self.contenders if self._saving_of(name).high > 0)
         return (*systems, self.named) if saving.low <= 0 else systems
 
     def is_possible(self, name: str) -> bool:
@@ -132,7 +134,10 @@ class Elsewhere:
             # Where the saving is this clear, the correction for the choice cannot undo it.
             sure = saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
             return saved.low <= 0 or (not sure and self.saving().low <= 0)
-        return saved.high > 0 and self._is_contender(name)
+        if name not in (system.name for system in self.decided):
+            return False
+        own = self._saving_of(name) if saved.low == saved.high else saved
+        return own.high > 0 and self._is_contender(name)
 
     def cost(self, name: str) -> Measured:
         """Cost per case of one system.
@@ -190,22 +195,24 @@ class Elsewhere:
 
     @cached_property
     def _plain_saving(self) -> Measured:
-        """The saving without the correction; zero where the two decide alike."""
-        best = self._decided(self.cheapest)
+        """The saving of the cheapest system, without the correction."""
+        return self._saving_of(self.cheapest)
+
+    def _saving_of(self, name: str) -> Measured:
+        """What a system saves against the cheapest constant decision; zero where it decides so."""
+        system = self._decided(name)
         place = [f"always {decision}" for decision in self.problem.decisions].index(self.named)
-        if best.running == 0 and not np.delete(best.counts, place, axis=1).any():
+        if system.running == 0 and not np.delete(system.counts, place, axis=1).any():
             return Measured(0.0, 0.0, 0.0)
-        blind = self.pairs.constant(place, best.counts)
-        table, able = blind_table(best.counts, place), np.outer(blind.able, best.able).ravel()
+        blind = self.pairs.constant(place, system.counts)
+        table, able = blind_table(system.counts, place), np.outer(blind.able, system.able).ravel()
         tables, gaps = table.reshape(1, len(table), -1), gaps_of(self.problem.costs)
         support = support_of(tables, gaps, able[None], self.problem.prior)
-        value = cost_of(blind.counts, self.problem) - float(np.min(self.costs))
-        return self._ends(support.shifted(-best.running), value, self._fitting_of((best,)), 0.0)
+        value = cost_of(blind.counts, self.problem) - float(self.costs[self.decided.index(system)])
+        return self._ends(support.shifted(-system.running), value, self._fitting_of((system,)), 0.0)
 
     def _is_contender(self, name: str) -> bool:
         names = [system.name for system in self.decided]
-        if name not in names:
-            return False
         tied, place = least(self.costs), names.index(name)
         if tied[place]:
             return True

@@ -24,6 +24,8 @@ function wasAndNow({ sure }) {
     return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
   if (others.includes(was))
     return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${which}` : ""}.`;
+  if (sure.decidesBlind(was) && now === sure.blind)
+    return `Was ${was}, now ${now}: ${was} decides the same here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
   return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
 }
 

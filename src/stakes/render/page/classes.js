@@ -45,7 +45,7 @@ function showClassCosts(one, parts, what) {
 function classCostsToSave() {
   const rows = result.systems.flatMap((one) =>
     costParts(one.counts, one.costs, result.prior).map((row, k) =>
-      [one.name, classes[k], sum(one.counts[k]), result.prior[k], sum(row) / result.prior[k], sum(row)],
+      [one.name, classes[k], sum(one.counts[k]), result.prior[k], dot(one.costs[k], decisionRates(one.counts)[k]), sum(row)],
     ),
   );
   return [["system", "class", "cases", "prior", "cost of one such case", "part of cost per case"], ...rows];

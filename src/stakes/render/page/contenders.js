@@ -335,13 +335,15 @@ function surenessOf(systems, stated, prior, able, shares) {
   /** All that may be the cheapest: contenders, and the best decision without looking. */
   const possible = kept(() => {
     const [, low, high] = saving();
-    return [...(high > 0 ? contenders().map(nameOf) : []), ...(low <= 0 ? [blindName] : [])];
+    // where the cheapest decides blindly, others may still be cheaper
+    const systems = isBlind(best) ? contenders().filter((i) => plainSaving(i)[2] > 0) : high > 0 ? contenders() : [];
+    return [...systems.map(nameOf), ...(low <= 0 ? [blindName] : [])];
   });
   /** Whether one of them is, in less time. */
   const isPossible = (name) => {
     const [, low, high] = plainSaving(best);
     const i = all.findIndex((one) => one.name === name);
-    if (i >= 0) return high > 0 && isContender(i);
+    if (i >= 0) return (isBlind(best) ? plainSaving(i)[2] : high) > 0 && isContender(i);
     return name === blindName && (low <= 0 || (low < 3 * (naive.cost - spent[best] - low) && saving()[1] <= 0));
   };
   return {
@@ -354,6 +356,7 @@ function surenessOf(systems, stated, prior, able, shares) {
     more: (name) => more(all.findIndex((one) => one.name === name)),
     possible,
     isPossible,
+    decidesBlind: (name) => all.some((one, i) => one.name === name && isBlind(i)),
     verdict: () => (saving()[0] > 0 ? all[best].name : blindName),
     blind: blindName,
   };

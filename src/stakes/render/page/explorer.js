@@ -82,7 +82,8 @@ function exploration() {
   const scores = moved.some(Number.isNaN) ? one.table.scores : moved; // certainty cannot be moved
   const view = { ...one, scores };
   const order = orderOfDecisions(costs);
-  const bayes = one.raw ? null : decisionRanges(costs).slice(0, -1).map((part) => part.high);
+  const ranges = decisionRanges(costs);
+  const bayes = one.raw ? null : ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1]));
   const known = bayes && bayes.length === order.length - 1 ? bayes : null;
   const best = bestCuts(view, order, result);
   const cuts = cutsMoved && cutsMoved.length === order.length - 1 ? cutsMoved : (known ?? best);

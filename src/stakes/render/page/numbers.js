@@ -211,18 +211,26 @@ function decisionRanges(costs) {
   return lowestLines(lines).map(({ low, high, names }) => ({ low, high, decision: names[0] }));
 }
 
+/**
+ * The probability above which the next of two decisions is taken. At their border both cost the
+ * same, and the one that is listed first is taken, whatever rounding does to the border.
+ */
+const cutBetween = ({ high, decision }, next) => high * (1 + (next.decision < decision ? -TIE : TIE));
+
 /** Counts at a prior of the positive class when posteriors and decisions move along. */
 function movedCounts(table, costs, ranges, holdsFor, share) {
   const ratios = priorRatios([1 - share, share], holdsFor);
   const counts = costs.map((row) => row.map(() => 0));
   let cut = 0;
-  for (const { high, decision } of ranges) {
-    const end = high < 1 ? cutAbove(table.scores, movedBy(high, ratios)) : table.scores.length;
+  ranges.forEach((part, i) => {
+    const next = ranges[i + 1];
+    const border = next && share < 1 ? movedBy(cutBetween(part, next), ratios) : -Infinity;
+    const end = next ? cutAbove(table.scores, border) : table.scores.length;
     counts.forEach((row, k) => {
-      row[decision] += table.below[k][end] - table.below[k][cut];
+      row[part.decision] += table.below[k][end] - table.below[k][cut];
     });
     cut = end;
-  }
+  });
   return counts;
 }
 

@@ -1,7 +1,7 @@
 // Sharing: the stakes in the address of the page, in downloads, and for a number of cases a year.
 
 const REPORTED_VOLUME = DATA.volume;
-DATA.period ||= "year"; // for the volume that a reader may state
+if (!DATA.volume) DATA.period ||= "year"; // for the volume that a reader may state
 let remembering = null;
 
 const brackets = { "(": "[", ")": "]", "[": "(", "]": ")" };
@@ -18,8 +18,8 @@ function isAlike(value, model) {
 
 /** The stakes in the address, or null where there are none that fit this page. */
 function stakesOf(address) {
-  const found = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(address);
   try {
+    const found = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
     const [costs, prior, volume] = JSON.parse(swapped(found[1]));
     const whole = isAlike(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
     if (!isAlike(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
@@ -44,7 +44,7 @@ function writeAddress() {
 
 /** Take the stakes from the address; false where it has none. */
 function readAddress() {
-  const found = stakesOf(decodeURIComponent(location.hash));
+  const found = stakesOf(location.hash);
   if (!found) return false;
   DATA.volume = found.volume;
   setStakes({ costs: found.costs, prior: found.prior });
@@ -72,7 +72,8 @@ function stakesLine() {
   const named = classes.map((label, k) => `${label}: ${decisions.map((name, d) => `${name} ${costToml(state.costs[k][d], k, d)}`).join(", ")}`);
   const shares = classes.map((label, k) => `${label} ${state.prior[k]}`).join(", ");
   const changed = result.changed ? "stakes changed on the page" : "stakes of the report";
-  return `${document.title}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}; stakes ${DATA.version}`;
+  const volume = DATA.volume ? `; ${DATA.volume} cases${DATA.period ? ` per ${DATA.period}` : ""}` : "";
+  return `${document.title}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
 }
 
 /** Rows of a download with the stakes behind each, so that no row is without them. */
@@ -87,7 +88,7 @@ function showTotal() {
   const [saving] = interval;
   const note = `of ${withUnit(totalText(DATA.volume * result.unaided.cost))} for ${result.unaided.name}`;
   const text = Number.isFinite(interval[1]) ? measured(interval)[0] : totalText(saving);
-  place("facts").append(factOf({ name: `saved per ${DATA.period}`, value: saving, text, note }));
+  place("facts").append(factOf({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
 }
 
 /** Links within the page move the view; the address keeps the stakes. */

@@ -1,0 +1,95 @@
+"""The page where numbers tie: scores on a border, systems that decide blindly, priors of one."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+if shutil.which("chromium") is None:
+    pytest.skip("no chromium was found", allow_module_level=True)
+
+from stakes import Problem, Report, evaluate
+
+pytestmark = pytest.mark.slow
+NAMES: dict[str, Any] = {"classes": ["no", "yes"], "decisions": ["skip", "act", "ask"]}
+ASKING = Problem([[0, 5, 1], [5, 0, 1]], **NAMES)
+QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
+
+
+def coarse(problem: Problem, **options: Any) -> Report:
+    """Probabilities in tenths, so that many lie exactly where the decision changes."""
+    rng = np.random.default_rng(7)
+    y = (rng.random(120) < 0.35).astype(int)
+    share = 0.35 + 0.3 * (y - 0.35)
+    models = {
+        name: np.clip(np.round(share + rng.normal(0, noise, y.size), 1), 0.1, 0.9)
+        for name, noise in (("a", 0.2), ("b", 0.25))
+    }
+    return evaluate(np.array(["no", "yes"])[y], models, problem, **QUICK, **options)
+
+
+@pytest.fixture(scope="module")
+def asking() -> Report:
+    return coarse(ASKING, volume=5000)
+
+
+@pytest.mark.parametrize(
+    "costs", [ASKING.costs.tolist(), [[0, 7, 2], [3, 0, 2]], [[0, 3, 9], [7, 0, 9]]]
+)
+def test_bayes_cuts_decide_about_ties_as_the_bayes_rule_does(costs, asking, opened):
+    """The third decision lies between the others: at its border the one listed first is taken."""
+    page = opened(asking)
+    page.run("costs => stakesPage.set({costs})", costs)
+    again = coarse(Problem(costs, **NAMES))
+    share = page.run("() => stakesPage.state().prior[1]")
+    heights = dict(page.run("share => stakesPage.read('cost-curve', share)", share))
+    for model, place in (("a", "0"), ("b", "1")):
+        page.page.select_option("#explorer-pick", place)
+        known = again.system(f"{model} (as is)")
+        rows = page.run("() => stakesPage.tables().explorer")[1:]
+        counts = {(row[1], row[2]): row[3] for row in rows}
+        cells = [[counts.get((k, d), 0) for d in NAMES["decisions"]] for k in NAMES["classes"]]
+        assert cells == known.counts.values.tolist()
+        assert rows[0][6] == pytest.approx(known.cost.value, abs=1e-12)
+        assert heights[model] == pytest.approx(known.cost.value, abs=1e-12)
+
+
+def test_where_every_case_is_of_one_class_the_curve_has_its_best_decision(asking, opened):
+    page = opened(asking)
+    page.page.check("#whole")
+    for end in (0, 1):
+        heights = dict(page.run("end => stakesPage.read('cost-curve', end)", end))
+        assert heights == {"not looking": 0, "a": 0, "b": 0}
+
+
+def test_a_system_that_decides_blindly_or_nearly_so_does_not_clearly_cost_more(opened):
+    named = {"classes": ["no", "yes"], "decisions": ["skip", "act"]}
+    page = opened(coarse(Problem.binary(false_alarm=1, miss=4, **named)))
+    page.run("() => stakesPage.set({prior: [0.24, 0.76]})")
+    _, low, high = page.run("() => stakesPage.result().sure.more('a (as is)')")
+    assert low < 0 < high
+    assert "the data cannot tell them apart" in page.text("#verdict-changed")
+    page.run("() => stakesPage.set({...stakesPage.reported(), costs: [[0, -1], [4, 0]]})")
+    assert "a (as is) decides the same here" in page.text("#verdict-changed")
+    page.run("() => stakesPage.set({...stakesPage.reported(), prior: [1, 0]})")
+    assert "a (as is) clearly costs more here" in page.text("#verdict-changed")
+
+
+def test_a_volume_without_a_period_is_no_volume_of_a_year(asking, opened):
+    page = opened(asking)
+    assert "per year" not in page.text("body")
+    assert "saved in all" in page.text("#facts").lower()
+    assert page.text("label[for=volume]") == "Cases in all"
+
+
+def test_a_fragment_that_is_no_address_leaves_the_page_as_it_is(asking, opened):
+    page = opened(asking)
+    page.page.goto(page.page.url + "#50%")
+    page.page.reload()
+    assert page.run("() => typeof stakesPage") == "object"
+    assert page.complaints == []
