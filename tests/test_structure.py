@@ -123,8 +123,8 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition remade axes decisions borders sensitivity",
     "render": (
-        "reading json line_picture layout rounding against systems limit_tables unknowns tables "
-        "page page.data html markdown notebook plain_text schema"
+        "reading json line_picture layout rounding against systems limit_tables unknowns "
+        "flip_tables tables page page.data html markdown notebook plain_text schema"
     ),
     "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_parts",
     "rule": "_reading _cuts _json _consistent _rule _rules",

@@ -389,7 +389,7 @@ def test_charts_are_read_by_keyboard(demo, opened):
     page = opened(demo)
     page.page.locator("#roc svg").focus()
     page.page.keyboard.press("ArrowRight")
-    assert "false-alarm rate 0.52" in page.page.locator(".tip.on").inner_text()
+    assert "false-alarm rate 52 %" in page.page.locator(".tip.on").inner_text()
     for name in ("logistic", "forest", "boosting", "naive bayes"):
         assert name in page.page.locator(".tip.on").inner_text()
     page.page.keyboard.press("Escape")

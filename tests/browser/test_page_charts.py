@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -199,42 +198,3 @@ def test_what_the_classes_cost_adds_up_to_the_cost(digits, opened):
     rows = page.run("() => stakesPage.tables().classes")
     shown = [row[5] for row in rows if row[0] == best["name"]]
     np.testing.assert_allclose(shown, parts, rtol=1e-12)
-
-
-# Many --------------------------------------------------------------------------------------------
-
-CHANGE = """i => new Promise(done => {
-    const line = document.querySelector("#controls input[type=range]");
-    line.value = Number(line.max) * (0.3 + 0.02 * i);
-    line.dispatchEvent(new Event("input", {bubbles: true}));
-    requestAnimationFrame(() => done(document.body.offsetHeight));
-})"""
-
-
-@pytest.mark.slow
-def test_a_change_of_sixty_models_takes_less_than_fifty_milliseconds(opened):
-    rng = np.random.default_rng(3)
-    y = rng.random(150) < 0.2
-    log_odds = rng.normal(np.where(y, 1.0, -2.0), 1.5, size=(60, 150))
-    models = {f"m{i:02d}": 1 / (1 + np.exp(-odds)) for i, odds in enumerate(log_odds)}
-    problem = Problem.binary(false_alarm=1, miss=5)
-    report = evaluate(y.astype(int), models, problem, calibrator=None, replicates=10)
-    page = opened(report)
-    session = page.page.context.new_cdp_session(page.page)
-    session.send("Performance.enable")
-
-    def spent() -> float:
-        """Processor time of the page in milliseconds: other processes do not count."""
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return next(1000 * one["value"] for one in metrics if one["name"] == "ThreadTime")
-
-    times = []
-    for i in range(20):
-        start = spent()
-        page.run(CHANGE, i)
-        times.append(spent() - start)
-    assert page.run("() => stakesPage.result().changed")
-    # Other work of the page may fall between two readings: the quicker half is what a change takes.
-    assert median(sorted(times)[:10]) < 50
-    assert page.page.locator("#systems tbody tr").count() < 20  # rows that are folded are not made
-    assert len(page.run("() => stakesPage.tables().systems")) > 60

@@ -286,6 +286,39 @@ def test_one_system_alone_has_no_chance_and_several_have_one_each(shown):
     assert "shrunk" not in page.text("body")
 
 
+SHARES = {  # axes of probabilities, by their charts; costs and cost proportions are numbers
+    "clinic": {"roc": "xy", "net-benefit": "x", "reliability": "xy", "prior-chart": "x"},
+    "demo": {"cost-curve": "x", "prior-chart": "x"},
+    "digits": {"class-reliability": "xy", "prior-chart": "x"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARES)
+def test_probabilities_are_written_in_percent_at_axes_marks_and_in_tooltips(name, shown):
+    page = shown(name)
+    page.run("() => stakesPage.finished()")
+    for chart, axes in SHARES[name].items():
+        ticks = page.page.locator(f"#{chart} .tick")
+        across = page.page.locator(f"#{chart} .tick[text-anchor=middle]:not(.cases + text)")
+        up = page.page.locator(f"#{chart} .tick[text-anchor=end]")
+        assert ticks.count() >= up.count() + across.count() > 4
+        assert all(text.endswith(" %") for text in across.all_text_contents())
+        assert all(text.endswith(" %") == ("y" in axes) for text in up.all_text_contents())
+        for mark in page.page.locator(f"#{chart} .mark-name").all_text_contents():
+            assert mark.endswith("\u00a0%")
+        page.page.locator(f"#{chart} svg").focus()
+        page.page.keyboard.press("ArrowRight")
+        tip = page.page.locator(".tip.on")
+        assert tip.locator(".tip-title").inner_text().endswith(" %")
+        values = tip.locator(".tip-row b").all_inner_texts()
+        assert values
+        assert all(("%" in value) == ("y" in axes) for value in values if value != "undefined")
+        page.page.keyboard.press("Escape")
+    edges = page.page.locator("#prior-band .tick").all_text_contents()
+    assert all(edge.endswith(" %") for edge in edges)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "clinic", "case costs"])
 def test_priors_are_written_in_percent(name, shown):
@@ -522,6 +555,36 @@ def test_sixty_models_fold_and_can_be_looked_for(shown):
     assert rows.count() >= 60
     kinds = page.page.locator(".caveats dt").all_inner_texts()
     assert len(kinds) == len(set(kinds))
+
+
+AT_ONCE = """() => new Promise(done => {
+    window.setTimeout = () => 0; // what waits until the stakes rest never comes
+    const parts = new Set();
+    let nodes = 0;
+    const watch = new MutationObserver(all => all.forEach(({target, addedNodes}) => {
+        for (const node of addedNodes) nodes += 1 + (node.querySelectorAll?.("*").length ?? 0);
+        parts.add(target.id);
+    }));
+    watch.observe(document.body, {childList: true, subtree: true});
+    const slider = document.querySelector("#controls input[type=range]");
+    slider.value = 0.4 * Number(slider.max);
+    slider.dispatchEvent(new Event("input", {bubbles: true}));
+    requestAnimationFrame(() => requestAnimationFrame(() => done([nodes, [...parts]])));
+})"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "most"), [("sixty models", 400), ("thirty classes", 150)])
+def test_a_change_makes_few_nodes_before_the_next_picture(name, most, shown):
+    """How long that takes is printed by benchmarks/page.py."""
+    page = shown(name)
+    page.run("() => stakesPage.finished()")
+    nodes, parts = page.run(AT_ONCE)
+    assert page.run("() => stakesPage.result().changed")
+    assert 0 < nodes < most
+    assert {"verdict-changed", "facts"} <= set(parts)
+    assert not {"roc", "implied", "prior-chart", "disagreement"} & set(parts)  # out of view
+    assert page.page.locator("#systems tbody tr").count() < 20  # rows that are folded are not made
 
 
 @pytest.mark.slow

@@ -7,14 +7,14 @@ every bin holds one score; counts, costs and proper scores are exact.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Numbers
+from stakes._check import FloatArray, Label, Numbers
 from stakes._text import number
 from stakes.adapters.case_costs import (
     cost_checks,
@@ -30,12 +30,13 @@ from stakes.adapters.model_tallies import LazyModel, Tallied, Way
 from stakes.adapters.refits import Refit, refitted, why_none
 from stakes.adapters.sources import Advance, Lazy
 from stakes.adapters.streamed_scores import EXACT_BYTES
-from stakes.calibration import Calibrator
+from stakes.calibration import CalibrationMap, Calibrator
 from stakes.conditions import Beta, CostProportions
 from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
     Evidence,
+    Sample,
     is_movable,
     left_out,
     named,
@@ -96,17 +97,7 @@ def tallied_evidence(
         passes.next(facts.n_rows, f"model {model.name}")
         fits.add(model, live)
     rules = _rules(models, fits, problem)
-    joints = []
-    groups: list[str | None] = [by_column(place) for place in range(len(columns.by))]
-    # One query for each column of groups: all at once would multiply their groups.
-    for group in groups or [None]:
-        more = [
-            column
-            for column in (group, CLUSTER if columns.clusters else None)
-            if column is not None
-        ]
-        passes.next(facts.n_rows, "the decisions of all systems")
-        joints.append(joint_decisions(live, more, models, rules, fits.refits, facts, limit))
+    joints = list(_joints(live, columns, models, rules, fits, passes))
     advance(facts.n_rows)
     return Evidence(
         problem=problem,
@@ -114,22 +105,12 @@ def tallied_evidence(
         sample=joints[0].sample(),
         rules=rules,
         models=tuple(tallied.tallies for tallied in fits.tallied.values()),
-        slices=tuple(
-            (name, *part)
-            for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False))
-            for part in joint.slices(by_column(place))
-        ),
+        slices=tuple(_slices(columns, joints)),
         posterior_prior=from_prior,
         weighted=columns.weights is not None,
         calibrator=fits.described,
-        left_out=(
-            *fits.lost,
-            *(caveat for model in models for caveat in fits.lost_by(model)),
-            *_lost_costs(joints[0]),
-        ),
-        maps={
-            name: refit.on_all for name, refit in fits.refits.items() if refit.on_all is not None
-        },
+        left_out=(*fits.left_out(models), *_lost_costs(joints[0])),
+        maps=fits.maps,
         coverage=dict(coverages(live, models, rules, fits.refits, facts)),
     )
 
@@ -227,9 +208,41 @@ class _Fits:
             return f"{self.calibrator!r} could not be fitted"
         return f"{self.calibrator!r}, out of fold ({max(counts)} folds by key)"
 
-    def lost_by(self, model: LazyModel) -> Iterator[Caveat]:
-        """Caveats about what a report on rows in memory would also say of this model."""
-        return _lost(model, self.tallied[model.name], fitted=model.name in self.refits)
+    @property
+    def maps(self) -> dict[str, Callable[[], CalibrationMap]]:
+        """The maps that were fitted on all rows, by the names of their models."""
+        on_all = {name: refit.on_all for name, refit in self.refits.items()}
+        return {name: fitted for name, fitted in on_all.items() if fitted is not None}
+
+    def left_out(self, models: Sequence[LazyModel]) -> Iterator[Caveat]:
+        """Caveats about what a report on rows in memory would also say."""
+        yield from self.lost
+        for model in models:
+            yield from _lost(model, self.tallied[model.name], fitted=model.name in self.refits)
+
+
+def _joints(
+    live: Lazy,
+    columns: Columns,
+    models: Sequence[LazyModel],
+    rules: dict[str, DecisionRule],
+    fits: _Fits,
+    passes: _Passes,
+) -> Iterator[Joint]:
+    """The joint decisions within each column of groups, or of all rows where there is none."""
+    clusters = [CLUSTER] if columns.clusters else []
+    # One query for each column of groups: all at once would multiply their groups.
+    for groups in [[by_column(place)] for place in range(len(columns.by))] or [[]]:
+        passes.next(fits.facts.n_rows, "the decisions of all systems")
+        more = [*groups, *clusters]
+        yield joint_decisions(live, more, models, rules, fits.refits, fits.facts, fits.limit)
+
+
+def _slices(columns: Columns, joints: Sequence[Joint]) -> Iterator[tuple[str, Label, Sample]]:
+    """The name of each column of groups, with every group and its sample."""
+    for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False)):
+        for part in joint.slices(by_column(place)):
+            yield (name, *part)
 
 
 def _models(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from math import isfinite, isnan
+from collections.abc import Iterable, Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from stakes import _text
 from stakes._check import FloatArray, Labels
 from stakes.measures import cost_shares
 from stakes.problem import Problem, cell_text
-from stakes.regions import Margin
 from stakes.render import rounding
 from stakes.render.against import baseline_section
+from stakes.render.flip_tables import margin_section, region_sections
 from stakes.render.layout import (
     NAME,
     WIDTH,
@@ -33,15 +33,8 @@ from stakes.render.systems import slice_section, system_sections
 from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
 
-_NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _DEAREST = 20  # most cells that are listed, where there are too many for a table
-_FACTORS = (
-    "Each cost multiplied alone, or each prior moved alone, with the decisions as they are made "
-    "now: where another costs as little on these cases. From where on that is clear is not worked "
-    "out for such costs."
-)
 _MOST_CELLS = 2500  # of a table of classes by decisions that is written out
-_FROZEN = "with the decisions as they are made now"
 
 
 def number(value: float | None) -> str:
@@ -160,9 +153,9 @@ def _sections(report: Report) -> Iterator[Section]:
     if any(model.expected_losses for model in report.models):
         yield _losses(report)
     if report.regions:
-        yield from _regions(report)
+        yield from region_sections(report)
     if report.margins:
-        yield _margins(report)
+        yield margin_section(report)
     if report.slices:
         yield slice_section(report)
     yield from filter(None, [coverage_section(report)])
@@ -339,130 +332,6 @@ def _losses(report: Report) -> Section:
 
 def _largest(values: Iterable[float | None]) -> float:
     return max((value for value in values if value is not None and isfinite(value)), default=1.0)
-
-
-def _regions(report: Report) -> Iterator[Section]:
-    for regions in report.regions:
-        write = _text.probability if _is_prior(regions.axis) else _point
-        spans = _spans([(part.low, part.high) for part in regions.parts], write)
-        zones = _spans(regions.unclear, write)
-        columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
-        header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
-        text = "where only this number moves"
-        if len(zones) == len(spans) - 1:  # unknown where cases have costs of their own
-            columns.append([*zones, ""])
-            header = (*header, "cannot tell from the next")
-            text = f"{text}; and where the data cannot tell it from the next"
-        yield Section(
-            f"Where each system wins: {regions.axis}",
-            (f"The cheapest on these cases, {_FROZEN}, {text}.",),
-            Table(header, tuple(zip(*columns, strict=True))),
-        )
-
-
-def _spans(pairs: Iterable[tuple[float, float]], write: Callable[[float], str]) -> list[str]:
-    return [" to ".join(map(write, pair)) for pair in pairs]
-
-
-def _point(value: float) -> str:
-    return _text.point(value, 3)
-
-
-def _margins(report: Report) -> Section:
-    nearest = _nearest_first(report)[:_NEAREST]
-    scale = _scale(report)
-    rows = tuple(row for margin in nearest for row in _flips(margin, scale))
-    header = ("moved alone", "now", "as cheap", "clearly", "to")
-    left = len(report.margins) - len(nearest)
-    more = f"; {left} more are in the JSON" if left else ""
-    best = report.best
-    unknown = all(isnan(margin.clear_low) and isnan(margin.clear_high) for margin in report.margins)
-    clearly = (
-        ". From where on the data can tell is not known for these costs"
-        if unknown
-        else ", and where it is clear that today's choice costs more. Up to there it is a "
-        "contender, and the data cannot tell"
-    )
-    text = (
-        f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"
-        f"{clearly}. The nearest first{more}."
-    )
-    if moves_factors(report):
-        text = f"{_FACTORS} The nearest first{more}."
-    if report.verdict.deploy is None and best.cost.value < report.naive.cost:
-        text += f" By the costs on these cases, where {best.name} is the cheapest."
-    return Section("What would flip the verdict", (text,), Table(header, rows))
-
-
-def nearest_change(report: Report) -> str:
-    """The nearest flip in a sentence, with the decisions as they are made now."""
-    if report.problem.limits:
-        return "not worked out under limits: with other costs, prices have to be fitted again."
-    for nearest in _nearest_first(report)[:1]:
-        *_, point, _, rival = next(_flips(nearest, _scale(report)))
-        if rival:
-            moved = f"{nearest.what} is {point} (now {_now(nearest)})"
-            return f"if today's decisions stay, {rival} costs as little where the {moved}."
-    return "none, if today's decisions stay: no number that is moved alone changes this."
-
-
-def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
-    """A row for each direction in which the verdict flips."""
-    prior = _is_prior(margin.what)
-    ends = (
-        ("below", margin.low, margin.clear_low, margin.low_rival),
-        ("above", margin.high, margin.clear_high, margin.high_rival),
-    )
-
-    def text(side: str, point: float) -> str:
-        if isfinite(point):
-            near = rounding.flip(point, margin.value, scale)
-            return f"{side} {_text.probability(point) if prior else near}"
-        return "–" if isnan(point) else "never"
-
-    flips = [
-        (text(side, point), text(side, clear), middle(str(rival), NAME))
-        for side, point, clear, rival in ends
-        if rival is not None
-    ]
-    named = (middle(margin.what, NAME + 10), _now(margin))
-    for flip in flips or [("never", "never", "")]:
-        yield (*named, *flip)
-        named = ("", "")
-
-
-def _is_prior(name: str) -> bool:
-    """Whether a number that moves is a prior, which is written in percent."""
-    return name.startswith("prior of ")
-
-
-def _now(margin: Margin) -> str:
-    return _text.probability(margin.value) if _is_prior(margin.what) else number(margin.value)
-
-
-def _scale(report: Report) -> float:
-    """The largest cost, or 1 where factors move instead of costs."""
-    return 1.0 if moves_factors(report) else float(np.abs(report.problem.costs).max())
-
-
-def moves_factors(report: Report) -> bool:
-    """Whether margins move factors, since costs are not single numbers or models cost to run."""
-    return bool(report.problem.columns or report.assumptions.running_costs)
-
-
-def _nearest_first(report: Report) -> list[Margin]:
-    """Margins by their distance, relative to the largest cost, or to 1 for priors."""
-    size, cells = (
-        _scale(report) or 1.0,
-        report.problem.n_classes * report.problem.n_decisions,
-    )
-
-    def closeness(placed: tuple[int, Margin]) -> float:
-        place, margin = placed  # costs come first, then priors
-        distance = margin.distance / (size if place < cells else 1.0)
-        return float("inf") if isnan(distance) else distance
-
-    return [margin for _, margin in sorted(enumerate(report.margins), key=closeness)]
 
 
 def _assumptions(report: Report) -> Section:

@@ -18,6 +18,10 @@ const scale =
   (value) =>
     start + ((value - low) / (high - low)) * (end - start);
 
+/** An axis of probabilities, which is written in percent; others have numbers. */
+const shareAxis = (label, domain) => ({ label, domain, say: probabilityText });
+const sayOf = ({ say = short }) => say;
+
 let rooms = new WeakMap(); // widths of places; asking the browser each time would have it lay out
 
 const drawn = {}; // what every chart shows, by its place
@@ -123,14 +127,14 @@ function drawChart(host, spec) {
 
 /** Axes with as many ticks as their names leave room for. */
 function frameOf(spec, width, height, foot) {
-  const widest = (values) => Math.max(0, ...values.map((value) => widthOf(short(value), TICK)));
+  const widest = (values, axis) => Math.max(0, ...values.map((value) => widthOf(sayOf(axis)(value), TICK)));
   const up = ticks(...spec.y.domain, 4);
-  const left = Math.max(MARGIN.left, widest(up) + 10);
+  const left = Math.max(MARGIN.left, widest(up, spec.y) + 10);
   const room = width - left - MARGIN.right;
   const tries = [5, 4, 3, 2].map((wanted) => ticks(...spec.x.domain, wanted));
   const across =
-    tries.find((values) => 1.3 * widest(values) * values.length < room) || tries[tries.length - 1];
-  const right = width - Math.max(MARGIN.right, widest(across.slice(-1)) / 2 + 2);
+    tries.find((values) => 1.3 * widest(values, spec.x) * values.length < room) || tries[tries.length - 1];
+  const right = width - Math.max(MARGIN.right, widest(across.slice(-1), spec.x) / 2 + 2);
   return {
     ...{ spec, width, height, foot, left, right, up, across },
     x: scale(spec.x.domain, [left, right]),
@@ -158,11 +162,11 @@ function axes({ x, y, foot, left, right, up, across, spec }) {
     {},
     up.map((value) => [
       svg("line", { class: "rule", x1: left, x2: right, y1: y(value), y2: y(value) }),
-      tick({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, short(value)),
+      tick({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, sayOf(spec.y)(value)),
     ]),
     svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
     across.map((value) =>
-      tick({ x: x(value), y: bottom + 15, "text-anchor": "middle" }, short(value)),
+      tick({ x: x(value), y: bottom + 15, "text-anchor": "middle" }, sayOf(spec.x)(value)),
     ),
     svg(
       "text",
@@ -186,14 +190,14 @@ const shadeOf = ({ x, foot }, [low, high]) =>
 const COUNTS = 44; // pixels below the x axis for bars of cases, with their number
 
 /** How many cases there are at a place of the x axis: a bar in a strip below the axis. */
-function caseBar({ x, height }, { low, high, share, cases }) {
+function caseBar({ x, height, spec }, { low, high, share, cases }) {
   const tall = share * (COUNTS - 18);
   const width = Math.max(0, x(high) - x(low) - 1);
   const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - tall - 1, width, height: tall });
   const text = short(cases);
   const fits = cases > 0 && widthOf(text, TICK) <= width + 1;
   return [
-    explain(bar, `${short(low)} to ${short(high)}`, [["cases", exact(cases)]]),
+    explain(bar, `${sayOf(spec.x)(low)} to ${sayOf(spec.x)(high)}`, [["cases", exact(cases)]]),
     fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - tall - 4, "text-anchor": "middle" }, text) : null,
   ];
 }
@@ -349,10 +353,10 @@ function crosshair(picture, { x, left, right, foot, spec }) {
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const interval = (one) => (one.ends ? ` (${one.ends(at).map((end) => short(end, 3)).join(" to ")})` : "");
-    const lines = readable.map((one) => [one.name, short(valueAt(one, at), 6) + interval(one), one.look]);
+    const interval = (one) => (one.ends ? ` (${one.ends(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
+    const lines = readable.map((one) => [one.name, sayOf(spec.y)(valueAt(one, at), 6) + interval(one), one.look]);
     showTip(
-      `${spec.x.label} ${short(at)}`,
+      `${spec.x.label} ${sayOf(spec.x)(at)}`,
       lines,
       box.left + x(at),
       clientY ?? box.top + MARGIN.top,

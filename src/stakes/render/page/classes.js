@@ -29,7 +29,7 @@ function showClassCosts(one, parts, what) {
     const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
     return explain(row, classes[k], [
       ["cases counted", exact(sum(one.counts[k]))],
-      ["prior", exact(result.prior[k])],
+      ["prior", exactPercent(result.prior[k])],
       [`${what} of one such case`, exact(part / result.prior[k])],
       [`part of the ${what} per case`, exact(part)],
     ]);
@@ -87,8 +87,8 @@ function showClassReliability() {
   place("class-reliability-note").textContent = tied(classNote(k, best, counts));
   drawChart(place("class-reliability"), {
     title: `Observed share over the probability of ${classes[k]}`,
-    x: { label: `probability of ${classes[k]}`, domain: [0, 1] },
-    y: { label: `share that is ${classes[k]}; below: cases`, domain: [0, 1] },
+    x: shareAxis(`probability of ${classes[k]}`, [0, 1]),
+    y: shareAxis(`share that is ${classes[k]}; below: cases`, [0, 1]),
     ratio: 0.55,
     cases: bins.map(([b, cases]) => ({ ...binOf(b), share: cases / Math.max(...counts), cases })),
     counted: true,
@@ -115,10 +115,10 @@ function classNote(k, best, counts) {
 function binDot(model, [b, cases, hits, mean]) {
   const [share, low, high] = wilson(hits, cases);
   const lines = [
-    ["mean probability", exact(mean)],
-    ["observed share", exact(share)],
+    ["mean probability", exactPercent(mean)],
+    ["observed share", exactPercent(share)],
     ["cases", exact(cases)],
-    ...(BANDED ? [[percent(DATA.level), `${short(low, 4)} to ${short(high, 4)}`]] : []),
+    ...(BANDED ? [[percent(DATA.level), `${probabilityText(low)} to ${probabilityText(high)}`]] : []),
   ];
   return { x: mean, y: share, look: model.look, title: `${model.name}, tenth ${b + 1}`, lines };
 }

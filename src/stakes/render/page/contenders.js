@@ -205,7 +205,6 @@ function surenessOf(systems, stated, prior, able, shares) {
   const spent = all.map((one) => one.cost - base);
   const tied = lowestOf(spent);
   const best = tied[0];
-  const gaps = costs.map((row) => row.flatMap((own) => row.map((other) => own - other)));
   const rangeOf = (one) =>
     costs.map((row) => {
       const own = row.filter((_, d) => one.able[d]);
@@ -232,6 +231,7 @@ function surenessOf(systems, stated, prior, able, shares) {
       return values.get(i);
     };
   };
+  const gaps = kept(() => costs.map((row) => row.flatMap((own) => row.map((other) => own - other))));
   const variance = once((i) => varianceOf(all[i].counts, costs, prior));
   const ratios = all.map((one, i) => kept(() => (one.fitted > 0 ? Math.sqrt(Math.max(variance(i), 0) / one.fitted) : 0)));
   const fitting = (i, j) => {
@@ -248,7 +248,7 @@ function surenessOf(systems, stated, prior, able, shares) {
   const covarianceAmong = (places) => places.map((i) => places.map((j) => covariance(i, j)));
   const law = kept(() => maxLaw(spent, covarianceAmong(range(all.length))));
   const strata = (i, j) =>
-    strataOf(pair(i, j), gaps, pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
+    strataOf(pair(i, j), gaps(), pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
   const share = 1 - DATA.level;
   /** Whether the data cannot tell a system from the cheapest. */
   const isContender = once((i) => {
@@ -310,7 +310,7 @@ function surenessOf(systems, stated, prior, able, shares) {
   const plainSaving = once((i) => {
     if (isBlind(i)) return [0, 0, 0];
     const bound = pairRange({ able: decisions.map((_, d) => d === naive.decision) }, all[i]);
-    const made = strataOf(blindPair(i), gaps, bound, prior, -all[i].running);
+    const made = strataOf(blindPair(i), gaps(), bound, prior, -all[i].running);
     const value = naive.cost - spent[i];
     return [value, ...profileEnds(made, threshold, value, fitting(i, i))];
   });

@@ -9,7 +9,7 @@ const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 /** Of many models, tables with a column for each have those of the charts; downloads have all. */
 const inTables = (i) => !CROWDED || !hidden.has(i);
-const condition = (x, label) => (x >= 0 && x <= 1 ? [{ x, label: `${label} ${pointText(x)}` }] : []);
+const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
 /** The model whose interval is drawn: that of the cheapest system, or the first that is shown. */
@@ -102,7 +102,7 @@ function showThresholds() {
   const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
   drawChart(place("cost-curve"), {
     title: "Cost per case over the threshold",
-    x: { label: `threshold on the probability of ${classes[1]}`, domain: [0, 1] },
+    x: shareAxis(`threshold on the probability of ${classes[1]}`, [0, 1]),
     y: { label: COST_AXIS, domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
     series: [
       level(`always ${decisions[naive.decision]}`, naive.cost),
@@ -162,7 +162,7 @@ function showCostCurves() {
     y: { label: "loss per case, both costs summing to 2", domain: [0, top * 1.12] },
     shaded: cheaperBlind(naive, lines),
     series: [{ name: "not looking", look: "plain", at: naive, points: corner }, ...lines],
-    marks: condition(proportion(), "yours"),
+    marks: condition(proportion(), "yours", pointText),
     dots: [],
   });
 }
@@ -186,7 +186,7 @@ function showPriorCurves() {
   place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
   drawChart(place("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions moved along`,
-    x: { label: `prior of ${classes[1]}`, domain: [0, top] },
+    x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
     shaded: cheaperBlind(naive, lines),
     series: [
@@ -243,14 +243,14 @@ function showRoc() {
     });
   place("roc-note").textContent = touched
     ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${pointText(thresholdOfCut(best.model.table, best.j), 4)}. Dots are the systems’ decisions.`
+      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
     : TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
-    x: { label: "false-alarm rate", domain: [0, 1] },
-    y: { label: "hit rate", domain: [0, 1] },
+    x: shareAxis("false-alarm rate", [0, 1]),
+    y: shareAxis("hit rate", [0, 1]),
     series,
     marks: [],
     dots: visible().flatMap(operatingPoints),
@@ -270,8 +270,8 @@ function operatingPoints(model) {
       const above = orderOf(one).slice(i + 1);
       const [x, y] = decisionRates(one.counts).map((row) => sum(above.map((d) => row[d])));
       const lines = [
-        ["false-alarm rate", short(x, 6)],
-        ["hit rate", short(y, 6)],
+        ["false-alarm rate", probabilityText(x, 6)],
+        ["hit rate", probabilityText(y, 6)],
       ];
       return { x, y, look: model.look, title: one.name, lines };
     }),
@@ -300,7 +300,7 @@ function showNetBenefit() {
   place("net-benefit-note").textContent = bandText(banded?.name);
   drawChart(place("net-benefit"), {
     title: "Net benefit over the threshold probability",
-    x: { label: "threshold probability", domain: [0, far] },
+    x: shareAxis("threshold probability", [0, far]),
     y: { label: "net benefit, in true positives per case", domain: [-0.18 * top, 1.05 * top] },
     series: [
       {
@@ -337,8 +337,8 @@ function showReliability() {
   place("reliability-note").textContent = tied(reliabilityNote(shown[0], cases));
   drawChart(place("reliability"), {
     title: "Observed share over the probability",
-    x: { label: `probability of ${classes[1]}`, domain: [0, far] },
-    y: { label: `share that is ${classes[1]}; below: cases`, domain: [0, far] },
+    x: shareAxis(`probability of ${classes[1]}`, [0, far]),
+    y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, far]),
     cases,
     counted: true,
     series: [
@@ -419,6 +419,8 @@ function showRegions() {
   band("prior-band", priorName(LAST), parts, {
     ends: [0, top],
     now: prior[LAST],
+    say: probabilityText,
+    tell: exactPercent,
     inset: drawn["prior-chart"].inset,
   });
   if (!BINARY || FACTORS) return;
@@ -455,7 +457,7 @@ function shade(rival) {
 }
 
 /** A band and, below it, every part in words. */
-function band(id, axis, parts, { place: at = (x) => x, say = pointText, now, ...spec }) {
+function band(id, axis, parts, { place: at = (x) => x, say = pointText, tell = exact, now, ...spec }) {
   const { rivals } = result;
   const names = (part) => part.names.map((i) => rivals[i].name);
   saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
@@ -467,8 +469,8 @@ function band(id, axis, parts, { place: at = (x) => x, say = pointText, now, ...
     edge: say(part.high),
     span: `${say(part.low)} to ${say(part.high)}`,
     lines: [
-      ["from", exact(part.low)],
-      ["to", exact(part.high)],
+      ["from", tell(part.low)],
+      ["to", tell(part.high)],
     ],
   }));
   if (FLIPPED) return; // zones take their place
@@ -526,7 +528,7 @@ function drawPriorLines(lines, winners, top) {
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,
-    x: { label: priorName(LAST), domain: [0, top] },
+    x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
     shaded: cheaperBlind(naive, series),
     series: [

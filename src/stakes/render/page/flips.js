@@ -252,6 +252,7 @@ function flatFlips(rows) {
 /** Where a number goes, as one would type it: priors in percent. */
 const goesTo = ({ move, value }) =>
   `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${typed(inPercent(value))} %` : typed(value)}`;
+const tellOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 function showFlipTable(rows, choice) {
@@ -263,8 +264,8 @@ function showFlipTable(rows, choice) {
   const lines = found.map((flip) => ({
     cells: [
       flip.move.name,
-      figure(flip.move.now, "strong", nowText(flip.move)),
-      { text: tied(goesTo(flip)), title: exact(flip.value), lines: [], look: "words" },
+      figure(flip.move.now, "strong", nowText(flip.move), tellOf(flip.move)),
+      { text: tied(goesTo(flip)), title: tellOf(flip.move)(flip.value), lines: [], look: "words" },
       { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
@@ -301,7 +302,8 @@ function zoneAxes() {
       points: range(40).map((i) => ((i + 0.5) / 40) * top),
       given: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
-      say: percent,
+      say: probabilityText,
+      tell: exactPercent,
       inset: drawn["prior-chart"].inset,
     },
   ];
@@ -353,7 +355,7 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-function drawZones({ id, name, ends: [low, high], now, say, at = (x) => x, as = (x) => x, inset }, zones) {
+function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
     const one = result.systems.find((system) => system.name === possible[0]);
@@ -367,8 +369,8 @@ function drawZones({ id, name, ends: [low, high], now, say, at = (x) => x, as = 
     edge: say(zone.high),
     span: `${say(zone.low)} to ${say(zone.high)}`,
     lines: [
-      ["from", exact(as(zone.low))],
-      ["to", exact(as(zone.high))],
+      ["from", tell(as(zone.low))],
+      ["to", tell(as(zone.high))],
       ...zone.possible.slice(0, 8).map((system) => ["", system]),
     ],
   }));
@@ -410,7 +412,7 @@ function drawPriorCurves(top) {
   drawChart(place("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decided anew`,
     ratio: 0.4,
-    x: { label: priorName(LAST), domain: [0, top] },
+    x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
     shaded: cheaperBlind(naive, series),
     series: [

@@ -124,8 +124,9 @@ function reserveRoom() {
 
 /** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
 function holdRoom() {
-  for (const part of [place("verdict-title").parentNode, place("flips")])
-    part.style.minHeight = `${part.offsetHeight}px`;
+  const parts = [place("verdict-title").parentNode, place("flips")];
+  const heights = parts.map((part) => part.offsetHeight); // all before the first is written
+  parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 
 const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
@@ -153,11 +154,17 @@ function isInView(id) {
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-/** Show what is in view now, and the rest once the stakes rest, one part at a time. */
+const ALWAYS = 3; // the first parts: inputs, verdict and facts
+
+/**
+ * Show what is in view now, and the rest once the stakes rest, one part at a time. What is in view
+ * is asked before anything is written, so that the browser lays the page out once.
+ */
 function showSoon(parts) {
-  const [now, later] = [true, false].map((wanted) => parts.filter(([id]) => isInView(id) === wanted));
+  const now = new Set(parts.filter(([id], i) => i < ALWAYS || isInView(id)));
+  holdRoom();
   now.forEach(([, show]) => show());
-  waiting = later;
+  waiting = parts.filter((part) => !now.has(part));
   clearTimeout(pause);
   pause = setTimeout(showNext, QUIET);
 }

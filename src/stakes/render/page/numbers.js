@@ -334,8 +334,13 @@ function lowestOf(values, slack = TIE * largest(values)) {
 
 /** The rules that take one decision about every case, as rivals of the systems. */
 function constantRules(counts, costs, prior, names) {
+  const masses = counts.map(sum);
   return names.map((decision, d) => {
-    const always = counts.map((row) => row.map((_, i) => (i === d ? sum(row) : 0)));
+    const always = masses.map((mass) => {
+      const row = new Array(names.length).fill(0);
+      row[d] = mass;
+      return row;
+    });
     const cost = expectedCost(always, costs, prior);
     return { name: `always ${decision}`, counts: always, costs, cost, running: 0, look: "plain" };
   });

@@ -33,11 +33,7 @@ function change(given) {
   due = true;
   requestAnimationFrame(() => {
     due = false;
-    holdRoom();
-    showInputs();
-    showVerdict();
-    showTotal();
-    showSoon(PARTS.slice(3));
+    showSoon(PARTS);
     rememberStakes();
   });
 }

@@ -4,13 +4,16 @@ const SLIVER = 0.04; // of an axis: what is narrower is not seen
 const logOdds = (share) => Math.log(share / (1 - share));
 const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
 
-/** A probability in percent, with three digits of it or of what is missing to 100 %. */
-function probabilityText(share) {
+/** A probability in percent, with so many digits of it or of what is missing to 100 %. */
+function probabilityText(share, digits = 3) {
   if (!(share > 0 && share < 1)) return Number.isFinite(share) ? `${short(100 * share)} %` : short(share);
-  const [digits, power] = Number(proportionText(share).replace("−", "-")).toExponential().split("e");
-  const percents = Number(`${digits}e${Number(power) + 2}`);
-  return `${percents.toFixed(Math.max(0, digits.replace(".", "").length - Number(power) - 3))} %`;
+  const [factor, power] = Number(proportionText(share, digits).replace("−", "-")).toExponential().split("e");
+  const percents = Number(`${factor}e${Number(power) + 2}`);
+  return `${percents.toFixed(Math.max(0, factor.replace(".", "").length - Number(power) - 3))} %`;
 }
+
+/** A probability in percent, with all digits. */
+const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
 /** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */
 const byProbability = ({ way, model }) => way !== "tuned" || MODELS[model].kind === "posteriors";
@@ -38,12 +41,12 @@ const RULED = TWO && !TERMS && SYSTEMS.some((one) => one.way !== "fixed");
 function ruleOf(one) {
   if (TERMS || one.rule === DATA.as_decided || one.way === "fixed") return null;
   const model = MODELS[one.model];
-  const say = byProbability(one) ? probabilityText : (value) => pointText(value, 4);
+  const [say, tell] = byProbability(one) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
   if (one.way !== "tuned") {
     const parts = decisionRanges(result.costs);
     const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
     const kind = one.way === "recalibrated" ? "recalibrated probability" : "probability";
-    return { parts, axis, say, of: `${kind} of ${classes[1]}` };
+    return { parts, axis, say, tell, of: `${kind} of ${classes[1]}` };
   }
   const cut = one.threshold;
   if (Number.isNaN(cut)) return null;
@@ -51,10 +54,10 @@ function ruleOf(one) {
     { low: -Infinity, high: cut, decision: 0 },
     { low: cut, high: Infinity, decision: 1 },
   ];
-  if (byProbability(one)) return { parts, axis: probabilityAxis([cut]), say, of: `probability of ${classes[1]}` };
+  if (byProbability(one)) return { parts, axis: probabilityAxis([cut]), say, tell, of: `probability of ${classes[1]}` };
   const { scores } = model.table;
   const axis = straight(scores[0], scores[scores.length - 1]);
-  return { parts, axis, say, of: `score of ${model.name}` };
+  return { parts, axis, say, tell, of: `score of ${model.name}` };
 }
 
 /** Which decision the rule of the cheapest system takes along its axis. */
@@ -78,8 +81,8 @@ function showRule() {
       look: tone(part.decision),
       edge: rule.say(part.high),
       lines: [
-        ["from", exact(part.low)],
-        ["to", exact(part.high)],
+        ["from", rule.tell(part.low)],
+        ["to", rule.tell(part.high)],
       ],
     })),
   });

@@ -85,18 +85,18 @@ function factsOf(given) {
 function savedShare(fact, [saving], { cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
-  return { ...fact, value: saving / cost, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
+  return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
 }
 
 /** What the rule of a system means; nothing for a model that decides by itself. */
 const ruleMeaning = (one) => DATA.rules[one.rule] || "";
 
-const factOf = ({ name, value, note, text }) =>
+const factOf = ({ name, value, note, text, tell = exact }) =>
   html(
     "div",
     { class: "fact" },
     html("span", { class: "fact-name" }, name),
-    explain(html("b", {}, tied(text)), exact(value), []),
+    explain(html("b", {}, tied(text)), tell(value), []),
     html("small", {}, tied(note)),
   );
 
@@ -237,7 +237,7 @@ function systemRow(one, top, cost, more, buttons) {
     ...more,
     one.counts ? decisionMix(one) : "",
   ];
-  if (THRESHOLDED) cells.push(system ? figure(one.threshold, null, thresholdText(one)) : "");
+  if (THRESHOLDED) cells.push(system ? figure(one.threshold, null, thresholdText(one), byProbability(one) ? exactPercent : exact) : "");
   if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
@@ -314,10 +314,10 @@ function showMoney() {
   const rates = decisionRates(one.counts);
   const linesOf = ({ k, d, part, share }) => [
     ["cases", exact(one.counts[k][d])],
-    ["share of the class", exact(rates[k][d])],
+    ["share of the class", exactPercent(rates[k][d])],
     [TERMS ? "mean cost of each" : "cost of each", money(one.costs[k][d])],
     [`${what} per case`, exact(part)],
-    [`share of the ${what}`, exact(share)],
+    [`share of the ${what}`, exactPercent(share)],
   ];
   const cellOf = (cell) => {
     const { k, d, part, share } = cell;

@@ -110,11 +110,11 @@ function showMargins() {
   const end = (point, i, one) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point, null, say(point, one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
+      : [figure(point, null, say(point, one), tellOf(one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       marginName(one),
-      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value)),
+      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value), tellOf(one)),
       ...end(one.low, one.lowRival, one),
       ...end(one.high, one.highRival, one),
     ],

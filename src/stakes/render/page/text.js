@@ -151,9 +151,9 @@ function tableOf(head, rows, groups = []) {
 const headOf = (cells) => html("thead", {}, html("tr", {}, cells));
 
 /** A number in short, whose tooltip has all digits. */
-const figure = (value, look = null, text = short(value)) => ({
+const figure = (value, look = null, text = short(value), tell = exact) => ({
   text,
-  title: exact(value),
+  title: tell(value),
   lines: [],
   look,
 });

@@ -1,0 +1,86 @@
+"""Processor time of a change on the page, from the input to the next picture, in Chromium.
+
+    python benchmarks/page.py
+
+Prints the median and the slowest of twenty changes for sixty models, and for thirty classes with
+thirty decisions. What follows once the stakes rest is left out.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+from stakes import Problem, Report, evaluate
+
+QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
+CHANGE = """i => new Promise(done => {
+    const slider = document.querySelector("#controls input[type=range]");
+    slider.value = Number(slider.max) * (0.3 + 0.02 * i);
+    slider.dispatchEvent(new Event("input", {bubbles: true}));
+    requestAnimationFrame(() => done(document.body.offsetHeight));
+})"""
+
+
+def sixty_models() -> Report:
+    rng = np.random.default_rng(6)
+    y = (rng.random(1000) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 1.5, size=(60, 1000)) - 0.8
+    models = {f"model {i:02d}": 1 / (1 + np.exp(-odds)) for i, odds in enumerate(log_odds)}
+    return evaluate(y, models, Problem.binary(false_alarm=1, miss=4, unit="EUR"), **QUICK)
+
+
+def thirty_classes() -> Report:
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 30, 3000)
+    models = {}
+    for strength, name in ((2, "small"), (3, "large")):
+        odds = np.exp(rng.normal(size=(3000, 30)) + strength * np.eye(30)[y])
+        models[name] = odds / odds.sum(axis=1, keepdims=True)
+    return evaluate(y, models, Problem.zero_one(30), **QUICK)
+
+
+def times(browser: Any, report: Report, folder: Path) -> list[float]:
+    """Milliseconds of the page's own thread, so that other processes do not count."""
+    report.to_html(folder / "report.html")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((folder / "report.html").as_uri())
+    page.evaluate("() => stakesPage.finished()")
+    page.evaluate("() => { window.setTimeout = () => 0; }")  # nothing follows later
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def spent() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(1000 * metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+
+    measured = []
+    for i in range(20):
+        start = spent()
+        page.evaluate(CHANGE, i)
+        measured.append(spent() - start)
+    page.close()
+    return measured
+
+
+def main() -> None:
+    kinds: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
+    with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
+        browser = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--headless=new", "--no-sandbox"]
+        )
+        for make in kinds:
+            each = times(browser, make(), Path(folder))
+            print(f"{make.__name__}: median {median(each):.0f} ms, slowest {max(each):.0f} ms")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
