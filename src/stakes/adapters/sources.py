@@ -223,8 +223,8 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
             f"of these.",
             argument="frame",
         ) from None
-    heard = {} if watch is None else {"watch": watch}
-    return FrameSource(name, dict(known.collect_schema()), known, **heard)
+    watch = Watch() if watch is None else watch
+    return FrameSource(name, dict(known.collect_schema()), known, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)
