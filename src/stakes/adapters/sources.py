@@ -201,12 +201,12 @@ def _relation(rows: Any) -> AbstractContextManager[Source]:
     return opened_rows(rows)
 
 
-def _path(one: Any) -> str:
+def _path(path: Any) -> str:
     try:
-        return os.fsdecode(one)
+        return os.fsdecode(path)
     except TypeError:
         raise InputError(
-            f"frame must name files by their paths; one of them is {_check.described(one)}. Pass "
+            f"frame must name files by their paths; one of them is {_check.described(path)}. Pass "
             f"text.",
             argument="frame",
         ) from None
