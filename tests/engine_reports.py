@@ -271,14 +271,17 @@ def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
     asked: dict[str, Any] = {**FAST, "calibrator": SCALINGS[what]}
     expected = evaluate(given["y"], rows_of, problem, weights=given["w"], key=given["k"], **asked)
     models = {"model": [f"p_{k}" for k in range(3)]}
-    named = {"y_true": "y", "models": models, "weights": "w", "key": "k"}
-    found = evaluate_frame(frame, problem, **named, **asked, engine=engine)
+    asked |= {"y_true": "y", "models": models, "weights": "w", "key": "k"}
+    found = evaluate_frame(frame, problem, **asked, engine=engine)
     assert found.assumptions.calibrator == expected.assumptions.calibrator
     assert [one.name for one in found.systems] == [one.name for one in expected.systems]
     for mine, yours in zip(found.systems, expected.systems, strict=True):
         assert mine.counts == yours.counts, mine.name
-    own = "model (recalibrated)"
-    maps = [report.rules[own].map for report in (found, expected)]
-    assert maps[0].kind == maps[1].kind
+    assert len(found.coverage) > 5
+    assert_close([*map(list, found.coverage)], [*map(list, expected.coverage)], "coverage")
+    fitted, own = (report.rules["model (recalibrated)"].map for report in (found, expected))
+    assert fitted is not None
+    assert own is not None
+    assert fitted.kind == own.kind
     new = Posteriors(np.vstack([rows_of[:200], np.eye(3)]), classes=problem.classes)
-    assert maps[0](new) == pytest.approx(maps[1](new), rel=1e-9, abs=1e-9)
+    assert fitted(new) == pytest.approx(own(new), rel=1e-9, abs=1e-9)

@@ -62,16 +62,16 @@ def with_costs(frame: Lazy, problem: Problem) -> Lazy:
         return frame
     values = _values(problem)
     cells = zip(cost_columns(problem, values), cost_names(problem), strict=True)
-    made = {
+    columns = {
         name: cost if isinstance(cost, nw.Expr) else nw.lit(float(cost))
         for line, names in cells
         for cost, name in zip(line, names, strict=True)
     }
-    made |= {
+    columns |= {
         term_column(place): parse(term)(values, COLUMNS)
         for place, term in enumerate(problem.terms.names[1:], start=1)
     }
-    return frame.with_columns(one.alias(name) for name, one in made.items())
+    return frame.with_columns(cost.alias(name) for name, cost in columns.items())
 
 
 def cost_checks(rows: Lazy, problem: Problem) -> Iterator[tuple[str, Check]]:
@@ -114,7 +114,7 @@ def with_blind(frame: Lazy, problem: Problem, prior: FloatArray) -> Lazy:
 
 
 def _values(problem: Problem) -> dict[Name, nw.Expr]:
-    return {Name(one): nw.col(data_column(k)) for k, one in enumerate(problem.columns)}
+    return {Name(column): nw.col(data_column(k)) for k, column in enumerate(problem.columns)}
 
 
 def _classes(problem: Problem) -> range:
@@ -147,7 +147,7 @@ def pooled_terms(problem: Problem) -> list[str]:
 
 def term_sums(problem: Problem) -> dict[str, nw.Expr]:
     """What is summed over each group: weight times each term."""
-    return {f"sum {one}": nw.col(WEIGHT) * nw.col(one) for one in pooled_terms(problem)}
+    return {f"sum {term}": nw.col(WEIGHT) * nw.col(term) for term in pooled_terms(problem)}
 
 
 def with_bins(
@@ -169,11 +169,11 @@ def with_bins(
     return frame, sizes
 
 
-def pooled_costs(problem: Problem, found: Arrays) -> CaseCosts:
+def pooled_costs(problem: Problem, groups: Arrays) -> CaseCosts:
     """The costs of every group, in the mean of its rows."""
-    weight, names = found[WEIGHT], problem.terms.names
+    weight, names = groups[WEIGHT], problem.terms.names
     terms = np.stack(
-        [np.ones(weight.size), *(_means(found, one, weight) for one in pooled_terms(problem))]
+        [np.ones(weight.size), *(_means(groups, term, weight) for term in pooled_terms(problem))]
     )
     coefficients = np.nan_to_num(problem.terms.coefficients, nan=0.0)
     return CaseCosts(
@@ -185,70 +185,70 @@ def pooled_costs(problem: Problem, found: Arrays) -> CaseCosts:
     )
 
 
-def _means(found: Arrays, column: str, weight: FloatArray) -> FloatArray:
+def _means(groups: Arrays, column: str, weight: FloatArray) -> FloatArray:
     """The mean of each group, to the last bit where its rows are equal."""
-    low, high = found[low_of(column)], found[high_of(column)]
+    low, high = groups[low_of(column)], groups[high_of(column)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.clip(found[f"sum {column}"] / weight, low, high)
+        mean = np.clip(groups[f"sum {column}"] / weight, low, high)
     return np.asarray(np.where(low == high, low, mean))
 
 
 def group_charges(
     problem: Problem,
-    found: Arrays,
+    groups: Arrays,
     decided: Mapping[str, IntArray],
     bayes: frozenset[str],
     shares: FloatArray,
     clusters: IntArray | None,
 ) -> Charges:
     """What every system costs in every group of rows."""
-    cases = group_cases(problem, found, shares)
-    charges = charges_of(cases, decided, bayes, found[BLIND])
+    cases = group_cases(problem, groups, shares)
+    charges = charges_of(cases, decided, bayes, groups[BLIND])
     losses = replace(
         charges.losses,
-        whole=not found[FRACTIONAL].any(),
+        whole=not groups[FRACTIONAL].any(),
         clusters=clusters,
-        repeats=found[ROWS],
-        squared=found[SQUARES],
+        repeats=groups[ROWS],
+        squared=groups[SQUARES],
     )
     return replace(charges, losses=losses)
 
 
-def group_cases(problem: Problem, found: Arrays, shares: FloatArray) -> Cases:
+def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
     """Groups of rows as cases, each with the weight of its rows."""
     return Cases(
         problem=problem,
-        n_rows=len(found[WEIGHT]),
+        n_rows=len(groups[WEIGHT]),
         kept=None,
-        truth=found[TRUTH],
-        weights=found[WEIGHT],
+        truth=groups[TRUTH],
+        weights=groups[WEIGHT],
         by=(),
         clusters=None,
         shares=shares,
-        costs=pooled_costs(problem, found) if problem.columns else None,
+        costs=pooled_costs(problem, groups) if problem.columns else None,
     )
 
 
-def between_scores(problem: Problem, found: Arrays) -> Callable[[FloatArray], FloatArray]:
+def between_scores(problem: Problem, groups: Arrays) -> Callable[[FloatArray], FloatArray]:
     """How to sum the terms of the costs between scores, out of groups that share a bin of them."""
-    columns = [found[WEIGHT], *(found[name] for name in term_sums(problem))]
+    columns = [groups[WEIGHT], *(groups[name] for name in term_sums(problem))]
     columns = columns if len(columns) <= MOST_TERMS else []
 
     def summed(edges: FloatArray) -> FloatArray:
-        cells, size = 2 * np.searchsorted(edges, found[LOW]) + found[TRUTH], 2 * (edges.size + 1)
-        sums = [np.bincount(cells, own, size) for own in columns]
-        made = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
-        return made.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+        cells, size = 2 * np.searchsorted(edges, groups[LOW]) + groups[TRUTH], 2 * (edges.size + 1)
+        sums = [np.bincount(cells, column, size) for column in columns]
+        stacked = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
+        return stacked.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
 
     return summed
 
 
-def widest(problem: Problem, found: Arrays) -> float:
+def widest(problem: Problem, groups: Arrays) -> float:
     """By how much, at most, a term differs within a group, as a share of its largest entry."""
-    return max((_width(found, one) for one in pooled_terms(problem)), default=0.0)
+    return max((_width(groups, term) for term in pooled_terms(problem)), default=0.0)
 
 
-def _width(found: Arrays, column: str) -> float:
-    low, high = found[low_of(column)], found[high_of(column)]
+def _width(groups: Arrays, column: str) -> float:
+    low, high = groups[low_of(column)], groups[high_of(column)]
     size = np.maximum(np.abs(low), np.abs(high))
     return float(np.max((high - low) / np.where(size > 0, size, 1.0), initial=0.0))

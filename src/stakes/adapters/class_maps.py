@@ -62,16 +62,16 @@ class ClassMaps:
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
         """Add posteriors by the map that was fitted without the fold of each row."""
         folds = [nw.col(FOLD) == int(number) for number in self.numbers[:-1]]
-        made = {}
+        columns = {}
         for k, (column, name) in enumerate(zip(posteriors, names, strict=True)):
             logits = [self._logit(column, s, k) for s in range(len(self.numbers))]
-            made[name] = first_of(folds, logits[:-1], logits[-1])
-        rows = rows.with_columns(logit.alias(name) for name, logit in made.items())
+            columns[name] = first_of(folds, logits[:-1], logits[-1])
+        rows = rows.with_columns(logit.alias(name) for name, logit in columns.items())
         return _softmax(rows, names)
 
     def _logit(self, column: str, s: int, k: int) -> nw.Expr:
-        own = _log(column, float(self.limits[s]))
-        return own * float(self.slopes[s, k]) + float(self.intercepts[s, k])
+        log = _log(column, float(self.limits[s]))
+        return log * float(self.slopes[s, k]) + float(self.intercepts[s, k])
 
 
 def _log(column: str, limit: float) -> nw.Expr:
@@ -142,11 +142,11 @@ class _Newton:
         self.used = np.array(
             [*(np.arange(KEY_FOLDS) != number for number in self.numbers), [True] * KEY_FOLDS]
         )
-        own = self.used @ masses.T  # (S, K), weights of the classes in each set
-        self.shares = own / own.sum(axis=1, keepdims=True)
+        masses_of_sets = self.used @ masses.T  # (S, K), weights of the classes in each set
+        self.shares = masses_of_sets / masses_of_sets.sum(axis=1, keepdims=True)
         prior = model.problem.prior
-        self.prior = self.shares if prior is None else np.broadcast_to(prior, own.shape)
-        self.worth = self.prior / own  # so that the weights of each set sum to one
+        self.prior = self.shares if prior is None else np.broadcast_to(prior, masses_of_sets.shape)
+        self.worth = self.prior / masses_of_sets  # so that the weights of each set sum to one
         depths = cells[high_of(_DEPTH)]
         self.limits = np.array([largest_finite(depths[some[cells[FOLD]]]) for some in self.used])
         self.axes = np.stack([self._axes(s) for s in range(len(self.used))])  # (S, K, 2, P)
@@ -172,11 +172,12 @@ class _Newton:
     @property
     def coefficients(self) -> FloatArray:
         """Slopes and intercepts, (S, K, 2)."""
-        return np.einsum("skcp,sp->skc", self.axes, self.at)
+        return np.asarray(np.einsum("skcp,sp->skc", self.axes, self.at))
 
     def run(self) -> bool:
         """Whether steps end at an optimum."""
-        step, before = np.zeros_like(self.at), np.full(len(self.at), np.inf)
+        step: FloatArray = np.zeros(self.at.shape)
+        before: FloatArray = np.full(len(self.at), np.inf)
         for _ in range(_MOST_STEPS):
             loss, gradient, curvature = self._derivatives()
             worse = ~(loss <= before + 1e-12)
@@ -187,9 +188,10 @@ class _Newton:
                 continue
             before = loss
             try:
-                step = -np.linalg.solve(curvature, gradient[..., None])[..., 0]
+                solved = np.linalg.solve(curvature, -gradient[..., None])
             except np.linalg.LinAlgError:
                 return False
+            step = np.asarray(solved[..., 0], dtype=np.float64)
             if not np.isfinite(step).all():
                 return False
             self.at = self.at + step
@@ -199,14 +201,15 @@ class _Newton:
 
     def _derivatives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean log loss (S,) of every set, its gradient (S, P) and second derivatives (S, P, P)."""
-        rows, sums = self.rows, {}
+        rows, expressions = self.rows, dict[str, nw.Expr]()
         for s in range(len(self.used)):
-            rows, own = self._sums(rows, s)
-            sums |= own
+            rows, of_set = self._sums(rows, s)
+            expressions |= of_set
         sizes = {TRUTH: self.size, FOLD: KEY_FOLDS}
-        found = arrays_of(grouped(rows, sizes, sums), sizes)
-        parts = [self._of_set(found, s) for s in range(len(self.used))]
-        return tuple(map(np.stack, zip(*parts, strict=True)))  # type: ignore[return-value]
+        sums = arrays_of(grouped(rows, sizes, expressions), sizes)
+        parts = [self._of_set(sums, s) for s in range(len(self.used))]
+        losses, gradients, curvatures = zip(*parts, strict=True)
+        return np.array(losses), np.stack(gradients), np.stack(curvatures)
 
     def _sums(self, rows: Lazy, s: int) -> tuple[Lazy, dict[str, nw.Expr]]:
         """The rows with logarithms and posteriors by the map of a set, and what is summed."""
@@ -222,31 +225,31 @@ class _Newton:
             for x, (slope, intercept), name in zip(logs, pairs, chances, strict=True)
         )
         rows = _softmax(rows, chances)
-        x, p = [nw.col(one) for one in logs], [nw.col(one) for one in chances]
+        x, p = list(map(nw.col, logs)), list(map(nw.col, chances))
         true = first_of([nw.col(TRUTH) == k for k in places[:-1]], p[:-1], p[-1])
         safe = nw.when(true > 0.0).then(true).otherwise(nw.lit(5e-324))
         sums = {f"loss {s}": weight * safe.log() * -1.0}
         for k in places:
-            own = weight * p[k]
-            sums |= {f"x {s} {k}": weight * x[k], f"p {s} {k}": own}
-            sums |= {f"px {s} {k}": own * x[k], f"pxx {s} {k}": own * x[k] * x[k]}
+            mass = weight * p[k]
+            sums |= {f"x {s} {k}": weight * x[k], f"p {s} {k}": mass}
+            sums |= {f"px {s} {k}": mass * x[k], f"pxx {s} {k}": mass * x[k] * x[k]}
         for k, j in combinations(places, 2):
             both = weight * p[k] * p[j]
             sums |= {f"c {s} {k} {j}": both, f"cx {s} {k} {j}": both * x[k]}
             sums |= {f"cy {s} {k} {j}": both * x[j], f"cxy {s} {k} {j}": both * x[k] * x[j]}
         for k in places:
-            own = weight * p[k] * p[k]
-            sums |= {f"c {s} {k} {k}": own, f"cx {s} {k} {k}": own * x[k]}
-            sums |= {f"cxy {s} {k} {k}": own * x[k] * x[k]}
+            square = weight * p[k] * p[k]
+            sums |= {f"c {s} {k} {k}": square, f"cx {s} {k} {k}": square * x[k]}
+            sums |= {f"cxy {s} {k} {k}": square * x[k] * x[k]}
         return rows, sums
 
-    def _of_set(self, found: Arrays, s: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        counts = self.worth[s][found[TRUTH]] * self.used[s][found[FOLD]]
+    def _of_set(self, sums: Arrays, s: int) -> tuple[float, FloatArray, FloatArray]:
+        counts = self.worth[s][sums[TRUTH]] * self.used[s][sums[FOLD]]
         size, places = self.size, range(self.size)
 
         def total(name: str, truth: int | None = None) -> float:
-            some = slice(None) if truth is None else found[TRUTH] == truth
-            return float(counts[some] @ found[name][some])
+            some = slice(None) if truth is None else sums[TRUTH] == truth
+            return float(counts[some] @ sums[name][some])
 
         slopes = np.empty((size, 2))  # of the loss in each coefficient
         second = np.zeros((size, 2, size, 2))
@@ -258,39 +261,35 @@ class _Newton:
             second[k, 0, k, 1] = second[k, 1, k, 0] = line
             second[k, 1, k, 1] = total(f"p {s} {k}") - total(f"c {s} {k} {k}")
         for k, j in combinations(places, 2):
-            own: Any = np.empty((2, 2))
-            own[0, 0], own[1, 1] = total(f"cxy {s} {k} {j}"), total(f"c {s} {k} {j}")
-            own[0, 1], own[1, 0] = total(f"cx {s} {k} {j}"), total(f"cy {s} {k} {j}")
-            second[k, :, j], second[j, :, k] = -own, -own.T
+            block = np.empty((2, 2))
+            block[0, 0], block[1, 1] = total(f"cxy {s} {k} {j}"), total(f"c {s} {k} {j}")
+            block[0, 1], block[1, 0] = total(f"cx {s} {k} {j}"), total(f"cy {s} {k} {j}")
+            second[k, :, j], second[j, :, k] = -block, -block.T
         axes = self.axes[s]
         gradient = np.einsum("kcp,kc->p", axes, slopes)
         curvature = np.einsum("kcp,kcjd,jdq->pq", axes, second, axes)
-        return np.asarray(total(f"loss {s}")), gradient, curvature
+        return total(f"loss {s}"), gradient, curvature
 
     def maps(self) -> ClassMaps:
         """The maps at the optimum."""
         slopes, intercepts = np.moveaxis(self.coefficients, -1, 0)
         intercepts = intercepts - intercepts.mean(axis=1, keepdims=True)
-        common: dict[str, Any] = {
+        written: dict[str, Any] = {
             "limit": float(self.limits[-1]),
             "classes": list(self.model.problem.classes),
             "converged": True,
         }
         if isinstance(self.calibrator, Temperature):
-            kind, own = (
-                "temperature",
-                {
-                    "temperature": float(1 / self.at[-1, 0]),
-                    "offsets": self.axes[-1, :, 1, 0].tolist(),
-                },
-            )
+            written |= {
+                "kind": "temperature",
+                "temperature": float(1 / self.at[-1, 0]),
+                "offsets": self.axes[-1, :, 1, 0].tolist(),
+            }
         else:
-            kind, own = (
-                "vector",
-                {
-                    "slopes": slopes[-1].tolist(),
-                    "intercepts": intercepts[-1].tolist(),
-                },
-            )
-        whole = decoded({"kind": kind, **own, **common})
+            written |= {
+                "kind": "vector",
+                "slopes": slopes[-1].tolist(),
+                "intercepts": intercepts[-1].tolist(),
+            }
+        whole = decoded(written)
         return ClassMaps(self.numbers, slopes, intercepts, self.limits, whole)

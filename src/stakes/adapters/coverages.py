@@ -39,16 +39,16 @@ def coverage_in_engine(
         return nw.col(cost_column(k, d)) if problem.columns else nw.lit(float(problem.costs[k, d]))
 
     means = [sum_of([nw.col(p) * cost(k, d) for k, p in enumerate(posteriors)]) for d in decisions]
-    counts = picked(nw.col(TRUTH), [nw.lit(one) for one in ratios.tolist()]) * nw.col(WEIGHT)
-    own = picked(nw.col(TRUTH), [picked(nw.col(decided), [cost(k, d) for d in decisions])
+    counts = picked(nw.col(TRUTH), [nw.lit(ratio) for ratio in ratios.tolist()]) * nw.col(WEIGHT)
+    spent = picked(nw.col(TRUTH), [picked(nw.col(decided), [cost(k, d) for d in decisions])
                                  for k in classes])  # fmt: skip
     rows = rows.with_columns(
-        nw.min_horizontal(*means).alias(_HARD), counts.alias(_MASS), own.alias(_SPENT)
+        nw.min_horizontal(*means).alias(_HARD), counts.alias(_MASS), spent.alias(_SPENT)
     )
     largest = float(rows.select(nw.col(_HARD).abs().max().alias(_HARD)).collect()[_HARD][0])
     rows = ScoreGrid(0.0, hardness_unit(largest)).binned(rows, _HARD, _BIN)
     sizes = {_BIN: BitGrid.N_BINS}
     sums = {_MASS: nw.col(_MASS), _SPENT: nw.col(_MASS) * nw.col(_SPENT)}
-    found = arrays_of(grouped(rows, sizes, sums, ranges=[_HARD]), sizes)
-    order = np.argsort(found[_BIN])
-    return coverage_points(*(found[name][order] for name in (high_of(_HARD), _MASS, _SPENT)))
+    tallied = arrays_of(grouped(rows, sizes, sums, ranges=[_HARD]), sizes)
+    order = np.argsort(tallied[_BIN])
+    return coverage_points(*(tallied[name][order] for name in (high_of(_HARD), _MASS, _SPENT)))

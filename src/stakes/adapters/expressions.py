@@ -72,7 +72,7 @@ def cheapest(
     """
     # Regrets instead of costs: they are never negative, so that sums lose fewer digits.
     rows, regret = [nw.col(column) for column in posteriors], regrets(costs).T.tolist()
-    names = [f"{name}_{place}" for place in range(len(regret))]
+    names = [f"{name}_regret_{place}" for place in range(len(regret))]
     slack: list[Any] = tie_slack(costs).tolist()
     if rounding:
         off = [sum_of(list(map(mul, rounding, column))) for column in regret]

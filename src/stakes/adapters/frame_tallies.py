@@ -252,8 +252,8 @@ def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, 
         named = dict(losses)
     else:
         listed = [losses] if isinstance(losses, str) else losses
-        named = {str(one): str(one) for one in _check.labels("losses", listed)}
-    if not all(isinstance(one, str) for one in named.values()):
+        named = {str(loss): str(loss) for loss in _check.labels("losses", listed)}
+    if not all(isinstance(loss, str) for loss in named.values()):
         raise InputError(
             "losses must map names to columns, which are text; one is not. Name a column.",
             argument="losses",

@@ -21,13 +21,13 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
     """
     if interrupt is None or threading.current_thread() is not threading.main_thread():
         return work()
-    made: list[T] = []
+    results: list[T] = []
     faults: list[BaseException] = []
     context, done = copy_context(), threading.Event()  # a join takes a signal for the end
 
     def run() -> None:
         try:
-            made.append(context.run(work))
+            results.append(context.run(work))
         except BaseException as fault:
             faults.append(fault)
         finally:
@@ -44,4 +44,4 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
         raise
     if faults:
         raise faults[0]
-    return made[0]
+    return results[0]

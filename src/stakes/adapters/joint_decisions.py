@@ -90,24 +90,24 @@ class Joint:
 
     def sample(self, some: BoolArray | None = None) -> Sample:
         """The joint decisions of all rows, or of some of them."""
-        own: BoolArray | slice = slice(None) if some is None else some
-        cells, where = np.unique(self.cells[own], axis=0, return_inverse=True)
+        kept: BoolArray | slice = slice(None) if some is None else some
+        cells, where = np.unique(self.cells[kept], axis=0, return_inverse=True)
         place, shape = where.reshape(-1), [len(cells)]
         if CLUSTER in self.sums:
-            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][own])))}
-            units = np.array([names[text] for text in self.sums[CLUSTER][own]])
+            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][kept])))}
+            units = np.array([names[text] for text in self.sums[CLUSTER][kept]])
             place, shape = units * len(cells) + place, [len(names), *shape]
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
-            sums = np.bincount(place, weights=self.sums[name][own], minlength=prod(shape))
+            sums = np.bincount(place, weights=self.sums[name][kept], minlength=prod(shape))
             return sums.astype(np.float64).reshape(shape)
 
         whole = not self.sums[FRACTIONAL].any()  # of all rows, so that groups are read alike
-        size, charges = self.sums[WEIGHT if whole else ROWS][own], self.charges
+        size, charges = self.sums[WEIGHT if whole else ROWS][kept], self.charges
         return Sample(
             joint=self._counts(cells, total(WEIGHT)),
-            sizes=np.bincount(self.cells[own][:, 0], size, self.problem.n_classes),
+            sizes=np.bincount(self.cells[kept][:, 0], size, self.problem.n_classes),
             squares=None if whole else total(SQUARES),
             charges=charges if charges is None or some is None else charges.only(some),
         )
@@ -155,14 +155,14 @@ def joint_decisions(
     if problem.columns:
         prior = facts.shares if problem.prior is None else problem.prior
         rows = with_blind(rows, problem, prior)
-        found = _by_costs(rows, problem, sizes, sums, more, facts, limit)
+        tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
-        made, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
-        found = arrays_of(made.head(limit // each + 1) if more else made, sizes)
+        groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
+        tallied = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
         if more:
-            _refuse_large(len(found[WEIGHT]) * each, limit)
-    cells = np.stack([found[name] for name in sizes], axis=1)
-    return Joint(problem, rules, cells, found, limit, facts.shares)
+            _refuse_large(len(tallied[WEIGHT]) * each, limit)
+    cells = np.stack([tallied[name] for name in sizes], axis=1)
+    return Joint(problem, rules, cells, tallied, limit, facts.shares)
 
 
 def _system(place: int) -> str:
@@ -213,12 +213,12 @@ def coverages(
             continue
         model = by_name[rule.model]
         believed = {BAYES: model.posteriors, MOVED: model.moved, RECALIBRATED: model.repaired}
-        made = with_systems(rows, [model], {name: rule}, refits)
+        decided = with_systems(rows, [model], {name: rule}, refits)
         yield (
             name,
             partial(
                 coverage_in_engine,
-                made,
+                decided,
                 believed[rule.name],
                 _system(0),
                 problem,
@@ -260,12 +260,12 @@ def _by_costs(
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
         wide, bins = with_bins(rows, binned, facts.sizes, width)
         keys = {**sizes, BLIND: many, PERFECT: many, **bins}
-        made = grouped(wide, keys, summed, more, ranges=terms)
-        found = arrays_of(made.head(limit // each + 1), keys)
-        if len(found[WEIGHT]) * each <= limit:
-            return found
-    _refuse_large(len(found[WEIGHT]) * each, limit)
-    return found
+        groups = grouped(wide, keys, summed, more, ranges=terms)
+        tallied = arrays_of(groups.head(limit // each + 1), keys)
+        if len(tallied[WEIGHT]) * each <= limit:
+            return tallied
+    _refuse_large(len(tallied[WEIGHT]) * each, limit)
+    return tallied
 
 
 def _refuse_large(needed: int, limit: int) -> None:

@@ -149,12 +149,12 @@ class LazyModel:
     def _with_own_costs(self, frame: Lazy, off: list[nw.Expr]) -> Lazy:
         """The same where every row has its own costs."""
         costs = cost_names(self.problem)
-        made = cheapest_of_each(frame, self.posteriors, costs, self.decided(BAYES), off)
+        rows = cheapest_of_each(frame, self.posteriors, costs, self.decided(BAYES), off)
         if self.moving is None:
-            return made
+            return rows
         ratio = class_ratios(*self.moving)
-        made = moved(made, self.posteriors, ratio, self.moved)
-        return cheapest_of_each(made, self.posteriors, costs, self.decided(MOVED), off, ratio)
+        rows = moved(rows, self.posteriors, ratio, self.moved)
+        return cheapest_of_each(rows, self.posteriors, costs, self.decided(MOVED), off, ratio)
 
     @property
     def _one_column(self) -> bool:
@@ -251,14 +251,14 @@ class LazyModel:
         sizes = {TRUTH: 2, PERFECT: 2, _BIN: BitGrid.N_BINS}
         sums = {WEIGHT: nw.col(WEIGHT), **term_sums(problem)}
         terms = pooled_terms(problem)
-        found = arrays_of(grouped(frame, sizes, sums, span=self.score, ranges=terms), sizes)
+        groups = arrays_of(grouped(frame, sizes, sums, span=self.score, ranges=terms), sizes)
         high = np.full(BitGrid.N_BINS, -np.inf)
-        np.maximum.at(high, found[_BIN], found[HIGH])
-        cases = group_cases(problem, found, shares)
+        np.maximum.at(high, groups[_BIN], groups[HIGH])
+        cases = group_cases(problem, groups, shares)
         assert cases.costs is not None
-        scores = high[found[_BIN]] + 0.0
+        scores = high[groups[_BIN]] + 0.0
         stakes = weighed(cases.truth, scores, cases.weights, cases.costs, problem)
-        tallies = replace(tallied.tallies, term_sums=between_scores(problem, found))
+        tallies = replace(tallied.tallies, term_sums=between_scores(problem, groups))
         return replace(tallied, tallies=tallies, stakes=stakes)
 
     def _score_bins(self, frame: Lazy, way: Way) -> Bins:

@@ -201,12 +201,12 @@ def _relation(rows: Any) -> AbstractContextManager[Source]:
     return opened_rows(rows)
 
 
-def _path(one: Any) -> str:
+def _path(path: Any) -> str:
     try:
-        return os.fsdecode(one)
+        return os.fsdecode(path)
     except TypeError:
         raise InputError(
-            f"frame must name files by their paths; one of them is {_check.described(one)}. Pass "
+            f"frame must name files by their paths; one of them is {_check.described(path)}. Pass "
             f"text.",
             argument="frame",
         ) from None
@@ -223,8 +223,8 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
             f"of these.",
             argument="frame",
         ) from None
-    heard = {} if watch is None else {"watch": watch}
-    return FrameSource(name, dict(known.collect_schema()), known, **heard)
+    watch = Watch() if watch is None else watch
+    return FrameSource(name, dict(known.collect_schema()), known, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)

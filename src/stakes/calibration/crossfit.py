@@ -111,9 +111,13 @@ class CheckedRows:
         CheckedRows
             The selected cases.
         """
-        columns = {"weights": self.weights, "folds": self.folds}
-        kept = {name: None if column is None else column[some] for name, column in columns.items()}
-        return replace(self, scores=self.scores[some], codes=self.codes[some], **kept)
+        return replace(
+            self,
+            scores=self.scores[some],
+            codes=self.codes[some],
+            weights=None if self.weights is None else self.weights[some],
+            folds=None if self.folds is None else self.folds[some],
+        )
 
     def fitted(
         self, calibrator: Calibrator, some: BoolArray, clusters: IntArray | None

@@ -11,9 +11,15 @@ from stakes.limits import coverage_points
 from stakes.report import Points
 from stakes.tally import BitGrid
 
+_OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round numbers
+
 
 def hardness_unit(largest: float) -> float:
     """Where the innermost run of bins ends, for hardness up to a given distance from zero.
+
+    Engines round sums of products differently, by a few units in the last place. Many cases are
+    as hard as a round number, and would fall into one bin here and into its neighbour there, were
+    such numbers the edges of bins.
 
     Parameters
     ----------
@@ -21,14 +27,14 @@ def hardness_unit(largest: float) -> float:
 
     Returns
     -------
-    a power of two
+    nearly a power of two
 
     Examples
     --------
-    >>> hardness_unit(3.0) * 2.0**31
+    >>> round(hardness_unit(3.0) * 2.0**31, 2)
     4.0
     """
-    return float(2.0 ** (math.frexp(max(largest * (1 + 1e-9), 1e-300))[1] - 31))
+    return float(2.0 ** (math.frexp(max(largest * _OFF, 1e-300))[1] - 31)) / _OFF
 
 
 def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> Points:
