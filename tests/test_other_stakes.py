@@ -212,7 +212,7 @@ def test_the_test_of_two_costs_is_the_inverse_of_the_interval_of_their_differenc
 ):
     """With what fitting adds to the variance, which matters where the estimate is wrong."""
     monkeypatch.setattr(Elsewhere, "_fitting_of", lambda self, some: 0.02)
-    there = Stakes(report).moved(np.array(STAKES[1][0]), np.array(STAKES[1][1]))
+    there = Stakes(report).moved(np.array(STAKES[1][0]), np.array(STAKES[1][1]), kept=False)
     best = int(np.argmin(there.costs))
     others = [
         place

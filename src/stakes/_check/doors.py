@@ -159,7 +159,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         try:
             return get_type_hints(function, localns=unknown)
         except NameError as error:
-            if error.name in unknown:
+            if error.name is None or error.name in unknown:
                 return {}
             unknown[error.name] = Any
         except AttributeError:
