@@ -45,6 +45,8 @@ CHARGED = Problem(
         "ill": {"wait": "where(amount > 30, amount, 30)", "ask": 4, "treat": "min(fee, 0.5)"},
     }
 )
+# Tied at 0.3, which single precision rounds up.
+TIED = Problem([[0, "3 + 0*fee"], ["7 + 0*amount", 0]])
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ CASES = {
     ),
     "single precision": Case(Problem.binary(false_alarm=3, miss=7), "single", P.astype(np.float32)),
     "costs of every case": Case(CHARGED, "p", P, charged=True),
+    "costs of every case, single precision": Case(
+        TIED, "single", P.astype(np.float32), charged=True
+    ),
     "costs of every case, both columns": Case(
         CHARGED, None, np.column_stack([1 - P, P]), charged=True
     ),

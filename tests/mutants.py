@@ -7,7 +7,8 @@ Nothing is written to the source. One process imports everything and collects th
 each mutant is a fork of it in which the code of the changed function is replaced, and which runs
 the examples and tests that reach the line, the cheapest first, up to the first that fails or does
 not end. (What is computed on import needs a new process.) Which tests reach which lines is traced
-once.
+once. What fails must pass on the same way with unchanged code, up to the same test, or it says
+nothing: that test is left out, and the mutant tried again.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
@@ -22,6 +23,7 @@ import contextlib
 import importlib.machinery
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -40,13 +42,14 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from mutants_map import Map, Mapper, some, stem
-from mutants_places import SOURCE, Place, changed_code, functions, patch, places, stamp
+from mutants_places import SOURCE, UNCHANGED, Place, changed_code, functions, patch, places, stamp
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 KEPT = Path(os.environ.get("STAKES_MUTANTS", Path(tempfile.gettempdir()) / "stakes-mutants"))
 EXPLAINED = HERE / "mutants_explained.toml"
 ENOUGH = float(os.environ.get("STAKES_MUTANTS_ENOUGH", 15))  # seconds of tests for one mutant
+PATIENCE = 60 + 20 * ENOUGH
 
 # These need other environments: torch, Triton, Spark and Dask.
 ELSEWHERE = ("torch/", "adapters/cluster.py", "_version.py")
@@ -120,18 +123,38 @@ def _first_red(items: list[pytest.Item]) -> str:
     return ""
 
 
-def _fresh(place: Place, tests: list[str], seconds: float) -> str:
-    """The same in a new process, for what runs on import."""
-    env = {**os.environ, "STAKES_MUTANT": f"{place.file}:{place.number}"}
+def _in_fork(file: str, number: int, tests: dict[str, pytest.Item]) -> str:
+    """Who notices a change in a fork of this process, or that it touches no function."""
+
+    def work() -> str:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(3 * ENOUGH),) * 2)
+        if not patch(file, number) and number != UNCHANGED:
+            return "not found"
+        return _first_red([*tests.values()])
+
+    return _forked(work, PATIENCE).removeprefix("-")
+
+
+def _in_new_process(file: str, number: int, tests: dict[str, pytest.Item]) -> str:
+    """The same in a new process, for what runs on import.
+
+    A file that pytest is told to test is compiled by pytest, unless assertions are left plain.
+    """
+    env = {**os.environ, "STAKES_MUTANT": f"{file}:{number}"}
     env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(HERE)])
-    command = [sys.executable, "-m", "pytest", "-p", "mutants", *_options(), "-x", "-q", *tests]
+    plain = ["--assert=plain", "-p", "mutants", *_options(), "-x", "-q"]
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=env, capture_output=True, timeout=seconds, check=False
+            [sys.executable, "-m", "pytest", *plain, *[*tests][:25]],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return "the clock"
-    return "-" if not done.returncode else "a new process"
+    return "a new process" if done.returncode else ""
 
 
 def _options() -> list[str]:
@@ -242,20 +265,19 @@ class Run:
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""
         names = _chosen(known, place, tests)
-        if not names:
-            return ""
-        patience = 60 + 20 * ENOUGH
-        if place.span:
-
-            def work() -> str:
-                if not patch(place.file, place.number):
-                    return "not found"
-                return _first_red([tests[name] for name in names])
-
-            answer = _forked(work, patience)
-            if answer not in ("not found", "the clock"):
-                return answer.removeprefix("-")
-        return _fresh(place, names[:25], patience).removeprefix("-")
+        way = _in_fork if place.span else _in_new_process
+        while names:
+            items = {name: tests[name] for name in names}
+            who = way(place.file, place.number, items)
+            if who == "not found":
+                way = _in_new_process
+                continue
+            ran = list(items)[: names.index(who) + 1] if who in names else names
+            if not who or not way(place.file, UNCHANGED, {name: tests[name] for name in ran}):
+                return who
+            self._say(f"void: {who} fails with unchanged code, too ({place.file})")
+            names = [name for name in names if name != who] if who in names else []
+        return ""
 
     def _say(self, text: str) -> None:
         print(text, file=sys.__stdout__, flush=True)

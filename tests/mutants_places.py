@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src" / "stakes"
+UNCHANGED = -1  # instead of the number of a change
 
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,

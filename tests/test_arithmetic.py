@@ -22,3 +22,16 @@ def test_a_large_amount_that_all_share_makes_no_ties_beyond_its_own_rounding():
 def test_what_is_undefined_or_infinite_is_never_the_least():
     assert least(np.array([np.nan, 3.0, np.inf])).tolist() == [False, True, False]
     assert not least(np.array([np.inf, np.nan])).any()
+
+
+def test_a_tie_is_relative_to_what_the_values_span_however_small_that_is():
+    assert least(np.array([1e-20, 2e-20, 5e-20])).tolist() == [True, False, False]
+    assert least(np.array([1e6, 1e6 + 1e-7, 1e6 + 1e-3])).tolist() == [True, False, False]
+
+
+def test_each_row_of_a_table_has_its_own_least_and_its_own_slack():
+    rows = np.array(
+        [[1.0, 1 + 1e-13, 2.0], [5.0, 5 + 1e-13, 5 + 1e-6], [np.nan, 7.0, 7.0], [3, 2, 1]]
+    )
+    assert least(rows).tolist() == [least(row).tolist() for row in rows]
+    np.testing.assert_array_equal(least_shares(rows), [least_shares(row) for row in rows])

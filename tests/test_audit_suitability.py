@@ -16,7 +16,7 @@ from stakes.agreement import (
     perfect_relabelling,
 )
 from stakes.audit import FAMILIAR, Gain, suitability
-from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT
+from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT, _tables
 from stakes.errors import InputError
 from stakes.measures import accuracy, balanced_accuracy, error_rate
 from stakes.measures.chance import mcc
@@ -156,3 +156,11 @@ def test_bare_functions_and_seeds_are_refused():
         suitability(accuracy, n_classes=3, rng=np.random.default_rng(0))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="rng must be a numpy Generator"):
         suitability(Gain(accuracy), n_classes=3, rng=0)  # type: ignore[arg-type]
+
+
+def test_tables_of_a_single_case_are_the_first_counterexamples_and_empty_ones_none():
+    tables = _tables(np.random.default_rng(0), 2)
+    singles = [table for table in tables if table.sum() == 1]
+    assert {tuple(np.argwhere(table)[0]) for table in singles} == set(np.ndindex(2, 2))
+    assert (tables[0] == singles[0]).all()
+    assert tables.sum(axis=(1, 2)).min() == 1

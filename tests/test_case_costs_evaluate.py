@@ -558,3 +558,10 @@ def test_a_class_that_the_prior_expects_must_have_cases_where_costs_depend_on_co
     problem = Problem([[0, 5], ["amount", 0]], prior=[0.9, 0.1])
     with pytest.raises(InputError, match="1 has none, so that nobody knows what it costs"):
         evaluate([0] * 50, [0.2] * 50, problem, data={"amount": np.arange(50.0)})
+
+
+def test_scores_of_two_classes_are_cut_where_the_costs_of_their_cases_say():
+    world = World(200)
+    models = {"raw": Scores(world.scores["strong"])}
+    report = evaluate(world.y, models, TWO, data=world.data, calibrator=None, replicates=10)
+    assert {one.name for one in report.systems} == {"raw (tuned out of fold)", "raw (tuned)"}

@@ -15,6 +15,7 @@ pytest.importorskip("click")
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+import duckdb
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -22,7 +23,7 @@ import pyarrow.parquet
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
 from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
-from stakes.adapters.data_files import Format, located
+from stakes.adapters.data_files import Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import memory_size
@@ -212,6 +213,14 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, name):
     with pytest.raises(InputError, match=f"{name} cannot be read: .*[^.]\\.$") as caught:
         source_of(tmp_path / name).__enter__()
     assert "\n" not in str(caught.value)
+
+
+def test_what_an_engine_says_of_a_file_without_columns_becomes_a_rule_and_a_remedy():
+    with (
+        pytest.raises(InputError, match=r"^x must be comma-separated values; .* Write a line"),
+        engine_errors("x"),
+    ):
+        raise duckdb.InvalidInputException('Error when sniffing file "x".\nIt was not possible')
 
 
 @pytest.mark.parametrize("line", [1, 10, 50_001])

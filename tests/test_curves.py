@@ -314,6 +314,7 @@ def test_decision_curve_without_positives_or_without_cases() -> None:
     no_positives = curves.decision_curve(ScoreTable([0.2, 0.7], [[1, 0], [1, 0]]))
     assert close(no_positives.net_benefit(0.5), -0.5)
     assert np.isnan(no_positives.standardized(0.5))
+    assert no_positives.standardized.domain == (0, 1)
     nothing = curves.decision_curve(ScoreTable([0.2], [[0, 0]]))
     assert np.isnan([nothing.net_benefit(0.5), nothing.treat_all(0.5)]).all()
     assert math.isnan(nothing.prevalence)

@@ -572,3 +572,11 @@ def test_other_schemes_than_clusters_and_clusters_without_an_axis_are_refused():
         profile_interval(counts, problem, scheme=cast(Any, AllCases()))
     with pytest.raises(InputError, match=r"leading axis of clusters to go with Clusters\(\)"):
         profile_interval(counts, problem, scheme=Clusters())
+
+
+def test_what_was_seen_once_is_possible_whatever_can_be_reached():
+    counts = Counts([[30, 5, 4, 1], [6, 20, 3, 1], [2, 4, 9, 1]])
+    problem = Problem([[0, 1, 4, 9], [3, 0, 1, 8], [9, 5, 0, 20]])
+    every = profile_normalized_interval(counts, problem)
+    some = profile_normalized_interval(counts, problem, reachable=[True, True, True, False])
+    assert (some.low, some.high) == (every.low, every.high)

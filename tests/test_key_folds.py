@@ -63,6 +63,8 @@ def test_a_key_makes_folds_that_do_not_depend_on_the_order_of_the_rows():
 def test_keys_that_cannot_be_used_are_refused():
     with pytest.raises(InputError, match=r"key must hold a whole number .* are float64"):
         evaluate(Y, {"m": P}, PROBLEM, key=P, **FAST)
+    with pytest.raises(InputError, match=r"key must hold a whole number .* are object"):
+        evaluate(Y, {"m": P}, PROBLEM, key=[[1], [2, 3]], **FAST)
     with pytest.raises(InputError, match=r"y_true has 300 .* key .*5"):
         evaluate(Y, {"m": P}, PROBLEM, key=np.arange(5), **FAST)
     clusters = np.arange(300) % 30

@@ -9,7 +9,9 @@ import pytest
 from stakes import Decisions, InputError, JointCounts, Problem, Report, evaluate
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.inference import contenders, profile_interval, with_blind
+from stakes.inference.likelihood import profile_bounds
 from stakes.report import Stakes
+from stakes.report._other_stakes import Elsewhere
 
 RNG = np.random.default_rng(4)
 TRUTH = (RNG.random(600) < 0.3).astype(int)
@@ -221,3 +223,24 @@ def test_who_cannot_be_told_from_a_blind_cheapest_system_may_be_the_cheapest():
         for name in ("a (as is)", "a (moved)", "always skip", "always act"):
             assert there.is_possible(name) == (name in there.possible)
     assert certain.possible == ("always act",)  # a miss can only cost more
+
+
+def test_the_test_of_two_costs_is_the_inverse_of_the_interval_of_their_difference(
+    monkeypatch, report
+):
+    """With what fitting adds to the variance, which matters where the estimate is wrong."""
+    monkeypatch.setattr(Elsewhere, "_fitting_of", lambda self, some: 0.02)
+    there = Stakes(report).moved(np.array(STAKES[1][0]), np.array(STAKES[1][1]), kept=False)
+    best = int(np.argmin(there.costs))
+    others = [
+        place
+        for place in range(len(there.decided))
+        if there.costs[place] > 1.05 * there.costs[best]
+    ]
+    assert len(others) > 1
+    for place in others:
+        left, right = there.decided[place], there.decided[best]
+        support = there._supports((left,), right.name).shifted(left.running - right.running)
+        gap = float(there.costs[place] - there.costs[best])
+        low, _ = profile_bounds(support, np.array(there._square(place, best)), gap, 0.02)
+        assert low == pytest.approx(0, abs=1e-6 * gap)

@@ -813,6 +813,15 @@ def test_a_part_that_is_narrow_but_beyond_rounding_is_a_part():
     assert parts[1].high - parts[1].low == pytest.approx(1e-9, rel=1e-4)
 
 
+@pytest.mark.parametrize(("low", "high", "parts"), [(0, 1000, 1), (1000, 1001, 3), (0, 0.01, 3)])
+def test_a_sliver_is_one_beside_the_width_of_the_axis(low, high, parts):
+    """A bend as wide as 1e-10 is nothing on an axis of a thousand, wherever the axis begins."""
+    start = low + (high - low) / 2
+    bend = Curve([low, start, start + 1e-10, high], [[0.6, 0.0], [0.4, 0.0], [0.6, 0.0]])
+    found = lowest({"a": Curve([low, high], [[0.5]]), "b": bend}, axis="x").parts
+    assert len(found) == parts
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), min_size=1, max_size=12).map(
         lambda lines: [(a / 7, b / 7) for a, b in lines]

@@ -135,7 +135,9 @@ def _by_content(name: str, path: Path) -> Format:
         with gzip.open(path) if packed else path.open("rb") as file:
             start = file.read(64)
     except OSError as error:
-        raise InputError(f"{name} cannot be read: {error.strerror or error}.") from None
+        raise InputError(
+            f"{name} cannot be read: {error.strerror or error}. Name a file that can be."
+        ) from None
     if not start:
         raise InputError(f"{name} must hold rows; it is empty.")
     if start.startswith(b"PAR1"):
@@ -259,7 +261,12 @@ def engine_errors(name: str) -> Iterator[None]:
                 f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
                 f"has more or fewer: {torn[2][:60]!r}. Mend that row."
             ) from None
-        raise InputError(f"{name} cannot be read: {_first_line(error)}.") from None
+        if "sniffing" in str(error):
+            raise InputError(
+                f"{name} must be comma-separated values; its columns cannot be told apart. Write a "
+                f"line with their names, and then one line for each row."
+            ) from None
+        raise InputError(f"{name} cannot be read: {_first_line(error)}. Mend the file.") from None
 
 
 def _first_line(error: BaseException) -> str:

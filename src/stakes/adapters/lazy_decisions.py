@@ -87,12 +87,14 @@ def _listed(
         raise InputError(
             f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
         )
-    listed = (columns,) if isinstance(columns, str) else _check.labels("columns", columns)
+    listed: tuple[Any, ...] = (columns,)
+    if not isinstance(columns, str):
+        listed = _check.labels("columns", columns)
     sizes = {problem.n_classes, 1 if problem.n_classes == 2 else problem.n_classes}
     if len(listed) not in (sizes if takes == POSTERIORS else {1}):
         raise InputError(
             f"columns must be one for each class, or that of the second of two; "
-            f"{', '.join(listed)} is {len(listed)}. Name others.",
+            f"{', '.join(map(str, listed))} is {len(listed)}. Name others.",
             argument="columns",
         )
     require = source.require if takes == DECISIONS else source.require_number

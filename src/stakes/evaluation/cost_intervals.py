@@ -413,8 +413,8 @@ def _above(base: float, problem: Problem) -> Problem:
     """The problem with costs above a base, and no limits."""
     if not (base or problem.limits):
         return problem  # of many classes a copy is large
-    named = {"classes": problem.classes, "decisions": problem.decisions, "prior": problem.prior}
-    return Problem(problem.costs - base, **named)
+    labels = {"classes": problem.classes, "decisions": problem.decisions}
+    return Problem(problem.costs - base, **labels, prior=problem.prior)
 
 
 def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:

@@ -178,7 +178,10 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
     """The fold of every case that has weight, numbered from zero, by its key."""
     if key is None:
         return None
-    array = np.asarray(key)
+    try:
+        array = np.asarray(key)
+    except ValueError:  # lists of different lengths
+        array = np.array(None)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise InputError(
             f"key must hold a whole number for every case; its entries are {array.dtype}, of shape "
