@@ -13,8 +13,9 @@ def test_the_last_digits_of_round_numbers_change_no_bin(off):
     """Powers of two would be edges of plain bins, and other cases are just below them."""
     rng = np.random.default_rng(5)
     hardness = 2.0 ** rng.integers(-8, 4, 500) * rng.choice([1.0, 1 - 2.0**-12, -1.0], 500)
-    mass, spent = rng.integers(0, 5, 500) * 1.0, rng.random(500)
-    points = coverage_of_rows(hardness, mass, spent)
+    mass, spent = rng.integers(0, 5, 500).astype(np.float64), rng.random(500)
+    points = np.array(coverage_of_rows(hardness, mass, spent))
     assert len(points) > 5
     moved = np.where(rng.random(500) < 0.5, hardness, hardness * off)
-    np.testing.assert_allclose(coverage_of_rows(moved, mass, spent), points, rtol=1e-12)
+    again = np.array(coverage_of_rows(moved, mass, spent))
+    np.testing.assert_allclose(again, points, rtol=1e-12)

@@ -68,8 +68,10 @@ def test_where_every_case_is_of_one_class_the_curve_has_its_best_decision(asking
 
 
 def test_a_system_that_decides_blindly_or_nearly_so_does_not_clearly_cost_more(opened):
-    named = {"classes": ["no", "yes"], "decisions": ["skip", "act"]}
-    page = opened(coarse(Problem.binary(false_alarm=1, miss=4, **named)))
+    problem = Problem.binary(
+        false_alarm=1, miss=4, classes=["no", "yes"], decisions=["skip", "act"]
+    )
+    page = opened(coarse(problem))
     page.run("() => stakesPage.set({prior: [0.24, 0.76]})")
     _, low, high = page.run("() => stakesPage.result().sure.more('a (as is)')")
     assert low < 0 < high

@@ -413,8 +413,12 @@ def _above(base: float, problem: Problem) -> Problem:
     """The problem with costs above a base, and no limits."""
     if not (base or problem.limits):
         return problem  # of many classes a copy is large
-    labels = {"classes": problem.classes, "decisions": problem.decisions}
-    return Problem(problem.costs - base, **labels, prior=problem.prior)
+    return Problem(
+        problem.costs - base,
+        classes=problem.classes,
+        decisions=problem.decisions,
+        prior=problem.prior,
+    )
 
 
 def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float) -> Costs:
