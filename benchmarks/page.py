@@ -30,6 +30,7 @@ CHANGE = """i => new Promise(done => {
 
 
 def sixty_models() -> Report:
+    """A report on sixty models of two classes."""
     rng = np.random.default_rng(6)
     y = (rng.random(1000) < 0.3).astype(int)
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 1.5, size=(60, 1000)) - 0.8
@@ -38,6 +39,7 @@ def sixty_models() -> Report:
 
 
 def thirty_classes() -> Report:
+    """A report on thirty classes with thirty decisions."""
     rng = np.random.default_rng(7)
     y = rng.integers(0, 30, 3000)
     models = {}
@@ -71,6 +73,7 @@ def times(browser: Any, report: Report, folder: Path) -> list[float]:
 
 
 def main() -> None:
+    """Print the times."""
     kinds: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(
