@@ -30,7 +30,7 @@ CHANGE = """i => new Promise(done => {
 
 
 def sixty_models() -> Report:
-    """Sixty models of two classes, on a thousand cases."""
+    """A report on sixty models of two classes."""
     rng = np.random.default_rng(6)
     y = (rng.random(1000) < 0.3).astype(int)
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 1.5, size=(60, 1000)) - 0.8
@@ -39,7 +39,7 @@ def sixty_models() -> Report:
 
 
 def thirty_classes() -> Report:
-    """Two models of thirty classes, with as many decisions."""
+    """A report on thirty classes with thirty decisions."""
     rng = np.random.default_rng(7)
     y = rng.integers(0, 30, 3000)
     models = {}
@@ -73,7 +73,7 @@ def times(browser: Any, report: Report, folder: Path) -> list[float]:
 
 
 def main() -> None:
-    """Print what a change takes on each page."""
+    """Print the times."""
     kinds: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(

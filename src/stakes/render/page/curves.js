@@ -21,7 +21,7 @@ function bandedModel(models) {
 /** What the band of a chart is, or why there is none. */
 function bandText(name, extra = "") {
   if (!BANDED) return ` No band: ${whyUnsure()}.`;
-  return name ? ` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}; the tooltip has those of the other lines.` : "";
+  return name ? tied(` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}; the tooltip has those of the other lines.`) : "";
 }
 
 /** A line for the chart from a function of x, with its interval at x where that is known. */
@@ -47,18 +47,17 @@ function showCurves() {
 /** A button for each model, which shows or hides it; of many models, a list to add one from. */
 function modelChips(show, hasCurve) {
   const chips = MODELS.map((model, i) => {
-    const chip = html("button", {
-      type: "button",
-      class: "chip",
-      "aria-pressed": String(!hidden.has(i)),
-      title: model.name,
-    });
-    chip.append(html("i", { class: `swatch ${model.look}` }), middle(model.name, 48));
+    const chip = html(
+      "button",
+      { type: "button", class: "chip", "aria-pressed": String(!hidden.has(i)), title: model.name },
+      html("i", { class: `swatch ${model.look}` }),
+      middle(model.name, 48),
+    );
     chip.addEventListener("click", () => {
       const host = chip.parentNode;
       if (!hidden.delete(i)) hidden.add(i);
       show();
-      [...host.children].find((one) => one.title === model.name)?.focus();
+      [...host.children].find((other) => other.title === chip.title)?.focus();
     });
     return chip;
   });
@@ -242,8 +241,8 @@ function showRoc() {
       ],
     });
   place("roc-note").textContent = touched
-    ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
+    ? tied(`The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
+      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`)
     : TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";

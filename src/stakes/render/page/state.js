@@ -80,10 +80,10 @@ const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
 const termName = (t) => TERMS[t].replace(/^column\["([^"]*)"\]$/, "$1");
 const priorName = (k) => `prior of ${classes[k]}`;
 
-/** Spaces at which no line ends between a number and its unit or its percent. */
+/** A sentence whose lines do not end between a number and its unit or its percent. */
 function tied(text) {
   const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return text
+  return upright(text)
     .replace(/(\d) (?=%)/g, "$1\u00a0")
     .replace(/([<>]) (?=\d)/g, "$1\u00a0")
     .replace(new RegExp(`([\\d∞]) (?=${escaped}(?!\\w))`, "g"), "$1\u00a0");
