@@ -89,6 +89,7 @@ class CheckedRows:
     prior : class shares to calibrate for, or None
     n_classes : number of classes
     wrapped : wraps scores to say what they are, such as `Posteriors`
+    folds : fold of each case, (n,), for calibrators that use folds; None: they draw their own
     """
 
     scores: npt.NDArray[Any]
@@ -97,7 +98,7 @@ class CheckedRows:
     prior: FloatArray | None
     n_classes: int
     wrapped: Callable[[Any], object] = lambda some: some
-    folds: IntArray | None = None  # for calibrators that use folds; None: they draw their own
+    folds: IntArray | None = None
 
     def part(self, some: Any) -> CheckedRows:
         """Select cases.

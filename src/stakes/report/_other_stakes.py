@@ -136,8 +136,8 @@ class Elsewhere:
             return saved.low <= 0 or (not sure and self.saving().low <= 0)
         if name not in (system.name for system in self.decided):
             return False
-        own = self._saving_of(name) if saved.low == saved.high else saved
-        return own.high > 0 and self._is_contender(name)
+        against = self._saving_of(name) if saved.low == saved.high else saved
+        return against.high > 0 and self._is_contender(name)
 
     def cost(self, name: str) -> Measured:
         """Cost per case of one system.

@@ -69,7 +69,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "models": [_model(report, model) for model in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [system.name for system in report.systems],
-        "slices": [_slice(report, one) for one in in_order(report.slices)],
+        "slices": [_slice(report, part) for part in in_order(report.slices)],
         "joint": _joint(report),
         "clustered": assumptions.clusters is not None,
     }
@@ -77,13 +77,13 @@ def page_data(report: Report) -> dict[str, Any]:
 
 def _rules(report: Report) -> dict[str, str]:
     """What every rule of the report means; moved posteriors come with a moved prior."""
-    rules = {one.rule: one for one, _ in _systems(report) if one.name != one.model}
-    return {rule: " ".join(rules_explained([one])) for rule, one in rules.items()}
+    rules = {system.rule: system for system, _ in _systems(report) if system.name != system.model}
+    return {rule: " ".join(rules_explained([system])) for rule, system in rules.items()}
 
 
 def _joint(report: Report) -> dict[str, Any] | None:
     """Joint bins: of every pair, steps from one filled cell to the next, each with its cases."""
-    joint, models = report.joint, [one.model for one in report.models]
+    joint, models = report.joint, [quality.model for quality in report.models]
     if joint is None or report.problem.columns:
         return None
     packed = []
@@ -93,12 +93,12 @@ def _joint(report: Report) -> dict[str, Any] | None:
     return {
         "sources": [
             {
-                "model": models.index(one.model),
-                "recalibrated": one.recalibrated,
-                "system": one.system,
-                "ends": one.ends,
+                "model": models.index(source.model),
+                "recalibrated": source.recalibrated,
+                "system": source.system,
+                "ends": source.ends,
             }
-            for one in joint.sources
+            for source in joint.sources
         ],
         "pairs": packed,
         "fitting": joint.fitting,
