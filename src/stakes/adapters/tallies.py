@@ -315,7 +315,7 @@ JOINT_BINS = (
 
 
 def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
-    """Joint bins, and how far costs are apart within groups of rows, of which no interval knows."""
+    """Joint bins, and how far costs are apart within groups of rows, which intervals leave out."""
     if joint.counts_cases:
         yield Caveat(LEFT_OUT, JOINT_BINS)
     wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
