@@ -26,7 +26,7 @@ import pyarrow as pa
 from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters.sources import opened
-from stakes.adapters.tallies import tallied_evidence
+from stakes.adapters.tallies import JOINT_BINS, tallied_evidence
 from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
@@ -107,7 +107,7 @@ def evidence_of(
     numbers = [one for group in named.numbers.values() for one in group]
     labels = [wanted.column for wanted in named.labels(problem).values()]
     asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
-    asked |= {"source": "rows", "singles": (), "advance": lambda rows: None}
+    asked |= {"source": "rows", "singles": (), "advance": lambda rows, what=None: None}
     with opened(ENGINES[engine](columns)) as source:
         lazy = source.lazy(numbers, labels, memory=1 << 20)
         return tallied_evidence(lazy, named, problem, **asked)
@@ -523,7 +523,22 @@ def test_a_tally_of_too_many_clusters_is_refused_with_a_remedy():
 
 
 def left_out(report: Report) -> list[str]:
-    return [one.text for one in report.caveats if one.kind == "left out"]
+    """Sentences about what was left out; but for joint bins, which no engine gives."""
+    texts = [one.text for one in report.caveats if one.kind == "left out"]
+    return [text for text in texts if text != JOINT_BINS]
+
+
+@pytest.mark.parametrize("size", [None, 1.0, 0.5])
+def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_said(size):
+    weights = None if size is None else np.arange(N) % 3 * size
+    columns = {"y": LABELS[3], "p": GOOD} | ({} if weights is None else {"weights": weights})
+    asked: dict[str, Any] = {"replicates": 30, "calibrator": None}
+    expected = evaluate(LABELS[3], {"m": GOOD}, RECTANGLE, weights=weights, **asked)
+    found = tallied("DuckDB", columns, {"m": Posteriors("p")}, RECTANGLE)
+    assert found.joint is None
+    said = JOINT_BINS in [one.text for one in found.caveats]
+    assert said is (expected.joint is not None)
+    assert said is (size != 0.5)
 
 
 def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_score():

@@ -3,7 +3,7 @@
 The engine charges and decides every row by its own costs. What leaves it are groups of rows of one
 class with the same decisions and costs: costs are linear in a few terms, and rows whose terms share
 a bin are one group, which keeps their number, the sum of their weights and of each term. Sums are
-those of the rows, therefore; the spread within a group, of which intervals do not hear, is nought
+those of the rows, therefore; the spread within a group, of which intervals do not know, is zero
 where its rows are equal and less than a thousandth of the cost in the finest bins.
 """
 

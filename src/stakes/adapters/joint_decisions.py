@@ -76,6 +76,16 @@ class Joint:
         """Names of the systems that decide."""
         return tuple(self.rules)
 
+    @property
+    def whole(self) -> bool:
+        """Whether all weights are whole numbers; of all rows, so that groups are read alike."""
+        return not self.sums[FRACTIONAL].any()
+
+    @property
+    def counts_cases(self) -> bool:
+        """Whether each case counts as one and costs what its cell costs."""
+        return self.whole and CLUSTER not in self.sums and not self.problem.columns
+
     @cached_property
     def charges(self) -> Charges | None:
         """What every system costs, where every row has its own costs."""
@@ -103,12 +113,11 @@ class Joint:
             sums = np.bincount(place, weights=self.sums[name][kept], minlength=prod(shape))
             return sums.astype(np.float64).reshape(shape)
 
-        whole = not self.sums[FRACTIONAL].any()  # of all rows, so that groups are read alike
-        size, charges = self.sums[WEIGHT if whole else ROWS][kept], self.charges
+        size, charges = self.sums[WEIGHT if self.whole else ROWS][kept], self.charges
         return Sample(
             joint=self._counts(cells, total(WEIGHT)),
             sizes=np.bincount(self.cells[kept][:, 0], size, self.problem.n_classes),
-            squares=None if whole else total(SQUARES),
+            squares=None if self.whole else total(SQUARES),
             charges=charges if charges is None or some is None else charges.only(some),
         )
 

@@ -109,7 +109,7 @@ def tallied_evidence(
         posterior_prior=from_prior,
         weighted=columns.weights is not None,
         calibrator=fits.described,
-        left_out=(*fits.left_out(models), *_lost_costs(joints[0])),
+        left_out=(*fits.left_out(models), *_lost_of_all(joints[0])),
         maps=fits.maps,
         coverage=dict(coverages(live, models, rules, fits.refits, facts)),
     )
@@ -308,8 +308,16 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         yield left_out(name, _sure(tallied.bins, model))
 
 
-def _lost_costs(joint: Joint) -> Iterator[Caveat]:
-    """How far the costs within groups of rows are apart, of which intervals do not hear."""
+JOINT_BINS = (
+    "Joint bins of pairs of systems were left out, because the rows stay in their engine: the "
+    "report cannot compare its systems under other costs. Evaluate the rows again under these."
+)
+
+
+def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
+    """Joint bins, and how far costs are apart within groups of rows, which intervals leave out."""
+    if joint.counts_cases:
+        yield Caveat(LEFT_OUT, JOINT_BINS)
     wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
     if wide > 0:
         text = (

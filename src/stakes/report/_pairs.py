@@ -99,7 +99,7 @@ def joint_of(report: Tallied) -> JointBins:
         raise InputError(
             "report must hold joint bins of its systems, which only cases that count as one and "
             "cost what their cell costs have: no clusters, no fractional weights, no costs of "
-            "their own, no limits. Evaluate again under the other costs."
+            "their own, no limits, and rows in memory. Evaluate again under the other costs."
         )
     return report.joint
 
