@@ -22,7 +22,7 @@ from stakes._text import percent, probability
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
-from stakes.render.json import plain
+from stakes.render.json import plain, refuse_too_long
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
@@ -86,6 +86,7 @@ def to_html(
     >>> to_html(report, title="Loans")[:15]
     '<!DOCTYPE html>'
     """
+    refuse_too_long(report)
     style, script = (
         _tight(_part("page.css")),
         _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),
