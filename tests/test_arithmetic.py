@@ -26,6 +26,7 @@ def test_what_is_undefined_or_infinite_is_never_the_least():
 
 def test_a_tie_is_relative_to_what_the_values_span_however_small_that_is():
     assert least(np.array([1e-20, 2e-20, 5e-20])).tolist() == [True, False, False]
+    assert least(np.zeros(3)).all()
     assert least(np.array([1e6, 1e6 + 1e-7, 1e6 + 1e-3])).tolist() == [True, False, False]
 
 

@@ -224,3 +224,14 @@ def test_the_temperature_of_cases_that_are_all_right_is_bounded_by_the_ridge():
     step = 1e-3 * coldness
     assert loss(coldness) < min(loss(coldness - step), loss(coldness + step))
     assert 0 < fitted.temperature < 1
+
+
+def test_the_bounded_temperature_of_posteriors_worse_than_uniform_ones_grows_with_their_logits():
+    rows = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]])
+    fits = [Temperature().fit(normalized(rows**by), [2, 0, 1]) for by in (1, 3)]
+    assert not any(one.converged for one in fits)
+    assert fits[1].temperature == pytest.approx(3 * fits[0].temperature, rel=1e-9)
+
+
+def normalized(rows):
+    return rows / rows.sum(axis=1, keepdims=True)

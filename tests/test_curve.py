@@ -194,6 +194,10 @@ def test_an_undefined_curve_is_nan_and_says_so():
     assert math.isnan(nothing.expectation(Uniform()))
     assert nothing.crossings(Curve([0, 1], [[0]])).size == 0
     assert nothing == Curve.undefined(0, 1)
+    for low, high, argument in (("a", 1, "low"), (0, None, "high"), (0, np.nan, "high")):
+        with pytest.raises(InputError) as caught:
+            Curve.undefined(low, high)
+        assert caught.value.argument == argument
 
 
 def test_curves_are_values():

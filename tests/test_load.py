@@ -29,6 +29,7 @@ from stakes.inference import (
 )
 from stakes.inference.comparison import triangular_root
 from stakes.measures import accuracy
+from stakes.render import json as render_json
 
 RNG = np.random.default_rng(5)
 COSTS = [[0, 1, 4, 2], [3, 0, 1, 1], [9, 5, 0, 2]]  # three classes, four decisions
@@ -129,6 +130,21 @@ assert any("1,000,000" in one.text for one in report.caveats)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_a_report_of_too_many_cells_is_not_written_and_says_what_can_be_done(monkeypatch):
+    problem = Problem(COSTS)
+    models = {name: Decisions(decided) for name, decided in MODELS.items()}
+    report = evaluate(Y, models, problem, calibrator=None, replicates=20)
+    numbers = render_json._numbers(report)
+    assert 2 * 12 <= numbers < len(report.to_json())
+    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12)
+    assert Report.from_json(report.to_json()) == report
+    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12 - 1)
+    for write in (report.to_json, report.to_html):
+        with pytest.raises(InputError, match=r"with 3 classes and 2 systems .* Print it, take"):
+            write()
+    assert "Deploy" in str(report)
 
 
 def _json(seed: int) -> str:

@@ -328,6 +328,7 @@ def test_a_range_upside_down_or_empty_is_refused():
     ("uncertain", "argument", "message"),
     [
         ("high", "uncertain", "uncertain must be a list of cost matrices .* got str"),
+        (np.array(3.0), "uncertain", "uncertain must be a list of cost matrices .* got"),
         ({"cost": []}, "uncertain", "must hold costs, a prior or both; it holds 'cost'"),
         ({"costs": None}, "uncertain", "uncertain must hold two matrices at least"),
         ([[[0, 1], [9, 0]]], "uncertain", "two matrices at least"),

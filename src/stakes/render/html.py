@@ -23,7 +23,7 @@ from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.flip_tables import moves_factors, nearest_change
-from stakes.render.json import plain
+from stakes.render.json import plain, refuse_too_long
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
@@ -87,6 +87,7 @@ def to_html(
     >>> to_html(report, title="Loans")[:15]
     '<!DOCTYPE html>'
     """
+    refuse_too_long(report)
     style, script = (
         _tight(_part("page.css")),
         _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),

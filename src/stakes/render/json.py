@@ -22,6 +22,7 @@ from stakes.report import Report, refuse_inconsistent
 from stakes.rule import Rules
 
 SCHEMA = "stakes-report/2"
+_MOST = 80_000_000  # numbers that are written; they take some forty bytes each meanwhile
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:
@@ -45,6 +46,7 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
     >>> from_json(to_json(report)) == report
     True
     """
+    refuse_too_long(report)
     text = json.dumps({"schema": SCHEMA, **plain(report)}, ensure_ascii=False, allow_nan=False)
     if path is not None:
         write_whole(path, text)
@@ -98,6 +100,31 @@ def from_json(source: str | Path) -> Report:
         f"text must be a whole report as to_json wrote it; it is not: "
         f"{fault.rstrip('.')}. Write it again."
     )
+
+
+def refuse_too_long(report: Report) -> None:
+    """Refuse a report of so many classes that writing every cell takes gigabytes."""
+    problem = report.problem
+    shared = problem.n_classes * problem.n_decisions * (1 + len(report.systems))  # and of the rules
+    numbers = shared + _numbers(report)
+    if numbers > _MOST:
+        raise InputError(
+            f"the report must have at most {_MOST:,} numbers to be written; with "
+            f"{problem.n_classes:,} classes and {len(report.systems):,} systems it has about "
+            f"{numbers:,}. Print it, take tables by report.frame(), or merge classes that are "
+            f"treated alike."
+        )
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers the arrays in a value hold."""
+    if isinstance(value, np.ndarray):
+        return value.size
+    if isinstance(value, Problem | Rules):
+        return 0
+    if is_dataclass(value):
+        return sum(_numbers(getattr(value, field.name)) for field in fields(value))
+    return sum(map(_numbers, value)) if isinstance(value, list | tuple) else 0
 
 
 def plain(value: Any) -> Any:
