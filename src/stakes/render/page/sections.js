@@ -21,13 +21,12 @@ const isRemade = (one) => one.rule !== DATA.as_decided;
 
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
-  const calls = { true: "as reported · a clear call", false: "as reported · a close call" };
-  const told = looking ? calls[DATA.told_apart] : "as reported · deploy none";
+  const told = `as reported${looking ? reportedClarity() : " · deploy none"}`;
   const yours = `for your stakes${clarityOf(result)}`;
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed ? yours : told || "as reported";
+  place("verdict-tag").textContent = changed ? yours : told;
   const sentences = changed ? changedSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
   place("facts").replaceChildren(...factsOf(result).map(factOf));
@@ -45,8 +44,18 @@ function showVerdict() {
 /** Whether it is a clear call, where that is known. */
 function clarityOf({ sure, looking }) {
   if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
-  return sure.possible().length === 1 ? " · a clear call" : " · a close call";
+  const names = sure.possible();
+  const models = new Set(names.map((name) => SYSTEMS.find((one) => one.name === name)?.model ?? name));
+  return clarity(models.size === 1, names.length);
 }
+
+/** The same of the report, which says whether one model has all contenders; null where one is alone. */
+const reportedClarity = () =>
+  DATA.told_apart === null ? "" : clarity(DATA.told_apart, DATA.contenders.length);
+
+/** How clear a choice is: of the model, and of its rule. */
+const clarity = (oneModel, systems) =>
+  !oneModel ? " · a close call" : systems === 1 ? " · a clear call" : " · a clear model, its rule is close";
 
 /** What the best system is expected to cost, and to save, with intervals. */
 const expectedOf = ({ changed, sure, best }) =>
