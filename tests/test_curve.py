@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -194,7 +196,8 @@ def test_an_undefined_curve_is_nan_and_says_so():
     assert math.isnan(nothing.expectation(Uniform()))
     assert nothing.crossings(Curve([0, 1], [[0]])).size == 0
     assert nothing == Curve.undefined(0, 1)
-    for low, high, argument in (("a", 1, "low"), (0, None, "high"), (0, np.nan, "high")):
+    wrong: list[tuple[Any, Any, str]] = [("a", 1, "low"), (0, None, "high"), (0, np.nan, "high")]
+    for low, high, argument in wrong:
         with pytest.raises(InputError) as caught:
             Curve.undefined(low, high)
         assert caught.value.argument == argument
