@@ -185,6 +185,7 @@ class Run:
     seed: int
     seconds: float
     paths: tuple[str, ...]
+    void: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("noticed", "explained", "survived"), 0)
     )
@@ -264,7 +265,7 @@ class Run:
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
         """Who noticed, or nothing."""
-        names = _chosen(known, place, tests)
+        names = [name for name in _chosen(known, place, tests) if name not in self.void]
         way = _in_fork if place.span else _in_new_process
         while names:
             items = {name: tests[name] for name in names}
@@ -276,6 +277,7 @@ class Run:
             if not who or not way(place.file, UNCHANGED, {name: tests[name] for name in ran}):
                 return who
             self._say(f"void: {who} fails with unchanged code, too ({place.file})")
+            self.void.add(who)  # such as tests of engines whose threads a fork does not have
             names = [name for name in names if name != who] if who in names else []
         return ""
 

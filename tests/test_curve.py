@@ -195,8 +195,8 @@ def test_an_undefined_curve_is_nan_and_says_so():
     assert math.isnan(nothing.expectation(Uniform()))
     assert nothing.crossings(Curve([0, 1], [[0]])).size == 0
     assert nothing == Curve.undefined(0, 1)
-    strange: list[tuple[Any, Any, str]] = [("a", 1, "low"), (0, None, "high"), (0, np.nan, "high")]
-    for low, high, argument in strange:
+    wrong: list[tuple[Any, Any, str]] = [("a", 1, "low"), (0, None, "high"), (0, np.nan, "high")]
+    for low, high, argument in wrong:
         with pytest.raises(InputError) as caught:
             Curve.undefined(low, high)
         assert caught.value.argument == argument

@@ -321,6 +321,15 @@ def test_decision_curve_without_positives_or_without_cases() -> None:
     assert nothing.net_benefit.domain == nothing.treat_all.domain == (0, 1)
 
 
+def test_decision_curve_does_not_depend_on_the_scale_of_weights() -> None:
+    scores, weights = [0.1, 0.4, 1.0], np.array([[6, 1], [1, 2], [1, 1]])
+    whole, small = (curves.decision_curve(ScoreTable(scores, weights * by)) for by in (1, 1 / 64))
+    points = np.array([0, 0.1, 0.2, 0.4, 0.9, 1])
+    assert small.prevalence == pytest.approx(1 / 3)
+    assert whole.net_benefit.knots.tolist() == [0, 0.1, 0.4, 1, 1]  # a score of 1 adds no piece
+    np.testing.assert_allclose(small.net_benefit(points), whole.net_benefit(points), rtol=1e-12)
+
+
 def test_decision_curve_refuses_scores_that_are_no_probabilities() -> None:
     with pytest.raises(InputError, match=r"probabilities in \[0, 1\].*calibrat"):
         curves.decision_curve(ScoreTable([-1, 0.5], [[1, 1], [1, 1]]))
