@@ -131,7 +131,7 @@ def _refuse_dask(problem: Problem, engine: str) -> None:
     if problem.columns and engine == "dask":
         raise InputError(
             f"engine must not be 'dask' where costs depend on columns; these do on "
-            f"{_check.listed(problem.columns)}. Take {NUMPY!r}, or write the rows to Parquet files "
+            f"{', '.join(map(repr, problem.columns))}. Take {NUMPY!r}, or write the rows to Parquet files "
             f"and pass their paths.",
             argument="engine",
         )
