@@ -131,8 +131,8 @@ def _refuse_dask(problem: Problem, engine: str) -> None:
     if problem.columns and engine == "dask":
         raise InputError(
             f"engine must not be 'dask' where costs depend on columns; these do on "
-            f"{', '.join(map(repr, problem.columns))}. Take {NUMPY!r}, or write the rows to Parquet files "
-            f"and pass their paths.",
+            f"{', '.join(map(repr, problem.columns))}. Take {NUMPY!r}, or write the rows to "
+            f"Parquet files and pass their paths.",
             argument="engine",
         )
 
