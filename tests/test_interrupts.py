@@ -143,3 +143,14 @@ def test_an_interrupt_ends_the_query_and_waits_for_it():
     with pytest.raises(KeyboardInterrupt):
         interruptible(lambda: ended.wait(30), ended.set)
     assert ended.is_set()
+
+
+def test_an_engine_that_fails_because_it_was_interrupted_was_interrupted():
+    def cancelled() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise OSError("the job was cancelled")
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(cancelled, None)

@@ -252,7 +252,7 @@ def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     assert (mine.counts, mine.threshold) == (yours.counts, yours.threshold)
     assert found.models[0].auc == expected.models[0].auc
     assert found.models[0].table == expected.models[0].table
-    assert ["other folds" in one.text for one in found.caveats if one.kind == "left out"] == [True]
+    assert ["other folds" in text for text in left_out(found)] == [True]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -318,7 +318,7 @@ def ends(text, start):
 def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     found, expected = fine_reports(engine, kind, limit=1 << 18)
     mine, yours = found.models[0], expected.models[0]
-    (told,) = [one.text for one in found.caveats if "bins" in one.text]
+    (told,) = [text for text in left_out(found) if "bins" in text]
     bound = float(told.split("off by at most ")[1].split(",")[0].replace("−", "-"))
     assert 0 < bound < 1e-4
     assert mine.auc is not None
@@ -344,7 +344,7 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
 def test_fine_scores_that_can_be_sorted_have_exact_ranks(engine, kind):
     found, expected = fine_reports(engine, kind)
     mine, yours = found.models[0], expected.models[0]
-    assert [one.text for one in found.caveats if "bins" in one.text] == []
+    assert [text for text in left_out(found) if "bins" in text] == []
     assert mine.n_scores < yours.n_scores == 60_000
     assert mine.auc.value == pytest.approx(yours.auc.value, abs=1e-14)
     assert mine.auc.low == pytest.approx(yours.auc.low, rel=1e-4)

@@ -59,9 +59,13 @@ def test_rows_are_the_arrays(makers, engine):
     check_engine(makers[engine](rows(20_000)), "numpy", 20_000)
 
 
-@pytest.mark.parametrize("problem", [PROBLEM, CHARGED], ids=["one cost", "own costs"])
-def test_dask_tallies_the_report_of_the_arrays(makers, problem):
-    check_engine(makers["dask"](rows(5000)), "dask", 5000, problem)
+def test_dask_tallies_the_report_of_the_arrays(makers):
+    check_engine(makers["dask"](rows(5000)), "dask", 5000)
+
+
+def test_dask_refuses_costs_of_every_row(makers):
+    with pytest.raises(InputError, match=r"^engine must not be 'dask' where costs depend on col"):
+        check_engine(makers["dask"](rows(800)), "dask", 800, CHARGED)
 
 
 @pytest.mark.parametrize("problem", [PROBLEM, CHARGED], ids=["one cost", "own costs"])

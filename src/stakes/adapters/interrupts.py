@@ -20,7 +20,7 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
     2
     """
     if interrupt is None or threading.current_thread() is not threading.main_thread():
-        return work()
+        return _unmasked(work)
     results: list[T] = []
     faults: list[BaseException] = []
     context, done = copy_context(), threading.Event()  # a join takes a signal for the end
@@ -45,3 +45,19 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
     if faults:
         raise faults[0]
     return results[0]
+
+
+def _unmasked(work: Callable[[], T]) -> T:
+    """What some work gives; an engine that fails because it was interrupted was interrupted.
+
+    Spark cancels its jobs by itself, and then complains that they were cancelled.
+    """
+    try:
+        return work()
+    except Exception as fault:
+        cause = fault.__context__
+        while cause is not None and not isinstance(cause, KeyboardInterrupt):
+            cause = cause.__context__
+        if cause is None:
+            raise
+    raise KeyboardInterrupt
