@@ -387,8 +387,8 @@ def test_a_phone_keeps_the_chance_and_the_threshold(shown):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["demo", "digits", "sixty models"])
-def test_paper_loses_no_column(name, shown):
+@pytest.mark.parametrize("name", ["demo", "digits", "sixty models", "thirty classes"])
+def test_paper_loses_no_column_and_nothing_covers_the_cells(name, shown):
     page = shown(name)
     page.run("() => dispatchEvent(new Event('beforeprint'))")
     page.page.emulate_media(media="print")
@@ -398,6 +398,12 @@ def test_paper_loses_no_column(name, shown):
         return node.checkVisibility() && node.getBoundingClientRect().right > edge;
     }).length"""
     assert page.run(outside) == 0
+    apart = """() => {
+        const [cells, list] = [".money table", ".money .dearest"].map(
+            some => document.querySelector(some).getBoundingClientRect());
+        return list.left >= cells.right - 1 || list.top >= cells.bottom - 1;
+    }"""
+    assert page.run(apart)
     assert page.run("() => document.querySelector('style').textContent.includes('@page')")
 
 
@@ -555,6 +561,21 @@ def test_sixty_models_fold_and_can_be_looked_for(shown):
     assert rows.count() >= 60
     kinds = page.page.locator(".caveats dt").all_inner_texts()
     assert len(kinds) == len(set(kinds))
+
+
+@pytest.mark.slow
+def test_of_many_zones_words_tell_the_one_of_today_and_those_of_few_systems(opened):
+    rng = np.random.default_rng(6)
+    y = (rng.random(1000) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 1.5, size=(60, 1000)) - 0.8
+    models = {f"model {i:02d}": sigmoid(odds) for i, odds in enumerate(log_odds)}
+    page = opened(evaluate(y, models, Problem.binary(false_alarm=1, miss=4), **QUICK))
+    page.run("() => stakesPage.finished()")
+    words = page.page.locator("#proportion-band .parts li")
+    assert 0 < words.count() < 12
+    every = page.text("#proportion-band .hint")
+    assert every.startswith("In words: today's zone")
+    assert int(every.removesuffix(".").split()[-1]) > 12
 
 
 AT_ONCE = """() => new Promise(done => {

@@ -355,6 +355,9 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
+const MOST_ZONES = 12; // of more, words tell those of few names only: many models change places often
+const FEW_NAMES = 3;
+
 function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
@@ -376,7 +379,12 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
   }));
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(place(id), { parts: shown, ends: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
-  place(id).append(partsInWords(shown));
+  const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
+  const told =
+    zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
+  place(id).append(partsInWords(told));
+  if (told.length < shown.length)
+    place(id).append(html("p", { class: "hint" }, `In words: today's zone and those of few systems. The CSV has all ${zones.length}.`));
 }
 
 function saveZones() {
