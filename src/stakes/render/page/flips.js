@@ -355,7 +355,7 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-const MOST_ZONES = 12; // of more, words tell those of few names only: many models change places often
+const MOST_ZONES = 8; // of more, words tell those of few names only: many models change places often
 const FEW_NAMES = 3;
 
 function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
