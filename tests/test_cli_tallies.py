@@ -214,8 +214,9 @@ def test_the_engine_and_the_key_are_options():
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["assumptions"]["engine"] == "duckdb"
     found, expected = contents(done), contents(plain)
-    found.pop("joint")  # which needs rows
-    expected.pop("joint")
+    for report in (found, expected):
+        report.pop("joint")  # which needs rows, and that is said
+        report["caveats"] = [some for some in report["caveats"] if some["kind"] != "left out"]
     assert_close(found, expected)
     assert "folds by key" in contents(done)["assumptions"]["calibrator"]
 

@@ -164,7 +164,7 @@ def test_costs_come_in_wider_bins_where_memory_is_small():
     frame = pl.LazyFrame(rows(n)).with_columns(amount=amounts)
     asked: dict[str, Any] = {**OWN_COSTS, "engine": "polars"}
     told = []
-    for limit in ("1MiB", "90KiB"):
+    for limit in ("1MiB", "300KiB"):
         found = evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit=limit)
         told += [one.text for one in found.caveats if "differ by up to" in one.text]
     assert len(set(told)) == 2

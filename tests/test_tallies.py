@@ -144,6 +144,8 @@ def read(report: Report) -> Any:
     values.pop("joint")  # and what more than two classes cost undecided: both need the rows
     if report.problem.n_classes > 2:
         values.pop("coverage")
+        for model in values["models"]:
+            model.pop("class_bins")
     values["caveats"] = [one for one in values["caveats"] if one["kind"] != "left out"]
     return values
 

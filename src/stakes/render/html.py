@@ -188,10 +188,15 @@ def _wrapped(script: str) -> str:
 
 
 def _tight_line(line: str) -> str:
-    """A line of a script without needless spaces; unchanged if it may hold a string."""
-    if re.search("[\"'`/\\\\]", line):
+    """A line of a script without needless spaces, but for those inside of strings.
+
+    A line is left as it is where a template or a slash makes it doubtful where strings end.
+    """
+    if re.search("['`/\\\\]", line):
         return line
-    return re.sub(r" *([=<>?:,;{}()\[\]&|*]) *", r"\1", line)
+    parts = line.split('"')  # every second one is a string
+    parts[::2] = [re.sub(r" *([=<>?:,;{}()\[\]&|*]) *", r"\1", part) for part in parts[::2]]
+    return '"'.join(parts)
 
 
 def _tight(style: str) -> str:

@@ -20,7 +20,7 @@ TUNED_APART = "threshold tuned out of fold"
 TUNED = "threshold tuned on these cases"
 
 LEFT_OUT = "left out"  # the kind of caveat that says what a report does not show
-MOST_BINS = 1024  # scores of one model that a report holds; more are pooled
+MOST_BINS = 768  # scores of one model that a report holds; more are pooled
 FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is drawn of them
 
 Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
@@ -68,7 +68,7 @@ class ModelQuality(Value):
     cost above perfect decisions. `expected_losses` maps each
     threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
     of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
-    the recalibrated ones; where there are more than 1,024 of them they are pooled, into 1,024 and
+    the recalibrated ones; where there are more than 768 of them they are pooled, into 768 and
     256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
     they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
     says what every threshold costs, for two decisions about cases that each have their own costs.
