@@ -163,7 +163,7 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
         page.run(WIDTH_OF, font)
         page.page.set_viewport_size({**screen, "width": width - 1})  # it is laid out again
         page.page.set_viewport_size(screen)
-        page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+        page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
     page.run("() => stakesPage.finished()")
     page.page.locator("#controls input[type=range]").first.focus()
     before = page.run(TOPS)

@@ -109,6 +109,7 @@ function reserveRoom() {
   card.style.minHeight = place("flips").style.minHeight = "";
   const stack = card.querySelector(".stack");
   stack.style.minHeight = "";
+  reserveMeaning();
   const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
     setStakes(given);
     showVerdict();
@@ -117,9 +118,24 @@ function reserveRoom() {
     return [stack.offsetHeight, card.offsetHeight];
   });
   const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
-  const slack = 2 * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
-  stack.style.minHeight = `${sentences + slack}px`;
-  card.style.minHeight = `${all + slack}px`;
+  const [said, present] = heights[heights.length - 1];
+  const few = innerWidth > 700 ? 1 : 2;
+  const lines = few * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
+  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - present);
+  const most = left < 0 ? Infinity : left; // what fits on the first screen stays on it
+  stack.style.minHeight = `${said + Math.min(most, sentences + lines - said)}px`;
+  card.style.minHeight = `${present + Math.min(most, all + lines - present)}px`;
+}
+
+/** Room for the longest sentence about a rule of the report. */
+function reserveMeaning() {
+  const host = place("rule-meaning");
+  host.style.minHeight = "";
+  const heights = SYSTEMS.filter((system) => !system.added).map((system) => {
+    host.textContent = ruleMeaning(system);
+    return host.offsetHeight;
+  });
+  host.style.minHeight = `${Math.max(0, ...heights)}px`;
 }
 
 /** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
