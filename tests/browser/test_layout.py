@@ -51,6 +51,11 @@ OVERFLOWING = """() => {
 }"""
 
 
+# Resizing is told to the page before its next picture.
+NEXT_PICTURE = """() => new Promise(
+    done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"""
+
+
 @pytest.fixture(scope="module")
 def long_labels():
     """Two classes with long names, two models of one family, slices, costs in the thousands."""
@@ -122,7 +127,8 @@ def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, reques
             assert abs(forced / plain - 1) > 0.15  # the font is really another one
         for width in WIDTHS:
             page.page.set_viewport_size({"width": width, "height": 900})
-            page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 20)))")
+            page.page.wait_for_function("width => innerWidth === width", arg=width)
+            page.run(NEXT_PICTURE)
             assert page.run("() => document.documentElement.scrollWidth") <= width, (font, width)
             assert page.run(OVERFLOWING) == [], (font, width)
     assert page.complaints == []
@@ -161,9 +167,10 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
         style = FORCE.format(font=font, src=LOCAL, size=100 * (FONTS[font] or 1))
         page.page.add_style_tag(content=style)
         page.run(WIDTH_OF, font)
-        page.page.set_viewport_size({**screen, "width": width - 1})  # it is laid out again
-        page.page.set_viewport_size(screen)
-        page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
+        for pixels in (width - 1, width):  # it is laid out again
+            page.page.set_viewport_size({**screen, "width": pixels})
+            page.page.wait_for_function("width => innerWidth === width", arg=pixels)
+            page.run(NEXT_PICTURE)
     page.run("() => stakesPage.finished()")
     page.page.locator("#controls input[type=range]").first.focus()
     before = page.run(TOPS)

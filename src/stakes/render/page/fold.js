@@ -123,8 +123,8 @@ function reserveRoom() {
   const lines = few * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
   const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - present);
   const most = left < 0 ? Infinity : left; // what fits on the first screen stays on it
-  stack.style.minHeight = `${said + Math.min(most, sentences + lines - said)}px`;
-  card.style.minHeight = `${present + Math.min(most, all + lines - present)}px`;
+  stack.style.minHeight = `${Math.max(sentences, said + Math.min(most, sentences + lines - said))}px`;
+  card.style.minHeight = `${Math.max(all, present + Math.min(most, all + lines - present))}px`;
 }
 
 /** Room for the longest sentence about a rule of the report. */
