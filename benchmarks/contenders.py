@@ -466,7 +466,7 @@ ROWS: dict[str, Row] = {
 
 GROWTH: dict[str, Callable[[int], Call]] = {
     "table and AUC": lambda n: _auc_ours(n, False),
-    "the same, weighted": lambda n: _auc_ours(n, True),
+    "table and AUC, weighted": lambda n: _auc_ours(n, True),
     "counts of integers": lambda n: _counts_ours(*_labels(n, 10)),
     "isotonic": lambda n: _fit_ours("Isotonic", n),
     "H": _h_ours,

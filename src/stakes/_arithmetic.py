@@ -10,6 +10,8 @@ import numpy.typing as npt
 from stakes._check import BoolArray, FloatArray
 
 _BLOCK = 512  # errors then grow with the number of levels, which is two or three
+_PIECE = 1 << 16
+_LARGEST_WHOLE = 2.0**53  # up to which all whole numbers are floats
 _TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
@@ -51,11 +53,11 @@ def running_sum(values: FloatArray) -> FloatArray:
     """Cumulative sum along the last axis whose error does not grow with its length.
 
     A plain cumulative sum of 10**7 equal fractions is off by 10**-10, always to the same side.
-    Here short blocks are summed and then the blocks, over and over; counts stay exact, and the
-    sums of weights that are not negative never fall.
+    Here short blocks are summed and then the blocks, over and over; the sums of weights that are
+    not negative never fall. Sums of whole numbers are exact without that.
     """
     length = values.shape[-1]
-    if length <= _BLOCK:
+    if length <= _BLOCK or (are_whole(values) and np.sum(values) <= _LARGEST_WHOLE):
         return np.cumsum(values, axis=-1)
     blocks = np.zeros((*values.shape[:-1], -(-length // _BLOCK), _BLOCK))
     sums = blocks.reshape(*values.shape[:-1], -1)
@@ -63,6 +65,12 @@ def running_sum(values: FloatArray) -> FloatArray:
     np.cumsum(blocks, axis=-1, out=blocks)
     blocks[..., 1:, :] += running_sum(blocks[..., :-1, -1])[..., None]
     return np.maximum.accumulate(sums[..., :length], axis=-1)
+
+
+def are_whole(values: FloatArray) -> bool:
+    """Whether all are whole numbers; they are read in pieces that fit into the cache."""
+    pieces = (values[..., first : first + _PIECE] for first in range(0, values.shape[-1], _PIECE))
+    return all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
 
 
 def weighted_sum(

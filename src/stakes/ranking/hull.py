@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import ratio
+from stakes._arithmetic import are_whole, ratio
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.ranking.roc import Roc, roc, scaled
 from stakes.tally import ScoreTable
@@ -44,11 +44,7 @@ def single(table: ScoreTable, what: str) -> FloatArray:
 
 
 def _slack(weights: FloatArray) -> float:
-    pieces = (
-        weights[..., first : first + _PIECE, :] for first in range(0, weights.shape[-2], _PIECE)
-    )
-    all_whole = all(np.array_equal(piece, np.floor(piece)) for piece in pieces)
-    return 1.0 if all_whole else 1.0 + _STRAIGHT
+    return 1.0 if are_whole(np.swapaxes(weights, -1, -2)) else 1.0 + _STRAIGHT
 
 
 def hull_cuts(weights: FloatArray) -> IntArray:
