@@ -453,11 +453,42 @@ def test_a_start_on_a_part_of_the_cases_changes_nothing(
     lonely = np.zeros(3000, dtype=np.intp)
     lonely[[1, 1001, 2001]] = 1  # none of them in the part
     plain = [calibrator.fit(q, one) for one in (y, lonely)]
-    monkeypatch.setattr(fitting, "_LARGE", 1000)
+    monkeypatch.setattr(fitting, "_SAMPLE", 300)
     for one, fitted in zip((y, lonely), plain, strict=True):
         again = calibrator.fit(q, one)
         assert again.converged == fitted.converged
         assert_allclose(again(q), fitted(q), rtol=1e-7)
+
+
+@pytest.mark.parametrize("constant", [False, True], ids=["broad", "one class constant"])
+def test_many_classes_are_fitted_class_by_class_as_few_are_together(
+    constant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 40 classes; where one has the same posterior in all cases, its slope says nothing."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 40, 1600)
+    logits = rng.normal(size=(1600, 40))
+    logits[np.arange(1600), y] += 2
+    q = np.exp(1.5 * logits)
+    q[:, 0] = (0.1 if constant else 1.0) * q[:, 0]
+    q /= q.sum(axis=1, keepdims=True)
+    if constant:
+        q[:, 1:] *= 0.99 / q[:, 1:].sum(axis=1, keepdims=True)
+        q[:, 0] = 0.01
+    weights = rng.uniform(0.5, 2, 1600)
+    calls: list[str] = []
+    each_class = multiclass._fit_each_class
+    monkeypatch.setattr(
+        multiclass, "_fit_each_class", lambda *rest: (calls.append("each"), each_class(*rest))[1]
+    )
+    many = VectorScaling().fit(q, y, weights=weights)
+    assert calls == ([] if constant else ["each"])
+    monkeypatch.setattr(multiclass, "_MANY", 1000)
+    together = VectorScaling().fit(q, y, weights=weights)
+    assert many.converged
+    assert together.converged
+    assert_allclose(many.slopes, together.slopes, rtol=1e-7, atol=1e-9)
+    assert_allclose(many(q), together(q), rtol=1e-7)
 
 
 @pytest.mark.parametrize("y", [[0, 1, 0, 1, 1], [0, 0, 1, 1, 1]])

@@ -42,8 +42,9 @@ _THERE = 1e-5  # change of log-odds by a Newton step after which the search has 
 _AT_REST = 1e-12  # expected relative gain at which a search without a proven optimum ends
 _MOST_STEPS = 200  # a fit with an optimum needs about twenty
 _ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
-_NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
-_LARGE = 200_000  # cases from which a fit to about a tenth of this number is a good start
+NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
+_SAMPLE = 10_000  # cases in a sample whose optimum is a good start for three times as many or more
+_CASES_EACH = 5  # and at least so many for every parameter
 
 
 class Evaluation(NamedTuple):
@@ -104,9 +105,10 @@ def fit_convex(
         The parameters; not converged where the penalty was needed.
     """
     objective = on(slice(None))
-    if n_cases >= _LARGE:
+    every = n_cases // max(_SAMPLE, _CASES_EACH * start.size)
+    if every >= 3:
         # The optimum of a sample is close, so that few steps over all cases remain.
-        some = minimised(on(slice(None, None, n_cases // (_LARGE // 10))), start)
+        some = minimised(on(slice(None, None, every)), start)
         start = some.parameters if some.converged else start
     minimum = minimised(objective, start)
     return minimum if minimum.converged else fit_bounded(objective, start, penalised)
@@ -229,5 +231,5 @@ def broad_axes(curvature: FloatArray) -> FloatArray:
     sizes = np.sqrt(np.diag(curvature))
     scale = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=sizes > 0)
     values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
-    broad = values > _NARROW * values.max(initial=0.0)
+    broad = values > NARROW * values.max(initial=0.0)
     return np.asarray(scale[:, None] * vectors[:, broad] / np.sqrt(values[broad]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from stakes.calibration.calibrator import (
     read_posterior_cases,
 )
 from stakes.calibration.fitting import (
+    NARROW,
     Evaluation,
     Objective,
     broad_axes,
@@ -31,6 +33,7 @@ from stakes.calibration.fitting import (
 from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
+_MANY = 30  # classes up to which all second derivatives are solved together
 _BLOCK = 1 << 16  # logits at a time, so that temporary arrays stay in the cache
 
 
@@ -171,6 +174,48 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     """The best slopes in the span of the columns of a matrix (K, F), with K free intercepts."""
     share = cases.weights / cases.weights.sum()
     rows, centre, limit = _centred_logs(scores, share)
+
+    def of_classes(some: slice) -> Objective:
+        return _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
+
+    many = len(rows) > _MANY and slopes.shape[1] == len(rows) and _is_broad(rows)
+    fit = _fit_each_class if many else partial(_fit_along, slopes=slopes)
+    best, intercepts, converged = fit(of_classes, rows, cases.codes, share)
+    intercepts = intercepts - best * centre
+    return FittedVector._trusted(
+        slopes=best,
+        intercepts=intercepts - intercepts.mean(),
+        limit=limit,
+        classes=cases.classes,
+        converged=converged,
+    )
+
+
+def _fit_each_class(
+    on: Callable[[slice], Objective], rows: FloatArray, codes: IntArray, share: FloatArray
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Slopes and intercepts of centred features, and whether they are the optimum.
+
+    The second derivatives are solved roughly class by class. A constant added to all intercepts
+    changes nothing, which does not disturb conjugate gradients.
+    """
+    start = np.stack([np.zeros(len(rows)), np.append(0.0, _log_shares(codes, share))], axis=1)
+    penalised = np.zeros((len(rows), 2, 2))
+    penalised[:, 0, 0] = np.einsum("kn,kn,n->k", rows, rows, share)
+    minimum = fit_convex(on, share.size, start.ravel(), penalised)
+    best, intercepts = minimum.parameters.reshape(-1, 2).T
+    return best, intercepts, minimum.converged
+
+
+def _fit_along(
+    on: Callable[[slice], Objective],
+    rows: FloatArray,
+    codes: IntArray,
+    share: FloatArray,
+    *,
+    slopes: FloatArray,
+) -> tuple[FloatArray, FloatArray, bool]:
+    """The same, with slopes in the span of the columns of a matrix, along broad axes only."""
     moments, size = (rows * share) @ rows.T, len(rows)
     spreads = np.diag(moments)
     even = np.diag(spreads) / size - moments / size**2  # curvature at uniform forecasts
@@ -179,23 +224,28 @@ def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVe
     axes[:, 0, : slopes.shape[1]] = slopes
     # The first class has no intercept: a constant added to all logits changes nothing.
     axes[1:, 1, slopes.shape[1] :] = np.eye(size - 1)
-
-    def on(some: slice) -> Objective:
-        objective = _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
-        return _along(axes, objective)
-
-    start = np.append(np.zeros(slopes.shape[1]), _log_shares(cases.codes, share))
+    start = np.append(np.zeros(slopes.shape[1]), _log_shares(codes, share))
     penalised = (axes[:, 0].T * spreads) @ axes[:, 0]
-    minimum = fit_convex(on, share.size, start, penalised[None])
+    minimum = fit_convex(lambda some: _along(axes, on(some)), share.size, start, penalised[None])
     best, intercepts = (axes @ minimum.parameters).T
-    intercepts = intercepts - best * centre
-    return FittedVector._trusted(
-        slopes=best,
-        intercepts=intercepts - intercepts.mean(),
-        limit=limit,
-        classes=cases.classes,
-        converged=minimum.converged,
-    )
+    return best, intercepts, minimum.converged
+
+
+def _is_broad(rows: FloatArray) -> bool:
+    """Whether no combination of features (K, n) is constant; a few cases are enough to see that."""
+    size = len(rows)
+    some = rows[:, : 4 * size]
+    some = some - some.mean(axis=1, keepdims=True)
+    moments = some @ some.T
+    even = np.diag(np.diag(moments)) / size - moments / size**2
+    sizes = np.sqrt(np.diag(even))
+    if not sizes.all():
+        return False
+    try:
+        np.linalg.cholesky(even / np.outer(sizes, sizes) - NARROW * size * np.eye(size))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _centred_logs(scores: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, float]:
