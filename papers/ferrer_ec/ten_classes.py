@@ -38,8 +38,8 @@ def decided(sample: SimulatedCases, problem: Problem) -> Counts:
     """Naive, argmax and Bayes decisions about cases, (3, K, M)."""
     naive = np.full(sample.y_true.shape, problem.naive.decision)
     argmax, bayes = (bayes_decisions(sample.posteriors, p) for p in (PLAIN, problem))
-    made = [Counts.from_decisions(sample.y_true, d, problem) for d in (naive, argmax, bayes)]
-    return Counts([one.values for one in made], classes=CLASSES, decisions=problem.decisions)
+    tables = [Counts.from_decisions(sample.y_true, d, problem) for d in (naive, argmax, bayes)]
+    return Counts([table.values for table in tables], classes=CLASSES, decisions=problem.decisions)
 
 
 def population(ten: GaussianWorld, problem: Problem, cases: int) -> Counts:
