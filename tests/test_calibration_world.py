@@ -65,8 +65,8 @@ def repaired(samples: tuple[SimulatedCases, SimulatedCases]) -> dict[Calibrator,
         calibrator: calibrator.fit(sharpened(fit.posteriors), fit.y_true)
         for calibrator in CALIBRATORS
     }
-    assert all(one.converged for one in fitted.values())
-    return {calibrator: one(sharpened(test.posteriors)) for calibrator, one in fitted.items()}
+    assert all(fit.converged for fit in fitted.values())
+    return {calibrator: fit(sharpened(test.posteriors)) for calibrator, fit in fitted.items()}
 
 
 def sharpened(posteriors: FloatArray) -> FloatArray:
