@@ -47,7 +47,8 @@ def test_a_close_call_says_what_the_dearest_contender_saves_too():
     y = np.tile([0, 1], 30)
     wrong = {"a": range(10), "b": range(20, 35), "c": range(14)}
     models = {
-        name: np.where(np.isin(np.arange(60), [*own]), 1 - y, y) for name, own in wrong.items()
+        name: np.where(np.isin(np.arange(60), [*wrong_cases]), 1 - y, y)
+        for name, wrong_cases in wrong.items()
     }
     report = evaluate(y, models, Problem.zero_one(2))
     verdict = report.verdict
@@ -85,7 +86,7 @@ def test_a_system_that_ties_with_the_best_in_a_slice_is_no_other():
     groups = ["same"] * 40 + ["other"] * 40
     report = evaluate(y, models, Problem.zero_one(2), by=groups)
     assert report.best.model == "second"
-    same = next(one for one in report.slices if one.group == "same")
+    same = next(group for group in report.slices if group.group == "same")
     assert same.cheapest == report.best.name
     assert same.saving is None
     assert same.clear is None
