@@ -264,7 +264,9 @@ def imports(module: str) -> tuple[Import, ...]:
 
 
 def own_imports(module: str) -> list[Import]:
-    return [found for found in imports(module) if found.module.split(".")[0] == "stakes"]
+    return [
+        statement for statement in imports(module) if statement.module.split(".")[0] == "stakes"
+    ]
 
 
 def where(module: str, line: int) -> str:
@@ -280,47 +282,47 @@ def reachable(room: str) -> frozenset[str]:
     return frozenset(direct).union(*(reachable(other) for other in direct))
 
 
-def is_deferred_by_plan(module: str, found: Import) -> bool:
+def is_deferred_by_plan(module: str, statement: Import) -> bool:
     return any(
         re.fullmatch(room, room_of(module))
-        and re.fullmatch(method, found.function)
-        and re.fullmatch(goal, room_of(found.module))
+        and re.fullmatch(method, statement.function)
+        and re.fullmatch(goal, room_of(statement.module))
         for room, method, goal in DEFERRED
     )
 
 
-def breach(module: str, found: Import) -> str | None:
+def breach(module: str, statement: Import) -> str | None:
     """Say what is wrong with one import of our own, or nothing."""
-    here, there = room_of(module), room_of(found.module)
+    here, there = room_of(module), room_of(statement.module)
     if there == "":
         return "imports the front door; name the room that holds what you need"
-    if is_deferred_by_plan(module, found):
+    if is_deferred_by_plan(module, statement):
         return None
-    if found.function:
-        return f"{found.function} defers an import of {there}, which DEFERRED does not list"
+    if statement.function:
+        return f"{statement.function} defers an import of {there}, which DEFERRED does not list"
     if here == there:
-        return breach_inside(here, module, found)
+        return breach_inside(here, module, statement)
     if there not in reachable(here):
         return f"{here} may not import {there}"
-    if found.module.count(".") > 1 and there not in DOORS:
-        return f"imports from {found.module}; take from {there} what it exports"
-    if any(part.startswith("_") for part in found.module.split(".")[2:]):
-        return f"imports {found.module}, which is private to {there}"
+    if statement.module.count(".") > 1 and there not in DOORS:
+        return f"imports from {statement.module}; take from {there} what it exports"
+    if any(part.startswith("_") for part in statement.module.split(".")[2:]):
+        return f"imports {statement.module}, which is private to {there}"
     return None
 
 
-def breach_inside(room: str, module: str, found: Import) -> str | None:
+def breach_inside(room: str, module: str, statement: Import) -> str | None:
     """Say what is wrong with an import of a file from the same room."""
     floors = FLOORS[room].split()
-    own, other = (
-        name.removeprefix(f"stakes.{room}").lstrip(".") for name in (module, found.module)
+    inner, other = (
+        name.removeprefix(f"stakes.{room}").lstrip(".") for name in (module, statement.module)
     )
-    if not own:
+    if not inner:
         return None
     if not other:
         return f"imports {room} itself; name the file that holds what you need"
-    if other not in floors[: floors.index(own)]:
-        return f"{other} does not stand below {own} in FLOORS"
+    if other not in floors[: floors.index(inner)]:
+        return f"{other} does not stand below {inner} in FLOORS"
     return None
 
 
@@ -359,18 +361,18 @@ def test_a_name_that_a_room_does_not_export_is_not_imported_from_outside(module:
 @pytest.mark.parametrize("room", rooms())
 def test_a_room_imports_only_what_the_plan_allows(room: str) -> None:
     breaches = [
-        f"{where(module, found.line)}: {complaint}"
+        f"{where(module, statement.line)}: {complaint}"
         for module in modules()
         if room_of(module) == room
-        for found in own_imports(module)
-        if (complaint := breach(module, found))
+        for statement in own_imports(module)
+        if (complaint := breach(module, statement))
     ]
     assert breaches == []
 
 
 def test_no_two_modules_import_each_other_at_any_distance() -> None:
     graph = {
-        module: {found.module for found in own_imports(module) if not found.function}
+        module: {statement.module for statement in own_imports(module) if not statement.function}
         for module in modules()
         if module != "stakes"
     }
@@ -381,11 +383,12 @@ def test_no_two_modules_import_each_other_at_any_distance() -> None:
 def test_what_may_be_deferred_is_deferred_somewhere(entry: tuple[str, str, str]) -> None:
     room, method, goal = entry
     used = [
-        found
+        statement
         for module in modules()
         if re.fullmatch(room, room_of(module))
-        for found in own_imports(module)
-        if re.fullmatch(method, found.function) and re.fullmatch(goal, room_of(found.module))
+        for statement in own_imports(module)
+        if re.fullmatch(method, statement.function)
+        and re.fullmatch(goal, room_of(statement.module))
     ]
     assert used
 
@@ -420,9 +423,9 @@ def test_contributing_shows_the_same_plan() -> None:
 def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
     permitted = {"stakes", "numpy", "scipy"} | sys.stdlib_module_names
     foreign = [
-        f"{where(module, found.line)}: {found.module}"
-        for found in imports(module)
-        if found.module.split(".")[0] not in permitted
+        f"{where(module, statement.line)}: {statement.module}"
+        for statement in imports(module)
+        if statement.module.split(".")[0] not in permitted
     ]
     assert foreign == []
 
@@ -430,9 +433,9 @@ def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
 @pytest.mark.parametrize("module", [name for name in modules() if room_of(name) in LIGHT])
 def test_light_rooms_load_scipy_only_where_it_is_used(module: str) -> None:
     heavy = [
-        where(module, found.line)
-        for found in imports(module)
-        if found.module.split(".")[0] == "scipy" and not found.function
+        where(module, statement.line)
+        for statement in imports(module)
+        if statement.module.split(".")[0] == "scipy" and not statement.function
     ]
     assert heavy == []
 
@@ -602,7 +605,7 @@ def test_function_bodies_stay_below_45_lines(module: str) -> None:
     sizes = {
         name: body_lines(node)
         for name, node in functions(module)
-        if not any(ast.unparse(one) == "triton.jit" for one in node.decorator_list)
+        if not any(ast.unparse(decorator) == "triton.jit" for decorator in node.decorator_list)
     }
     assert {name: size for name, size in sizes.items() if size > 45} == {}
 
