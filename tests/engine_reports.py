@@ -250,7 +250,7 @@ SCALINGS: dict[str, Any] = {
 
 @cache
 def three_classes(n: int) -> dict[str, Any]:
-    """Posteriors of three classes that are too sure of themselves; some are nought."""
+    """Posteriors of three classes that are too sure of themselves; some are zero."""
     rng = np.random.default_rng([n, 3])
     logits = rng.normal([0.5, 0.0, -1.0], 1.5, (n, 3))
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

@@ -526,7 +526,7 @@ class Law:
     `twin(plain_tally, *arguments)` is the definition. `arguments(world)` draws what the measure
     takes beside the tally. `call(tally, *arguments)` calls the measure, where that needs words.
     `moves(value, order)` says what becomes of the value when the classes are listed in another
-    order; None for a measure that has a positive class and hence no such law.
+    order; None for a measure that has a positive class and therefore no such law.
     """
 
     measure: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Sample sizes from assumed values: what they promise comes out in simulations."""
+"""Sample sizes from assumed values: simulations have the power that they state."""
 
 from __future__ import annotations
 

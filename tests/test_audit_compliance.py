@@ -167,7 +167,7 @@ def test_a_deployment_prior_makes_a_cost_depend_on_the_shares_of_the_test_set():
     ],
     ids=["steps", "constant", "undefined"],
 )
-def test_flat_metrics_tie_what_utilities_tell_apart(metric):
+def test_flat_metrics_tie_what_utilities_distinguish(metric):
     verdict = answer(metric)
     assert not verdict.complies
     assert verdict.witness is None

@@ -161,7 +161,7 @@ def test_leading_axes_are_carried_through():
     assert repr(told) == "Disagreement of shape (5, 4) x 9 metrics x 2 models"
 
 
-def test_ties_are_listed_and_cost_what_the_dearest_pick_costs():
+def test_ties_are_listed_and_cost_what_the_most_expensive_pick_costs():
     same = Counts([[40, 10], [10, 40]])
     other = Counts([[45, 5], [15, 35]])  # as accurate, but it misses more
     problem = Problem.binary(false_alarm=1, miss=9)

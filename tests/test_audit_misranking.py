@@ -406,7 +406,7 @@ def test_a_seed_repeats_the_study_and_memory_does_not_grow_with_the_pairs():
     assert peak(100_000)[1] == first
 
 
-def test_progress_is_told_after_each_block():
+def test_progress_is_reported_after_each_block():
     told = []
     misranking(
         {"accuracy": FAMILIAR["accuracy"]},

@@ -87,7 +87,7 @@ def test_labels_must_be_distinct_text_or_whole_numbers():
         ([1, 1], ("y_true and weights", "3 rows", "has 2")),
     ],
 )
-def test_weights_that_are_none_are_refused_by_every_tally(weights, fragments):
+def test_invalid_weights_are_refused_by_every_tally(weights, fragments):
     y = ["legit", "fraud", "legit"]
     decided = ["approve", "block", "review"]
     for make in (
@@ -208,7 +208,7 @@ def test_the_positive_label_is_stated_unless_labels_are_zero_and_one():
         ("abc", ("real numbers",)),
     ],
 )
-def test_posteriors_that_are_none_are_refused(posteriors, fragments):
+def test_invalid_posteriors_are_refused(posteriors, fragments):
     refuses(lambda: stakes.bayes_decisions(posteriors, TWO_BY_THREE), *fragments)
 
 
@@ -277,7 +277,7 @@ def test_questions_that_need_a_prior_say_so():
     refuses(lambda: TWO_BY_THREE.perfect_cost, "perfect_cost needs a stated prior")
 
 
-def test_problem_files_that_are_none_are_refused(tmp_path):
+def test_invalid_problem_files_are_refused(tmp_path):
     def file(text: str):
         path = tmp_path / "problem.toml"
         path.write_text(text)

@@ -303,7 +303,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
 @pytest.mark.parametrize(
     ("mistake", "message"), [row[1:] for row in MISTAKES], ids=[row[0] for row in MISTAKES]
 )
-def test_a_mistake_is_told_by_argument_rule_evidence_and_remedy(
+def test_a_mistake_is_explained_by_argument_rule_evidence_and_remedy(
     mistake: Callable[[], Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:

@@ -87,7 +87,7 @@ def test_scores_of_three_values_leave_nothing_to_gain(
 
 
 @each_bent
-def test_two_values_that_tell_the_classes_apart_give_a_bounded_fit(calibrator: Calibrator) -> None:
+def test_two_values_that_separate_the_classes_give_a_bounded_fit(calibrator: Calibrator) -> None:
     for values in ([0.0, 1.0], [0.2, 0.7]):
         fitted = calibrator.fit(np.repeat(values, 4), [0] * 4 + [1] * 4)
         assert not fitted.converged
@@ -175,14 +175,14 @@ def test_calibration_in_the_large_is_carried_through_leading_axes() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-12, 1.0, 1e9, 1e160, 1e300])
 @pytest.mark.parametrize("calibrator", [Logistic(), Platt()])
-def test_the_cluster_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
+def test_the_unit_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
     x, y = np.array([1.0, 2.0, 3.0, 1.5, 2.2]) / 2, [0, 1, 1, 1, 0]
     plain, scaled = calibrator.fit(x, y), calibrator.fit(x * scale, y)
     assert scaled.converged
     assert_allclose(scaled(x * scale), plain(x), rtol=1e-9)
 
 
-def test_scores_far_from_zero_but_close_together_are_told_apart() -> None:
+def test_scores_far_from_zero_but_close_together_are_distinguished() -> None:
     x, y = np.array([0.0, 1.0, 2.0, 0.5, 1.5]), [0, 1, 1, 1, 0]
     moved: Any = Logistic().fit(1e9 + x, y)
     assert moved.converged

@@ -233,7 +233,7 @@ def line_objective(y: IntArray) -> fitting.Objective:
     return multiclass._objective(multiclass._SharedFeatures, features, y, np.full(200, 1 / 200))
 
 
-def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
+def test_each_step_gains_what_the_bound_on_second_derivatives_guarantees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From starts so far off that a whole Newton step gains less, or loses."""
@@ -245,8 +245,8 @@ def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
         objective: Any, point: Any, here: Any, step: Any, change: float, far: float
     ) -> tuple[Any, Any]:
         after, there = moved(objective, point, here, step, change, far)
-        promised = ((1 + change) * np.log1p(change) - change) / change**2
-        assert here.loss - there.loss >= -float(here.gradient @ step) * promised - 1e-15
+        guaranteed = ((1 + change) * np.log1p(change) - change) / change**2
+        assert here.loss - there.loss >= -float(here.gradient @ step) * guaranteed - 1e-15
         cut.append(not np.array_equal(after, point + step))
         return after, there
 

@@ -224,7 +224,7 @@ def test_bad_input_is_refused_with_its_name(calibrator: Calibrator) -> None:
         fitted(np.full_like(scores, np.nan))
 
 
-def test_maps_of_posteriors_refuse_scores_that_are_none() -> None:
+def test_maps_of_posteriors_refuse_invalid_scores() -> None:
     for calibrator in (Affine(), BetaMap(), Temperature(), FullAffine()):
         with pytest.raises(InputError, match="probabilities in"):
             calibrator.fit([-1.0, 2.0, 0.5], [0, 1, 1])

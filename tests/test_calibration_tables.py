@@ -191,7 +191,7 @@ def test_the_table_is_that_of_val_prob():
 
 
 def test_calibration_in_the_large_varies_as_the_cases_do_where_the_slope_is_not_one():
-    """The jackknife: an overfitted model promises less variance than its cases have."""
+    """The jackknife: an overfitted model predicts less variance than its cases have."""
     rng = np.random.default_rng(5)
     odds = 2.5 * rng.normal(size=150)
     y, p = (rng.random(150) < expit(0.2 * odds)).astype(int), expit(odds)

@@ -107,7 +107,7 @@ def test_frames_of_a_report_have_totals_where_a_volume_is_stated(world, yearly):
 # The same as no model ----------------------------------------------------------------------------
 
 
-def test_a_model_that_decides_as_the_costs_alone_do_is_said_to_cost_the_same(world):
+def test_a_model_that_decides_as_the_costs_alone_do_is_reported_to_cost_the_same(world):
     """It is chosen among several, and a choice flatters; but it cannot cost more than its twin."""
     shares = (world.y == "fraud").mean()
     blind = stakes.bayes_decisions(np.full(400, shares), PAYMENTS, data=world.data)
@@ -129,7 +129,7 @@ def test_a_model_that_decides_as_the_costs_alone_do_is_said_to_cost_the_same(wor
     assert "costs as little" not in paid.verdict.reason
 
 
-def test_a_model_that_always_decides_the_same_is_said_to_cost_the_same():
+def test_a_model_that_always_decides_the_same_is_reported_to_cost_the_same():
     y = np.repeat([0, 1], [90, 30])
     rng = np.random.default_rng(3)
     models = {"lazy": Decisions(np.zeros(120, int))} | {

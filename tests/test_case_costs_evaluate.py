@@ -207,7 +207,7 @@ def test_clusters_widen_the_intervals_of_losses():
     once = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
     width = [report.best.cost.high - report.best.cost.low for report in (alone, once, pairs)]
     assert width[0] < 0.85 * width[1]
-    assert width[1] <= width[2] < 1.4 * width[1]  # the dearest cluster counts twice
+    assert width[1] <= width[2] < 1.4 * width[1]  # the most expensive cluster counts twice
 
 
 def test_weights_that_are_numbers_of_cases_count_as_repetitions():
@@ -259,13 +259,13 @@ def test_the_order_of_rows_and_a_cost_that_all_share_change_nothing():
         data={"amount": world.data["amount"][order]},
         calibrator=None,
     )
-    dearer = Problem(
+    shifted = Problem(
         {
             "legit": {"approve": 1000, "review": 1003, "block": "1005 + 0.02*amount"},
             "fraud": {"approve": "1000 + amount", "review": 1008, "block": 1000},
         }
     )
-    more = evaluate(world.y, world.models, dearer, data=world.data, calibrator=None)
+    more = evaluate(world.y, world.models, shifted, data=world.data, calibrator=None)
     for system, other, third in zip(there.systems, back.systems, more.systems, strict=True):
         assert system.cost.high == pytest.approx(other.cost.high, rel=1e-9)
         assert system.cost.high == pytest.approx(third.cost.high - 1000, rel=1e-6)
@@ -295,7 +295,7 @@ def test_a_factor_on_a_cost_flips_the_verdict_where_the_report_says():
     assert cheapest(margin.high * 1.001) == margin.high_rival
 
 
-def test_a_few_dear_cases_are_named_with_their_share():
+def test_a_few_expensive_cases_are_named_with_their_share():
     world = World(2000)
     amount = world.data["amount"].copy()
     amount[np.flatnonzero(world.y == "fraud")[:3]] = 1e6

@@ -146,7 +146,7 @@ def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none()
 
 
 @pytest.mark.parametrize("level", ["0", "1", "95"])
-def test_a_level_that_is_none_is_bad_input(level):
+def test_an_invalid_level_is_bad_input(level):
     done = on_rows("--level", level)
     assert done.exit_code == 2
     assert "Invalid value for '--level'" in done.stderr
@@ -715,7 +715,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again():
         assert f"Error: {message}" in done.stderr
 
 
-def test_right_decisions_cost_nothing_unless_said_otherwise():
+def test_right_decisions_cost_nothing_unless_stated_otherwise():
     run("problem", "new", "new.toml", stdin="a,b\n\n\ny\n\n2\n3\n\nn\n")
     expected = Problem([[0, 2], [3, 0]], classes=["a", "b"])
     assert Problem.from_toml("new.toml") == expected

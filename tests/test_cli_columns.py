@@ -224,7 +224,7 @@ def test_what_an_engine_says_of_a_file_without_columns_becomes_a_rule_and_a_reme
 
 
 @pytest.mark.parametrize("line", [1, 10, 50_001])
-def test_text_that_is_not_in_utf_8_is_told_with_its_line(tmp_path, line):
+def test_text_that_is_not_in_utf_8_is_reported_with_its_line(tmp_path, line):
     lines = ["truth,p", *["legit,0.5"] * line]
     lines[line - 1] = lines[line - 1].replace("t,", "\xe9,").replace("h,", "\xe9,")
     (tmp_path / "rows.csv").write_bytes("\n".join(lines).encode("latin-1") + b"\n")
@@ -277,7 +277,7 @@ def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
     assert columns.labels["y"].codes.tolist() == [0, 1, 1]
 
 
-def test_whole_numbers_that_are_stored_as_fractions_lose_their_nought(tmp_path):
+def test_whole_numbers_that_are_stored_as_fractions_lose_their_trailing_zero(tmp_path):
     pyarrow.parquet.write_table(pa.table({"y": [2.5, 3.0, -1e20]}), tmp_path / "rows.parquet")
     with source_of(tmp_path / "rows.parquet") as source:
         columns = source.read(
@@ -416,7 +416,7 @@ def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
         plan(tmp_path, rows, TWO)
 
 
-def test_models_of_two_classes_are_columns_within_the_cluster_interval_whose_names_say_so(tmp_path):
+def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_say_so(tmp_path):
     rows = {**ROWS, "p_whole": [0, 1, 0], "p_id": [7, 8, 9], "amount": [0.5, 12.5, ""]}
     rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
     planned = plan(tmp_path, rows, TWO)
@@ -444,7 +444,7 @@ UNUSABLE = {
         r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*pass them as scores",
     ),
     "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
-    "numbers below nought": (
+    "numbers below zero": (
         [-0.1, 0.5, 0.5],
         r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 0 \(counted from 0\)",
     ),
@@ -502,7 +502,7 @@ NO_YES = Problem([[0, 3, 25], [180, 8, 0]], classes=["no", "yes"], decisions=["o
     ],
 )
 @pytest.mark.parametrize("name", ["proba", "prob", "p", "forest_proba", "score_new"])
-def test_columns_numbered_from_nought_are_one_model(tmp_path, problem, values, name):
+def test_columns_numbered_from_zero_are_one_model(tmp_path, problem, values, name):
     columns = tuple(f"{name}_{k}" for k in range(problem.n_classes))
     rows: dict[str, Any] = {"y": values, "size": [3.5] * len(values)}
     rows |= {column: [0.25] * len(values) for column in columns}

@@ -50,7 +50,7 @@ def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), stdin: str | N
 
 
 @pytest.mark.slow
-def test_the_exit_codes_are_those_that_the_help_promises(folder):
+def test_the_exit_codes_are_those_that_the_help_states(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
     done = run(*evaluate, "--fail-if", "normalized > 5", "--html", "out.html", cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -42,7 +42,7 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize("wanted", COMPLAINTS)
-def test_arguments_are_told_as_options(wanted):
+def test_arguments_are_named_as_options(wanted):
     with pytest.raises(InputError) as caught:
         COMPLAINTS[wanted]()
     assert str(caught.value).startswith(str(caught.value.argument))

@@ -196,7 +196,7 @@ def test_H15_brier_rate_driven_and_optimal_curves_have_their_metrics_for_areas(
     term = np.prod(table.shares) * (1 - 2 * ranking.auc(table))
     assert close(curves.brier_curve(table, CostProportions).integral(), brier(table))
     assert close(curves.rate_driven_curve(table, CostProportions).integral(), 1 / 3 + term)
-    hull = brier(ranking.isotonic(table))  # calibrated, hence all refinement
+    hull = brier(ranking.isotonic(table))  # calibrated, therefore all refinement
     assert close(curves.optimal_curve(table, CostProportions).integral(), hull)
 
 

@@ -196,7 +196,7 @@ def test_bands_are_intervals_of_the_profile_likelihood_point_by_point(design, pr
         np.testing.assert_allclose([gain.low[k], gain.high[k]], [-loss.high, -loss.low])
 
 
-def test_the_band_of_a_rate_knows_that_the_threshold_hangs_on_all_cases():
+def test_the_band_of_a_rate_knows_that_the_threshold_depends_on_all_cases():
     """Loss as a mean over cases, to first order in the share of cases below the threshold."""
     rng = np.random.default_rng(8)
     y = rng.random(200) < 0.3
@@ -526,7 +526,7 @@ def many_classes() -> tuple[np.ndarray, Posteriors]:
     return names[y], Posteriors(shares, classes=names)
 
 
-def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
+def test_ten_classes_have_a_panel_each_and_none_overlaps_another():
     y, posteriors = many_classes()
     display = ReliabilityDisplay.from_predictions(y, {"net": posteriors})
     assert display.classes == tuple(f"class {k}" for k in "jihgfedcba")

@@ -343,14 +343,14 @@ def test_a_large_report_stays_readable():
 # Caveats -----------------------------------------------------------------------------------------
 
 
-def test_a_prior_that_differs_from_the_data_is_said():
+def test_a_prior_that_differs_from_the_data_is_reported():
     y, models = two_models()
     assert "prior mismatch" in kinds(few(y, models, FRAUD.with_prior([0.99, 0.01])))
     shares = [1 - y.mean(), y.mean()]
     assert "prior mismatch" not in kinds(few(y, models, FRAUD.with_prior(shares)))
 
 
-def test_absent_and_tiny_classes_are_said():
+def test_absent_and_tiny_classes_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"absent class", "tiny class"}
     only = y == 0
@@ -366,7 +366,7 @@ def test_absent_and_tiny_classes_are_said():
     assert "tiny class" in kinds(few(y[rare], {k: p[rare] for k, p in models.items()}, FRAUD))
 
 
-def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_said():
+def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_reported():
     """For want of other folds: there is one positive case only."""
     rng = np.random.default_rng(2)
     y = (np.arange(100) == 99).astype(int)
@@ -378,7 +378,7 @@ def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_said():
     assert "tuned threshold" not in kinds(few(y, {"raw": Scores(models["good"])}, BINARY))
 
 
-def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
+def test_posteriors_that_nearly_sum_to_one_are_corrected_and_reported():
     y, models = two_models()
     p = models["good"]
     rows = np.stack([1 - p, p], axis=1)
@@ -395,7 +395,7 @@ def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
         few(y, {"m": off}, FRAUD)
 
 
-def test_odd_weights_and_few_clusters_are_said():
+def test_odd_weights_and_few_clusters_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
@@ -404,7 +404,7 @@ def test_odd_weights_and_few_clusters_are_said():
         assert ("few clusters" in kinds(report)) == said
 
 
-def test_a_prior_that_is_many_times_rarer_is_said_however_small_both_are():
+def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
     rng = np.random.default_rng(4)
     y = (rng.random(4000) < 0.02).astype(int)
     p = np.clip(rng.random(4000), 0.01, 0.99)
@@ -430,7 +430,7 @@ def test_mistakes_that_no_case_shows_are_inside_the_interval():
     assert "No case of" not in " ".join(caveat.text for caveat in report.caveats)
 
 
-def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
+def test_two_systems_are_not_distinguished_by_cases_that_were_never_seen():
     """No positive lies between two thresholds, so that no replicate ever holds one."""
     problem = Problem.binary(false_alarm=1, miss=50, prior=[0.98, 0.02])
     y = np.repeat([0, 1], [980, 20])
@@ -463,7 +463,7 @@ def test_the_winner_of_many_equal_models_is_corrected():
     assert "cheapest of" not in " ".join(alone.verdict.sentences)
 
 
-def test_miscalibration_is_said_with_a_calibrator_and_without():
+def test_miscalibration_is_reported_with_a_calibrator_and_without():
     y, models = two_models(3000)
     for problem in (BINARY, FRAUD, FRAUD.with_prior([0.9, 0.1])):
         for calibrator in (None, Affine()):
@@ -474,7 +474,7 @@ def test_miscalibration_is_said_with_a_calibrator_and_without():
 
 
 @pytest.mark.slow
-def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
+def test_calibrated_posteriors_rarely_seem_miscalibrated_without_a_calibrator():
     """Hindsight is corrected for its optimism: it finds nothing half of the time, and little."""
     costs, said = [], 0
     for seed in range(60):
@@ -488,7 +488,7 @@ def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
     assert np.mean(costs) < 0.04
 
 
-def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
+def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_reported():
     y, models = two_models()
     plain = few(y, models, FRAUD)
     heavy = few(y, models, FRAUD, weights=np.full(600, 100))
@@ -499,7 +499,7 @@ def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
     assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
     rows = few(y, models, FRAUD, weights=np.full(600, 100), clusters=np.arange(600))
     wider = width(rows.system("good").cost) / width(plain.system("good").cost)
-    assert 0.7 < wider < 3  # a few dear cases count for all, which only units take into account
+    assert 0.7 < wider < 3  # a few expensive cases dominate, which only clusters take into account
 
 
 def test_intervals_under_fractional_weights_are_those_of_inference():
@@ -521,7 +521,7 @@ def test_intervals_under_fractional_weights_are_those_of_inference():
     assert width(cost) > 1.2 * width(plain)
 
 
-def test_what_was_left_out_is_said():
+def test_what_was_left_out_is_reported():
     y, models = two_models()
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
     report = few(
@@ -559,7 +559,7 @@ def test_rules_of_one_model_are_not_its_rivals():
     assert report.verdict.model == "a"
     assert report.verdict.runner_up is not None
     assert report.verdict.runner_up.startswith("b ")
-    assert len(report.verdict.contenders) > 1  # rules that the data cannot tell apart
+    assert len(report.verdict.contenders) > 1  # rules that the data cannot distinguish
     assert all(name.startswith("a ") for name in report.verdict.contenders)
     assert report.verdict.told_apart
 
@@ -715,9 +715,9 @@ def test_rows_without_weight_play_no_part():
     assert [group.group for group in report.slices] == ["seen"]
     assert report.assumptions.n_rows == 300
     few_positives = np.r_[np.zeros(50, int), np.ones(50, int)]
-    seldom = np.r_[np.ones(52), np.zeros(48)]
+    weights = np.r_[np.ones(52), np.zeros(48)]
     p = np.clip(0.3 + 0.4 * few_positives + np.linspace(-0.2, 0.2, 100), 0, 1)
-    rare = few(few_positives, {"m": p}, BINARY, weights=seldom, calibrator=Isotonic())
+    rare = few(few_positives, {"m": p}, BINARY, weights=weights, calibrator=Isotonic())
     assert rare.assumptions.calibrator == "Isotonic(), out of fold (2 folds, mean of 5 partitions)"
 
 
@@ -745,7 +745,7 @@ def test_what_cannot_be_recalibrated_or_moved_is_left_out():
         few(y, {"raw": Scores(7 * models["good"])}, BINARY, calibrator=Affine())
 
 
-def test_calibration_that_nobody_looked_at_is_said():
+def test_calibration_that_nobody_looked_at_is_reported():
     y, models = two_models()
     assert "calibration unchecked" not in kinds(few(y, models, FRAUD))
     assert "calibration unchecked" in kinds(few(y, models, FRAUD, clusters=np.arange(600) // 2))
@@ -777,7 +777,7 @@ def test_every_change_of_the_decision_is_found_between_milestones(seed):
 # What is refused ---------------------------------------------------------------------------------
 
 
-def test_models_that_are_none_are_refused():
+def test_invalid_models_are_refused():
     y, models = two_models(50)
     with pytest.raises(InputError, match="at least one model"):
         few(y, {}, FRAUD)

@@ -159,7 +159,7 @@ def test_equal_texts_are_equal_expressions():
         ("\ud800 > 1", r"sign without meaning"),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_was_expected(text, message):
+def test_a_mistake_is_reported_with_its_place_and_what_was_expected(text, message):
     with pytest.raises(InputError, match=message):
         gate(text)
 

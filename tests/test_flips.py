@@ -197,7 +197,7 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
     assert all(part.table is not None and len(part.table.header) == 2 for part in parts)
 
 
-def test_a_close_call_between_the_rules_of_one_model_is_said_first():
+def test_a_close_call_between_the_rules_of_one_model_is_stated_first():
     rng = np.random.default_rng(2)
     truth = (rng.random(150) < 0.4).astype(int)
     posteriors = 1 / (1 + np.exp(-(2 * truth - 1 + rng.normal(size=150))))

@@ -148,8 +148,8 @@ def test_differences_follow_the_design_and_the_stated_prior(report, extra):
 
 @pytest.mark.slow
 def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(report):
-    dearer = Problem(COSTS + 100, unit="EUR")
-    other = evaluate(Y, MODELS, dearer, baseline="old", margin="2%", **QUICK)
+    shifted = Problem(COSTS + 100, unit="EUR")
+    other = evaluate(Y, MODELS, shifted, baseline="old", margin="2%", **QUICK)
     new, was = other.system("new (as is)"), report.system("new (as is)")
     assert new.difference.high == pytest.approx(was.difference.high)
     assert new.beyond_margin.high == pytest.approx(was.beyond_margin.high - 2.0, abs=1e-6)
@@ -288,7 +288,7 @@ def test_a_share_of_nothing_is_no_margin():
         compared((), costs, Incumbent("old", Margin(0.02, True)), rules)
 
 
-def test_problems_that_differ_are_said_in_words():
+def test_problems_that_differ_are_described_in_words():
     other = PROBLEM.with_prior([0.9, 0.1])
     assert problem_differences(PROBLEM, PROBLEM) == ()
     assert problem_differences(PROBLEM, other) == (

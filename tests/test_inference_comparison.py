@@ -513,16 +513,16 @@ def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
 
 
 def test_each_replicate_meets_its_problem_in_turn(monkeypatch):
-    dear = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
+    costly = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
     free = Problem.binary(false_alarm=0, miss=0, prior=[0.5, 0.5])
     estimate = bootstrap_problems(
-        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=WithinClasses()
+        expected_cost, COUNTS, [costly, free], replicates=7, rng=generator(), scheme=WithinClasses()
     )
     assert (estimate.replicates[1::2] == 0).all()
     assert (estimate.replicates[0::2] > 0).all()
     monkeypatch.setattr(sys.modules["stakes.inference.bootstrap"], "_BLOCK", 3 * 4)
     blocks = bootstrap_problems(
-        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=AllCases()
+        expected_cost, COUNTS, [costly, free], replicates=7, rng=generator(), scheme=AllCases()
     )
     assert (blocks.replicates[1::2] == 0).all()
     assert (blocks.replicates[0::2] > 0).all()

@@ -47,7 +47,7 @@ def ratio_of(counts, shares):
 
 
 def with_pseudo_case(counts, values, sign):
-    """The tables with 0.4 of a case at the dearest value of each stratum in turn."""
+    """The tables with 0.4 of a case at the highest value of each stratum in turn."""
     for k in range(len(counts)):
         table = counts.copy()
         table[k, np.argmax(sign * values[k])] += 0.4
@@ -268,19 +268,19 @@ def test_a_higher_level_gives_a_wider_interval(numbers, amounts, prior, first, o
 
 
 @given(cells, costs, priors, st.integers(0, 5), st.floats(0, 30))
-def test_a_dearer_cost_lowers_neither_end(numbers, amounts, prior, place, more):
-    dearer = list(amounts)
-    dearer[place] += more
+def test_a_higher_cost_lowers_neither_end(numbers, amounts, prior, place, more):
+    raised = list(amounts)
+    raised[place] += more
     before, after = (
         profile_interval(counts_of(numbers), problem_of(table, prior))
-        for table in (amounts, dearer)
+        for table in (amounts, raised)
     )
     assert after.low >= before.low - 1e-7
     assert after.high >= before.high - 1e-7
 
 
 @given(cells, costs, priors, st.floats(0.01, 50), st.floats(-20, 20))
-def test_other_clusters_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
+def test_other_units_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
     counts, joint = counts_of(numbers), joint_of(numbers)
     problem, other = problem_of(amounts, prior), problem_of(times * np.array(amounts) + plus, prior)
     before, after = (profile_interval(counts, variant) for variant in (problem, other))
@@ -361,7 +361,7 @@ def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 @pytest.mark.parametrize(("size", "prevalence"), [(100, 0.02), (1000, 0.02), (10**6, 0.001)])
 def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prevalence, prior):
-    """Where all hangs on 0.4 of a case, Newton's method alone would jump back and forth."""
+    """Where all depends on 0.4 of a case, Newton's method alone would jump back and forth."""
     shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
     tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
     support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))
@@ -437,7 +437,7 @@ def test_a_class_of_prior_zero_changes_nothing():
     assert close(first.high, other.high)
 
 
-def test_decisions_out_of_reach_make_no_upper_end_dearer_unless_they_occur():
+def test_decisions_out_of_reach_make_no_upper_end_higher_unless_they_occur():
     problem = Problem([[0, 1, 50], [9, 1, 0]])
     table = [[60, 10, 0], [3, 8, 0]]
     everything = profile_interval(Counts(table), problem)

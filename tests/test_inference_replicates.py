@@ -739,7 +739,7 @@ def test_one_case_of_a_class_that_does_not_matter_is_left_alone():
     assert np.isfinite(estimate.standard_error).tolist() == [False, True]
 
 
-def test_a_measure_that_refuses_an_empty_class_hangs_on_its_only_case():
+def test_a_measure_that_refuses_an_empty_class_depends_on_its_only_case():
     def strict(counts: Counts) -> np.ndarray:
         if (counts.values.sum(axis=-1) == 0).any():
             raise InputError("no empty class here")

@@ -344,7 +344,7 @@ def test_the_statements_agree_and_stay_within_the_range_where_rules_were_fitted(
     assert not (choice.high[others] > span + 1e-9).any()
 
 
-def test_fitting_adds_its_own_error_where_hardly_a_case_tells_two_systems_apart():
+def test_fitting_adds_its_own_error_where_hardly_a_case_distinguishes_two_systems():
     """One case of 400 differs. By the ratio of standard errors the interval would be 30 wide."""
     y = np.arange(400) % 2
     decided = {"a": y, "b": np.where(np.arange(400) == 0, 1, y)}

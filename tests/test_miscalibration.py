@@ -100,8 +100,10 @@ def test_what_recalibration_loses_is_no_negative_cost():
         y, scores = cases(np.random.default_rng(seed), 200, 1.0, 0.0)
         report = evaluate(y, scores, TWO, calibrator=Isotonic(), replicates=2)
         costs.append(report.models[0].calibration_cost or 0.0)
-        dearer = [report.system(f"model ({tag})").cost.value for tag in ("as is", "recalibrated")]
-        assert costs[-1] == pytest.approx(max(dearer[0] - dearer[1], 0), abs=1e-12)
+        costs_of_both = [
+            report.system(f"model ({tag})").cost.value for tag in ("as is", "recalibrated")
+        ]
+        assert costs[-1] == pytest.approx(max(costs_of_both[0] - costs_of_both[1], 0), abs=1e-12)
     assert min(costs) == 0
 
 

@@ -35,15 +35,15 @@ def test_an_amount_that_every_case_costs_is_no_reason_for_doubt_beside_weights_a
     weights = rng.lognormal(size=(40, 2, 2)) * np.eye(2)  # each case is decided at no cost
     counts, squares = Counts(weights), 1.3 * weights**2
     plain = Problem([[0, 3], [8, 0]], prior=prior)
-    dearer = Problem([[0.1, 3.1], [8.1, 0.1]], prior=prior)
+    shifted = Problem([[0.1, 3.1], [8.1, 0.1]], prior=prior)
     first, second = (
         profile_interval(counts, problem, squares=squares, scheme=Clusters())
-        for problem in (plain, dearer)
+        for problem in (plain, shifted)
     )
     assert second.high == pytest.approx(first.high + 0.1, rel=1e-9)
 
 
-def test_a_close_call_says_what_the_dearest_contender_saves_too():
+def test_a_close_call_says_what_the_most_expensive_contender_saves_too():
     y = np.tile([0, 1], 30)
     wrong = {"a": range(10), "b": range(20, 35), "c": range(14)}
     models = {

@@ -205,7 +205,7 @@ def test_reports_on_clusters_have_no_joint_bins_and_say_why():
         report.flips()
 
 
-def test_a_reading_that_is_none_is_refused(report):
+def test_an_unknown_reading_is_refused(report):
     with pytest.raises(InputError, match=r"decisions must be 'remade'.*got 'anew'"):
         report.flips("anew")
 

@@ -282,7 +282,7 @@ def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
     assert [comparison.good for comparison in empty.comparisons] == [True, False, False]
 
 
-def test_printed_values_agree_to_half_a_cluster_and_four_standard_errors(tmp_path):
+def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
     empty = empty_page(tmp_path)
     for here, error in ((0.645, 0.0), (0.646, 0.0), (0.685, 0.01), (0.686, 0.01)):
         empty.compare("x", page.Printed("0.64"), here, standard_error=error)
@@ -316,7 +316,7 @@ def test_a_drawn_print_agrees_unless_it_is_rarely_as_far_out(tmp_path):
     assert empty.comparisons[1].here == "2.0% of 1,001 draws; as far out: 4.1%"
 
 
-def test_choices_and_prints_against_prints_are_told_apart_from_agreement(tmp_path):
+def test_choices_and_prints_against_prints_are_distinguished_from_agreement(tmp_path):
     empty = empty_page(tmp_path)
     empty.chosen("order", "+0.1", "+0.2", True)
     empty.compare("twice", page.Printed("0.1"), 0.1, kind=page.Kind.PRINT)

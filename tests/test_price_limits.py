@@ -88,7 +88,7 @@ def program(moved, mass, prior, problem, costs=None) -> dict[str, Any]:
 
 
 def draw(seed: int, n_limits: int):
-    """A problem that is seldom square, with ties, weights, imbalance and limits that can bind."""
+    """A problem that is rarely square, with ties, weights, imbalance and limits that can bind."""
     rng = np.random.default_rng([seed, n_limits])
     size, n_decisions, n = rng.integers(2, 5), rng.integers(2, 5), rng.integers(6, 25)
     raw = rng.dirichlet(rng.uniform(0.2, 1.5, size), n) + 0.01
@@ -115,7 +115,7 @@ def draw(seed: int, n_limits: int):
 
 
 def worst_group(rows, mass, span):
-    """What the dearest group of equal cases could cost more."""
+    """What the most expensive group of equal cases could cost more."""
     groups: dict[tuple[float, ...], float] = {}
     for row, weight in zip(rows, mass, strict=True):
         key = tuple(np.round(row, 9))
@@ -259,7 +259,7 @@ def test_posteriors_that_are_certain_of_another_class_leave_room_for_any_limit()
 
 @pytest.mark.parametrize("other", [0.25, 0.02])
 def test_the_price_of_a_limit_at_its_end_is_what_a_looser_one_saves(other):
-    """Dearer prices keep a limit of zero as well, but nobody would save them."""
+    """Higher prices also keep a limit of zero, but nobody would save them."""
     p = np.linspace(0.01, 0.99, 20)
     rate = Limit.rate("approve", given="fraud", at_most=other)
 

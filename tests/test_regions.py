@@ -225,7 +225,7 @@ def test_what_regions_are_made_of_is_checked():
             make()
 
 
-def test_points_and_classifiers_that_are_none_are_refused():
+def test_invalid_points_and_classifiers_are_refused():
     regions = cheapest_regions({"a": Counts([[6, 4], [1, 9]])}, CostProportion())
     for wrong in ("x", None, [0.1, 0.2]):
         with pytest.raises(InputError, match="x must"):
@@ -373,7 +373,7 @@ def test_regions_of_classifiers_agree_with_a_dense_scan(tables, first, second, o
     agrees_with_scan(regions, cost_curves(*over_methods(classifiers, over)), inner)
 
 
-def test_the_optimal_method_is_never_dearer_than_another_on_the_same_table():
+def test_the_optimal_method_is_never_more_expensive_than_another_on_the_same_table():
     table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
     for method in METHODS[:-1]:
         axis = Classifiers({"best": ("m", Optimal()), "other": ("m", method)}, CostProportions)

@@ -59,7 +59,7 @@ def test_the_cost_over_the_proportion_is_that_of_decisions_made_anew():
 
 
 def test_regions_of_both_readings_stand_side_by_side():
-    """The decisions of one model as they are, and made anew: there, the latter is no dearer."""
+    """The decisions of one model as they are, and made anew: there, the latter cost no more."""
     scores = np.linspace(0.05, 0.95, 10)
     weights = np.stack([10 * (1 - scores), 10 * scores], axis=1)  # calibrated
     table = ScoreTable(scores, weights)

@@ -446,7 +446,7 @@ def test_clusters_may_be_what_groups_may_be_but_not_missing():
     refuses(lambda: clustered({"a": days, "b": days}), "clusters must be one column", "there are 2")
 
 
-def test_groups_that_are_none_are_refused_with_the_right_remedy():
+def test_invalid_groups_are_refused_with_the_right_remedy():
     refuses(lambda: slices(CERTAINTY), "by", "0.05 is no whole number", "intervals")
     refuses(lambda: slices(np.stack([PLACE, PLACE], 1)), r"\(60, 2\)", "mapping from name")
     refuses(lambda: slices({}), "at least one column")
@@ -495,7 +495,7 @@ def test_decisions_answer_classes_by_label_by_place_or_as_stated(tmp_path):
     assert stated.with_prior([0.5, 0.5]).regret().rescaled().answers == stated.answers
 
 
-def test_answers_that_are_none_are_refused(tmp_path):
+def test_invalid_answers_are_refused(tmp_path):
     table = [[0, 1], [9, 2]]
     refuses(lambda: Problem(table, answers=[0, 1]), "answers must be a mapping", "list")
     refuses(lambda: Problem(table, answers={"x": 0}), "'x' is none of the decisions")
@@ -586,7 +586,7 @@ def test_a_remedy_is_one():
         cross_calibrate([0.1, 0.9], y, cast(Any, Isotonic), 2, rng=np.random.default_rng(0))
 
 
-def test_a_frame_of_models_and_a_lazy_frame_are_told_what_to_do():
+def test_a_frame_of_models_and_a_lazy_frame_are_refused_with_a_remedy():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"forest": [0.1, 0.9], "tree": [0.3, 0.6]})
     refuses(

@@ -121,7 +121,7 @@ def evaluated(frame: Any, problem: Problem = PROBLEM, **extra: Any) -> Report:
     return evaluate_frame(frame, problem, **NAMED, **FAST, **extra)
 
 
-def test_an_engine_that_is_none_or_does_not_hold_the_rows_is_refused():
+def test_an_engine_that_is_unknown_or_does_not_hold_the_rows_is_refused():
     with pytest.raises(InputError, match=r"^engine must be one of numpy, pandas, .*; got 'mysql'"):
         evaluated(table(800), engine="mysql")
     with pytest.raises(InputError, match=r"^engine must be numpy or polars, which holds the rows"):
@@ -215,7 +215,7 @@ def test_keys_that_no_engine_can_use_are_refused():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_fitted_in_an_engine_is_said_with_the_remedy():
+def test_what_cannot_be_fitted_in_an_engine_is_reported_with_the_remedy():
     asked: dict[str, Any] = {**KEYED, "engine": "pyarrow"}
     told: dict[str, dict[str, Any]] = {
         "folds come from a key then": {"calibrator": Isotonic()},
@@ -244,7 +244,7 @@ def test_keys_of_files_are_whole_numbers_to_the_last_digit(tmp_path):
 
 
 @pytest.mark.slow
-def test_too_many_distinct_scores_are_not_fitted_and_that_is_said():
+def test_too_many_distinct_scores_are_not_fitted_and_that_is_reported():
     fine = pl.LazyFrame(rows(800)).with_columns(p=np.random.default_rng(1).random(800))
     models = {"m": "p", "coarse": "p_forest"}
     asked: dict[str, Any] = {**KEYED, "calibrator": Isotonic(), "key": "customer"}

@@ -116,7 +116,7 @@ def test_a_chosen_map_is_the_candidates_own_and_travels():
     assert Select([Affine()]) == Select((Affine(),)) != Select()
 
 
-def test_candidates_that_fail_are_dropped_and_none_is_said():
+def test_candidates_that_fail_are_dropped_and_none_is_reported():
     y, odds = two_classes(200, 2)
     q = expit(odds)
     assert Select([Failing(), Affine()]).fit(q, y) == Affine().fit(q, y)
@@ -177,7 +177,7 @@ def test_affine_maps_of_three_classes_have_the_least_log_loss_of_all_with_one_sl
     assert from_json(fitted.to_json()) == fitted
 
 
-def test_affine_maps_of_classes_that_can_be_told_apart_are_bounded():
+def test_affine_maps_of_classes_that_can_be_separated_are_bounded():
     y = np.arange(30) % 3
     q = np.full((30, 3), 0.1)
     q[np.arange(30), y] = 0.8
@@ -329,7 +329,7 @@ def test_the_default_never_raises_where_none_would_not():
         assert shown or said or isinstance(predictions, Decisions)
 
 
-def test_a_default_that_finds_no_map_is_said():
+def test_a_default_that_finds_no_map_is_reported():
     y, odds = two_classes(60, 9)
     report = evaluate(y, expit(odds), BINARY, calibrator=Select([Failing()]), replicates=5)
     texts = [caveat.text for caveat in report.caveats if caveat.kind == "left out"]

@@ -471,7 +471,7 @@ def test_the_order_of_the_classes_does_not_matter(world, problem, order):
 @pytest.mark.slow
 @given(worlds(), problems(), st.floats(-20, 20), st.sampled_from([0.01, -1.0, 30.0]))
 @settings(max_examples=25)
-def test_where_the_line_starts_and_its_cluster_do_not_matter(world, problem, start, unit):
+def test_where_the_line_starts_and_its_unit_do_not_matter(world, problem, start, unit):
     moved = GaussianWorld(
         start + unit * world.means, variance=unit**2 * world.variances, prior=world.prior
     ).misreported(temperature=world.temperature, bias=world.bias)

@@ -506,7 +506,7 @@ def test_every_room_is_reachable_from_the_front_door() -> None:
     assert "stakes" in loaded_after(reach)
 
 
-def test_what_a_room_exports_is_said_in_one_place() -> None:
+def test_what_a_room_exports_is_listed_in_one_place() -> None:
     """In its one file, or in the folder's __init__; that of measures gathers the lists below it."""
     others = "stakes.measures."
     said = [
@@ -623,18 +623,18 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_the_lowest_versions_that_are_tested_are_the_lowest_that_are_promised() -> None:
+def test_the_lowest_versions_that_are_tested_are_the_lowest_that_are_declared() -> None:
     pins = [pin for pin in project()["dependency-groups"]["lowest"] if isinstance(pin, str)]
     tested = {pin.split("==")[0]: pin.split("==")[1] for pin in pins}
-    promised = dict(bound.split(">=") for bound in project()["project"]["dependencies"])
-    assert tested == {name: f"{version}.0" for name, version in promised.items()}
+    declared = dict(bound.split(">=") for bound in project()["project"]["dependencies"])
+    assert tested == {name: f"{version}.0" for name, version in declared.items()}
 
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (SOURCE / "py.typed").exists()
 
 
-def test_the_version_is_said_once() -> None:
+def test_the_version_is_stated_once() -> None:
     assert "version" in project()["project"]["dynamic"]
     assert project()["tool"]["hatch"]["version"]["path"] == "src/stakes/_version.py"
     assert stakes.__version__ == importlib.import_module("stakes._version").__version__

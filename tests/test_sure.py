@@ -242,7 +242,7 @@ def test_new_parts_of_the_verdict_travel_as_json():
 # Sentences ---------------------------------------------------------------------------------------
 
 
-def test_a_close_call_is_said_first_and_names_the_models():
+def test_a_close_call_is_stated_first_and_names_the_models():
     y, models = draw(150, (1.5, 1.5, -3.0), seed=4)
     names = dict(zip(("boosting", "logistic", "coin"), models.values(), strict=True))
     verdict = few(y, names, FRAUD).verdict
@@ -284,7 +284,7 @@ def test_where_nothing_is_deployed_there_are_no_contenders_to_speak_of():
     assert "cannot tell which" not in " ".join(verdict.sentences)
 
 
-def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_said():
+def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_reported():
     y, models = draw(400, (2.5, 0.2))
     verdict = few(y, models, FRAUD, clusters=["s"] * 400).verdict
     assert verdict.sentences[0].startswith("m0 or m1: the data cannot tell")

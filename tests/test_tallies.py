@@ -317,7 +317,7 @@ def ends(text, start):
 
 @pytest.mark.parametrize("kind", ["posteriors", "scores"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
+def test_fine_scores_come_in_bins_whose_error_is_bounded_and_reported(engine, kind):
     actual, expected = fine_reports(engine, kind, limit=1 << 18)
     mine, yours = actual.models[0], expected.models[0]
     (told,) = [text for text in left_out(actual) if "bins" in text]
@@ -531,7 +531,7 @@ def left_out(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [None, 1.0, 0.5])
-def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_said(size):
+def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_reported(size):
     weights = None if size is None else np.arange(N) % 3 * size
     columns = {"y": LABELS[3], "p": GOOD} | ({} if weights is None else {"weights": weights})
     asked: dict[str, Any] = {"replicates": 30, "calibrator": None}
@@ -551,13 +551,13 @@ def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_sc
     assert told.startswith("Recalibration was left out")
 
 
-def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_said():
+def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_reported():
     models = {"trees": Posteriors(tuple(TREES))}
     (told,) = left_out(tallied("DuckDB", {"y": LABELS[4], **TREES}, models, FOUR))
     assert told.startswith("trees: whether it ranks backwards was not checked")
 
 
-def test_raw_scores_that_allow_no_decision_are_said():
+def test_raw_scores_that_allow_no_decision_are_reported():
     columns = {"y": LABELS[3], "p": GOOD, "s": POOR}
     models = {"m": Posteriors("p"), "raw": Scores("s")}
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE))
@@ -565,7 +565,7 @@ def test_raw_scores_that_allow_no_decision_are_said():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_posteriors_that_cannot_be_moved_are_said(engine):
+def test_posteriors_that_cannot_be_moved_are_reported(engine):
     sure = np.where(np.arange(N) == 0, 1.0, GOOD * 0.9)
     problem = SQUARE.with_prior([1, 0])
     columns = {"y": LABELS[2], "p": sure}

@@ -96,8 +96,8 @@ def test_equally_likely_amounts_have_the_mean_and_the_partial_means_of_the_distr
     frozen = stats.uniform(2, 7) if isinstance(belief, Between) else belief
     for share in (0.3, 0.6, 0.9):
         cut = float(frozen.ppf(share))
-        dear = frozen.expect(lambda x: x, lb=cut)
-        assert points[points > cut].sum() / 4096 == pytest.approx(dear, rel=2e-3, abs=1e-3)
+        above = frozen.expect(lambda x: x, lb=cut)
+        assert points[points > cut].sum() / 4096 == pytest.approx(above, rel=2e-3, abs=1e-3)
 
 
 def test_decisions_use_the_mean_and_nothing_else_changes(report):

@@ -184,7 +184,7 @@ def test_what_to_deploy_travels_as_json_and_is_on_the_page(loses):
         assert "None" not in text.replace("None.", "")
 
 
-def test_where_none_is_deployed_the_doubt_that_is_left_is_said():
+def test_where_none_is_deployed_the_doubt_that_is_left_is_reported():
     doubt = "the data cannot rule out that it is cheaper"
     for n_cases, left in ((80, True), (2000, False)):
         y, p = cases(n_cases)
@@ -319,7 +319,7 @@ def test_columns_in_the_order_of_scikit_learn_are_suspected_first():
     assert "ranks backwards" not in kinds(named)
 
 
-def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
+def test_a_model_that_knows_nothing_rarely_seems_to_rank_backwards():
     """With 95 % for all classes together, at most 2.5 % of the models do by chance."""
     y, rows = three_classes(200)
     rng = np.random.default_rng(0)
@@ -418,7 +418,7 @@ def test_posteriors_that_are_the_same_for_every_case_do_not_rank_backwards():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes):
+def test_a_class_of_few_large_clusters_rarely_seems_to_rank_backwards(n_classes):
     """Three patients of 100 cases each are three: taken for 150 they did in 40 % of the trials."""
     unit = np.concatenate([np.repeat(range(3), 100), np.arange(3, 303)])
     y = np.where(unit < 3, 1, 2 * (unit % 2) if n_classes == 3 else 0)
@@ -431,7 +431,7 @@ def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes)
 
 
 @pytest.mark.slow
-def test_with_few_cases_of_a_class_chance_seldom_ranks_them_backwards():
+def test_with_few_cases_of_a_class_chance_rarely_ranks_them_backwards():
     """DeLong's interval alone says so in 13 % of the trials, and in 2.5 % it should."""
     y = np.repeat([0, 1], [100, 2])
     rng, trials = np.random.default_rng(0), 60
@@ -534,10 +534,10 @@ def test_what_a_metric_s_pick_costs_more_has_an_interval():
         if pick.model == "good":
             assert pick.clear is None
             assert (pick.costs_more.low, pick.costs_more.high) == (0, 0)
-    dearer = [pick for pick in report.picks if pick.model == "sharp"]
-    assert dearer
+    sharper = [pick for pick in report.picks if pick.model == "sharp"]
+    assert sharper
     saving = report.verdict.saving_over_runner_up
-    assert all(pick.costs_more == saving and pick.clear for pick in dearer)
+    assert all(pick.costs_more == saving and pick.clear for pick in sharper)
 
 
 def test_a_metric_that_picks_another_of_two_equals_is_not_blamed():
@@ -597,13 +597,13 @@ def test_a_calibrator_by_its_name_is_refused():
         ([-3.0, 2.0], "Pass raw scores as scores"),
     ],
 )
-def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
+def test_numbers_that_are_no_probabilities_are_refused_with_what_they_may_be(posteriors, remedy):
     with pytest.raises(InputError, match=f"probabilities in .* position .* {remedy}"):
         few([0, 1], posteriors, BINARY)
 
 
 @pytest.mark.parametrize("n", [60, 600])
-def test_a_prior_is_said_to_differ_beyond_three_standard_errors_and_a_quarter_of_the_odds(n):
+def test_a_prior_is_reported_to_differ_beyond_three_standard_errors_and_a_quarter_of_the_odds(n):
     for prior in (0.1, 0.3, 0.5, 0.8):
         for share in np.linspace(0.02, 0.98, 49):
             odds = [q / (1 - q) for q in (prior, float(share))]

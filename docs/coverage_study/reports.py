@@ -153,7 +153,7 @@ def _binned(said: FloatArray, right: FloatArray) -> list[list[float]]:
 
 
 def varied(samples: int, seed: int) -> list[list[float]]:
-    """The bins of data sets of 2, 4 or 12 systems, whose skills are drawn anew for each of them."""
+    """The bins of data sets of 2, 4 or 12 systems, with new skills for each of them."""
     rng, each = np.random.default_rng(seed), []
     for number in range(samples):
         systems, size = (2, 4, 12)[number % 3], (200, 1_000)[number % 2]

@@ -197,7 +197,7 @@ def _short(row: Row, column: str) -> bool:
 
 
 def _missed(row: Row, learner: str, truth: str) -> bool:
-    """Whether the mean cost of fits is held too seldom; that of the one fit is not promised."""
+    """Whether the interval covers the mean cost of fits too rarely; that of one fit is no goal."""
     return truth != "all" and _short(row | {truth: row[f"{learner}, {truth}"]}, truth)
 
 

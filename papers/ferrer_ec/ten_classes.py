@@ -23,12 +23,12 @@ def world(variance: float, first_prior: float) -> GaussianWorld:
 def five_problems(printed: Mapping[str, Any], ten: GaussianWorld) -> dict[str, Problem]:
     """The cost matrices of Table 1, all under one prior."""
     plain = PLAIN.with_prior(ten.prior)
-    dear = plain.costs * np.r_[np.ones(9), printed["last_class_factor"]][:, None]
+    imbalanced = plain.costs * np.r_[np.ones(9), printed["last_class_factor"]][:, None]
     low, high = printed["abstention_costs"]
     return {
         "C01": plain,
         "CinvP": Problem.balanced(ten.prior, classes=CLASSES),
-        "Cimb": Problem(dear, classes=CLASSES, decisions=CLASSES, prior=ten.prior),
+        "Cimb": Problem(imbalanced, classes=CLASSES, decisions=CLASSES, prior=ten.prior),
         "Cabs1": plain.with_abstention(low),
         "Cabs2": plain.with_abstention(high),
     }

@@ -14,7 +14,7 @@ from stakes.inference import bootstrap
 
 
 def lead(measure: Callable[[ScoreTable], npt.ArrayLike], replicates: int) -> tuple:
-    """B minus A by a measure, and its standard error when the same cases are redrawn for both."""
+    """B minus A by a measure, and its standard error when the same cases are resampled for both."""
     estimate = bootstrap(
         lambda joint: np.subtract(measure(joint.table("B")), measure(joint.table("A"))),
         joint_scores(),

@@ -36,10 +36,10 @@ class World(NamedTuple):
 
 @cache
 def world(prevalence: float, noise: float, factor: float) -> World:
-    """Two systems of one quality that see the case through noise of their own, at a margin.
+    """Two systems of one quality that see the case through independent noise, at a margin.
 
-    The new one sometimes takes the dearest constant decision, just so often that it costs the
-    factor times what the old one costs.
+    The new one sometimes takes the most expensive constant decision, just often enough to cost the
+    factor times as much as the old one.
     """
     rng = np.random.default_rng(7)
     y = (np.arange(400_000) < prevalence * 400_000).astype(int)
@@ -48,11 +48,11 @@ def world(prevalence: float, noise: float, factor: float) -> World:
     table = np.zeros((2, 3, 3))
     np.add.at(table, (y, new, old), 1 / y.size)
     table = (table + table.transpose(0, 2, 1)) / 2  # exactly one quality
-    return dearer(table, COSTS, factor)
+    return with_higher_cost(table, COSTS, factor)
 
 
-def dearer(table: np.ndarray, costs: np.ndarray, factor: float) -> World:
-    """The same decisions, of which some of the new system's are the dearest constant one."""
+def with_higher_cost(table: np.ndarray, costs: np.ndarray, factor: float) -> World:
+    """The same decisions, of which some of the new system's are the most expensive constant one."""
     cost = float((table.sum(axis=2) * costs).sum())
     constant = np.zeros_like(table)
     worst = int(np.argmax(table.sum(axis=(1, 2)) @ costs))
@@ -95,7 +95,7 @@ DESIGNS = [
     ("factor", "prior"), [(1.0, False), (1.02, False), (1.1, False), (1.02, True)]
 )
 def test_a_gate_opens_by_mistake_in_at_most_one_sample_of_forty(factor, prior):
-    """At the margin: equal costs for "better", and costs that are dearer by it for "no worse"."""
+    """At the margin: equal costs for "better", and costs that are higher by it for "no worse"."""
     rates = [
         passes(world(prevalence, noise, factor), n, factor, prior, place)
         for place, (n, prevalence, noise) in enumerate(DESIGNS)
@@ -178,7 +178,7 @@ def amounts_world(factor: float) -> World:
     """Decisions that do not depend on amounts, so that their mean costs are known."""
     mean = float(np.exp(4.5))
     costs = np.array([[0.0, 3.0, 5 + 0.02 * mean], [mean, 8.0, 0.0]])
-    return dearer(world(0.1, 0.6, 1.0).shares, costs, factor)
+    return with_higher_cost(world(0.1, 0.6, 1.0).shares, costs, factor)
 
 
 @pytest.mark.slow

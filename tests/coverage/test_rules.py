@@ -117,7 +117,7 @@ SIZES = [("tuned", 10), *(pytest.param(name, MANY, marks=pytest.mark.slow) for n
 
 
 @pytest.mark.parametrize(("name", "n_reports"), SIZES)
-def test_what_a_rule_costs_lies_in_the_interval_of_its_report_as_often_as_promised(name, n_reports):
+def test_what_a_rule_costs_lies_in_the_interval_of_its_report_as_often_as_stated(name, n_reports):
     shares = shares_held(name, n_reports)
     error = np.sqrt(LEVEL * (1 - LEVEL) / n_reports)
     print(f"{name}: {shares}")  # shown by pytest -s

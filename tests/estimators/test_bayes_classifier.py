@@ -234,7 +234,7 @@ def test_a_rule_and_a_fitted_estimator_make_a_fitted_classifier(two, screening):
         assert_array_equal(clf.predict(two.X), rule.decide(named))
         assert_allclose(clf.predict_proba(two.X)[:, 1], rule.posteriors(named)[:, 0])
         assert clf.n_features_in_ == 3
-        assert clone(clf).fit(two.X, two.y).rule_ != rule  # to fit is to calibrate anew
+        assert clone(clf).fit(two.X, two.y).rule_ != rule  # fitting calibrates again
 
 
 def test_a_rule_of_scores_asks_the_decision_function(two, screening):
@@ -399,7 +399,7 @@ def test_sparse_rows_and_precomputed_kernels_are_cut_as_the_estimator_needs(two,
     assert_array_equal(by_kernel.predict(kernel), by_rows.predict(two.X))
 
 
-def test_weights_that_an_estimator_does_not_take_are_spoken_of(two, screening):
+def test_weights_that_an_estimator_does_not_take_are_mentioned(two, screening):
     clf = Bayes(KNeighborsClassifier(), screening)
     with pytest.warns(UserWarning, match="the fit of KNeighborsClassifier does not take it"):
         clf.fit(two.X, two.y, sample_weight=two.weights)

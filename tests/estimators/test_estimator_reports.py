@@ -106,7 +106,7 @@ def test_the_first_caveat_names_what_is_estimated(clustered):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_an_estimator_that_is_not_fitted_anew_is_spoken_of(two, screening, inside):
+def test_an_estimator_that_is_not_fitted_anew_is_mentioned(two, screening, inside):
     """A frozen one may have seen every case: the folds keep nothing from it."""
     frozen = FrozenEstimator(GaussianNB().fit(two.X, two.y))
     model = BayesDecisionClassifier(frozen, screening, calibrator=Affine()) if inside else frozen

@@ -63,7 +63,7 @@ def test_the_confusion_matrix_is_the_same(rows):
 
 
 @given(labelled(), st.sampled_from([0.5, 1, 2]))
-def test_precision_recall_and_f_beta_are_the_same_when_it_is_told_that_0_over_0_is_nan(rows, beta):
+def test_precision_recall_and_f_beta_are_the_same_where_0_over_0_is_set_to_nan(rows, beta):
     names, y, decided, weights = rows
     counts = Counts.from_labels(y, decided, labels=names, weights=weights)
     options = {"labels": names, "sample_weight": weights, "zero_division": np.nan}

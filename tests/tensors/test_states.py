@@ -46,7 +46,7 @@ def test_evaluations_of_two_problems_in_a_collection_have_their_own_costs(first)
     assert float(values["four_expected_cost"]) == pytest.approx(4 / n_cases)
 
 
-def test_costs_of_any_size_tell_rules_apart():
+def test_costs_of_any_size_distinguish_rules():
     """torchmetrics takes states that differ by less than 1e-8 for equal."""
     small = {str(miss): Problem([[0, 1e-9], [miss * 1e-9, 0]]) for miss in (4, 9)}
     together = MetricCollection({name: BayesCost(problem) for name, problem in small.items()})
@@ -259,7 +259,7 @@ def test_the_best_threshold_of_bins_costs_on_the_scores_what_it_says():
         assert exact - 1e-12 <= best.cost <= exact + bins.cost_error(problem) + 1e-12
 
 
-def test_the_bound_on_costs_is_for_thresholds_only_and_nought_without_one_class():
+def test_the_bound_on_costs_is_for_thresholds_only_and_zero_without_one_class():
     near, labels = torch.tensor([0.6, 0.6001, 0.60011, 0.6002]), torch.tensor([0, 1, 0, 1])
     assert score_bins(near, labels * 0).cost_error(NINE) == 0
     with pytest.raises(InputError, match="two classes and two decisions"):

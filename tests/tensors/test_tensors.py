@@ -114,7 +114,7 @@ def test_bins_of_half_precision_are_exact():
         scores = tensor(PROBABLE, dtype)
         bins = score_bins(scores, torch.tensor(TRUTH), scale=Scale.PROBABILITIES)
         kept = bins.bins.low[bins.bins.low != bins.bins.high]
-        assert (kept < 2.0**-31).all()  # what is closer to nought than the first run
+        assert (kept < 2.0**-31).all()  # what is closer to zero than the first run
     assert score_bins(tensor(PROBABLE.round(3), torch.float16), torch.tensor(TRUTH)).exact
 
 
