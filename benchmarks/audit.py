@@ -7,9 +7,9 @@ four standard errors off, or when the study costs more than three times the draw
 "The drawing" has two readings, and both are printed:
 
 - *samplers*: the calls of the samplers that the study makes, which turn uniform and normal numbers
-  into utilities, rates and errors and draw some of them again. This one is held to three times.
-- *bare generator*: the least numbers that a pair needs, drawn and thrown away. This ratio is told
-  only: it also counts the making of the distributions, and it is above three.
+  into utilities, rates and errors and draw some of them again. The limit applies here.
+- *bare generator*: the least numbers that a pair needs, drawn and thrown away. This ratio is for
+  information only: the study also makes the distributions, and it is above three.
 
     python benchmarks/audit.py [pairs]
 """
@@ -56,16 +56,16 @@ BLOCK = 1 << 15
 REPEATS = 5
 
 
-def compared(study: Misranking, name: str, printed: float) -> bool:
-    """Print one value beside the printed one; whether they are within four standard errors."""
+def compare(study: Misranking, name: str, printed: float) -> bool:
+    """Print a value beside the published one; return whether they agree to four standard errors."""
     share = study.share(name)
     claim = printed / 100
     drawn = 0.0 if name in LINEAR else 1e-6
     error = np.sqrt(claim * (1 - claim) * (1 / study.pairs + drawn))
     rounding = 5e-5
-    off = abs(share - claim)
-    verdict = "" if off <= 4 * error + rounding else "   FAR OFF"
-    print(f"  {name:20s} {share:9.4%}  claim {printed:9.6g} %  {off / error:5.2f} errors{verdict}")
+    gap = abs(share - claim)
+    verdict = "" if gap <= 4 * error + rounding else "   FAR OFF"
+    print(f"  {name:20s} {share:9.4%}  claim {printed:9.6g} %  {gap / error:5.2f} errors{verdict}")
     return not verdict
 
 
@@ -79,17 +79,17 @@ def values(pairs: int) -> bool:
         study = misranking(METRICS, **make(), error=errors, pairs=pairs, rng=rng)
         print(f"\nD9, {setting}, {pairs} pairs")
         for name, printed in zip((*NAMES, "error 0.11"), FIGURE_6[setting], strict=True):
-            good &= compared(study, name, printed)
+            good &= compare(study, name, printed)
         for name in LINEAR:
             print(f"  {name:20s} {exact_misranking(METRICS[name], **make()):14.10%}  exact")
         print(f"D10, {setting}")
         for sd, printed in FIGURE_7[setting].items():
-            good &= compared(study, f"error {sd}", printed)
+            good &= compare(study, f"error {sd}", printed)
     return good
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Least processor time of several runs: the others only add what the machine does besides."""
+    """Least processor time of several runs: the others only add noise from the machine."""
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -127,7 +127,7 @@ def cost(pairs: int) -> bool:
             f"peak memory {peak / 2**20:.1f} MiB\n"
             f"  against its samplers          {drawing:.3f} s: {whole / drawing:5.2f} times, "
             f"at most 3 wanted\n"
-            f"  against bare generator calls  {raw:.3f} s: {whole / raw:5.2f} times, told only"
+            f"  against bare generator calls  {raw:.3f} s: {whole / raw:5.2f} times, no limit"
         )
         good &= whole <= 3 * drawing
     return good

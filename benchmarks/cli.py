@@ -1,11 +1,11 @@
 """``stakes evaluate`` on a large Parquet file against DuckDB's own scan of the same columns.
 
-Makes a file of predictions in a temporary folder, then prints wall time, processor time and peak
-memory of four processes: the scan, the sorts that an exact table of scores cannot do without, the
-command, and the command with a limit of memory beyond which the engine tallies. Without the start
-of Python, both commands should take at most five times as long as the scan and the sorts together,
-the first in less than 2 GiB, the second in less than 512 MiB. Exits with 1 when they do not;
-processor time decides, because it does not depend on what else the machine does.
+Writes a file of predictions to a temporary folder, then prints the wall time, processor time and
+peak memory of four processes: the scan, the sorts that an exact table of scores requires, the
+command, and the command with a memory limit above which the engine tallies. Excluding the start of
+Python, both commands should take at most five times as long as the scan and the sorts together, the
+first in less than 2 GiB, the second in less than 512 MiB. Exits with 1 when they do not; processor
+time decides, because it does not depend on what else the machine does.
 
     python benchmarks/cli.py [rows]
 """
@@ -58,8 +58,8 @@ START = "import duckdb, numpy"
 
 
 @dataclass(frozen=True)
-class Used:
-    """What a process took."""
+class Usage:
+    """Time and memory of a process."""
 
     wall: float
     processor: float
@@ -69,8 +69,8 @@ class Used:
         return f"{self.wall:7.2f} s {self.processor:9.2f} s {self.peak / (1 << 20):9.0f} MiB"
 
 
-def measured(command: list[str], folder: Path) -> Used:
-    """Run a process to its end."""
+def measure(command: list[str], folder: Path) -> Usage:
+    """Run a process until it ends."""
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -78,12 +78,12 @@ def measured(command: list[str], folder: Path) -> Used:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)[:80]} ended with {process.returncode}")
-    return Used(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Usage(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
 
 
-def least(command: list[str], folder: Path, times: int) -> Used:
+def least(command: list[str], folder: Path, times: int) -> Usage:
     """The run that took the least processor time."""
-    return min((measured(command, folder) for _ in range(times)), key=lambda used: used.processor)
+    return min((measure(command, folder) for _ in range(times)), key=lambda used: used.processor)
 
 
 def main(rows: int) -> int:
@@ -111,13 +111,13 @@ def main(rows: int) -> int:
     ):
         print(f"{label:<16} {used}")
     floor = scan.processor + sorts.processor - 2 * idle.processor
-    missed = False
+    is_missed = False
     for label, used, most in (("evaluate", evaluate, LIMIT), ("tallied", tallied, TALLIED_LIMIT)):
         spent = used.processor - idle.processor
         times = f"{spent:.2f} s beside {floor:.2f} s, {spent / floor:.1f} times the scan and sorts"
         print(f"{label:<9} {times}; peak {used.peak >> 20} of {most >> 20} MiB")
-        missed |= spent > TIMES * floor or used.peak > most
-    return int(missed)
+        is_missed |= spent > TIMES * floor or used.peak > most
+    return int(is_missed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The rows of the benchmark: for each, what we do, what a peer does, and a floor below both.
 
-A contender is made in a process of its own (`run.py` sees to it): the function draws the data,
-imports what it needs and returns the call to be timed. ``python benchmarks/contenders.py ROW NAME
+`run.py` starts a separate process for each contender: the function draws the data, imports what it
+needs and returns the call to be timed. ``python benchmarks/contenders.py ROW NAME
 REPETITIONS`` prints the processor seconds of each call after a warm-up, and the peak of memory;
 without arguments it lists the rows, their goals and contenders.
 """
@@ -26,7 +26,7 @@ Call = Callable[[], Any]
 
 
 class Row(NamedTuple):
-    """One line of the table: contenders by name, ours first; what the ratio is to."""
+    """One line of the table: the goal, and the contenders by name, ours first."""
 
     goal: str
     contenders: dict[str, Callable[[], Call]]
@@ -55,16 +55,16 @@ def _auc_ours(n: int, weighted: bool) -> Call:
     from stakes import ScoreTable, auc
 
     y, scores, weights = _scores(n)
-    chosen = weights if weighted else None
-    return lambda: auc(ScoreTable.from_scores(y, scores, weights=chosen))
+    case_weights = weights if weighted else None
+    return lambda: auc(ScoreTable.from_scores(y, scores, weights=case_weights))
 
 
 def _auc_sklearn(n: int, weighted: bool) -> Call:
     from sklearn.metrics import roc_auc_score
 
     y, scores, weights = _scores(n)
-    chosen = weights if weighted else None
-    return lambda: roc_auc_score(y, scores, sample_weight=chosen)
+    case_weights = weights if weighted else None
+    return lambda: roc_auc_score(y, scores, sample_weight=case_weights)
 
 
 def _sort_polars(n: int) -> Call:
@@ -101,7 +101,7 @@ def _many_ours(n: int) -> Call:
         return (
             [measure(table) for measure in (stakes.auc, roc, brier, log_loss)],
             stakes.best_threshold(table, problem),
-            [stakes.expected_loss(table, one, stakes.CostProportions()) for one in methods],
+            [stakes.expected_loss(table, method, stakes.CostProportions()) for method in methods],
         )
 
     return call
@@ -229,10 +229,10 @@ def _band_ours(n: int, replicates: int) -> Call:
     grid = np.arange(0.01, 1, 0.01)
 
     def call() -> Any:
-        few = ScoreTable.from_scores(y, scores).binned(grid)  # decisions at its edges are exact
+        binned = ScoreTable.from_scores(y, scores).binned(grid)  # decisions at its edges are exact
         return bootstrap(
             lambda table: net_benefit(table.counts()[..., 1:-1], grid),
-            few,
+            binned,
             replicates=replicates,
             rng=np.random.default_rng(1),
         ).interval(0.95)
@@ -252,13 +252,13 @@ def _vector_scaling(n: int, size: int) -> Call:
     return lambda: VectorScaling().fit(posteriors, y)
 
 
-def _evaluate(n: int, **asked: Any) -> Call:
+def _evaluate(n: int, **options: Any) -> Call:
     from stakes import Problem, evaluate
 
     y, scores, _ = _scores(n)
     models = {"new": scores, "old": np.sqrt(scores)}
     problem = Problem([[0, 1, 0.3], [5, 0, 0.3]])
-    return lambda: evaluate(y, models, problem, **asked)
+    return lambda: evaluate(y, models, problem, **options)
 
 
 def _fit_ours(name: str, n: int) -> Call:
@@ -295,18 +295,18 @@ def _platt_sklearn(n: int) -> Call:
     return lambda: fit(column, y)
 
 
-_LONG = 20.0  # seconds of one call beyond which a process repeats nothing
+_LONG = 20.0  # seconds; a call that takes longer is timed once
 
 
 class Reported(float):
-    """Seconds that a call measured by itself."""
+    """Seconds that a call has measured itself."""
 
 
 def _import(statement: str) -> Call:
-    """The statement alone, in a fresh interpreter each time, whose modules were compiled before."""
+    """Time a statement in a fresh interpreter, whose modules have been compiled before."""
     code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
     command = [sys.executable, "-c", code]
-    env = {name: one for name, one in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "stakes-benchmarks-pyc")
     run = partial(subprocess.run, command, check=True, capture_output=True, env=env)
     run()
@@ -472,7 +472,7 @@ GROWTH: dict[str, Callable[[int], Call]] = {
     "H": _h_ours,
     "Bayes decisions": _decisions_ours,
 }
-SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)  # 1e8 are the rows of Parquet
+SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)  # scale.py measures 1e8
 
 
 def timed(call: Call, repetitions: int) -> list[float]:

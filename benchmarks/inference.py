@@ -1,9 +1,9 @@
 """Time replicates of tallies against replicates of rows.
 
-``python benchmarks/inference.py`` prints a table. Replicates of rows are slow, so that a few of
-them are timed and the time of all is calculated; the table says from how many. Runs of both sides
-alternate, and the fastest of each counts. Times are those of the processor, so that neighbours on
-the machine matter little; nothing here runs on more than one core.
+``python benchmarks/inference.py`` prints a table. Replicates of rows are slow, so only a few
+are timed and the time of all is extrapolated; the table says from how many. Runs of both sides
+alternate, and the fastest of each counts. Times are processor times, so that other work on the
+machine matters little; nothing here runs on more than one core.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ REPLICATES = 2000
 REPEATS = 3
 
 
-def seconds(action: Callable[[], object]) -> float:
+def seconds(call: Callable[[], object]) -> float:
     """Processor time of one call."""
     start = process_time()
-    action()
+    call()
     return process_time() - start
 
 
 def side_by_side(
     ours: Callable[[], object], rows: Callable[[], object], sampled: int
 ) -> tuple[float, float]:
-    """Fastest of some alternating runs; that of the rows is for all replicates."""
+    """The fastest of several alternating runs; for rows, extrapolated to all replicates."""
     mine, theirs = [], []
     for _ in range(REPEATS):
         mine.append(seconds(ours))
@@ -89,7 +89,7 @@ def area_of_many_rows(
 
 
 def others() -> list[tuple[str, float]]:
-    """Times of what has no contender here."""
+    """Times of work that is not compared with anything here."""
     rng = np.random.default_rng(1)
     n = 1_000_000
     y = (rng.random(n) < 0.05).astype(np.intp)
@@ -101,8 +101,8 @@ def others() -> list[tuple[str, float]]:
     table = ScoreTable.from_scores(y, score)
     joint = JointCounts.from_decisions(y, decided, problem)
     some = slice(20_000)
-    units = rng.integers(0, 2000, 20_000)
-    clustered = JointScores.from_scores(y[some], {"a": score[some]}, clusters=units)
+    clusters = rng.integers(0, 2000, 20_000)
+    clustered = JointScores.from_scores(y[some], {"a": score[some]}, clusters=clusters)
     return [
         (
             f"AUC, n = {n:,}, {coarse.scores.size} distinct scores",
@@ -117,7 +117,7 @@ def others() -> list[tuple[str, float]]:
             seconds(lambda: compare_costs(joint, problem, replicates=REPLICATES, rng=rng)),
         ),
         (
-            "AUC, 2,000 units of 20,000 distinct scores",
+            "AUC, 2,000 clusters of 20,000 distinct scores",
             seconds(
                 lambda: bootstrap(
                     lambda scores: auc(scores.table("a")),

@@ -4,8 +4,8 @@
     python benchmarks/migration.py scores     # one of them
 
 Prints the difference of the two results, row by row; `docs/comparison.md` has the same calls, and
-a test compares the two. Packages disagree about their dependencies: give each an environment of
-its own, in which numpy, scipy and it are installed, and put ``src`` on the path.
+a test compares the two. Packages disagree about their dependencies: install each in a separate
+environment, with numpy and scipy, and put ``src`` on the path.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ MOVES = [
 
 
 def cases() -> dict[str, Any]:
-    """A thousand rows, one in seven positive, with scores that no other row has."""
+    """A thousand rows with distinct scores, one in seven of them positive."""
     rng = np.random.default_rng(1884)
     y = (rng.random(1000) < 0.15).astype(int)
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), np.sqrt(2)) + np.log(0.15 / 0.85)
@@ -155,7 +155,7 @@ def cases() -> dict[str, Any]:
 
 
 def difference(move: Move) -> float:
-    """The largest relative difference of what the two calls return.
+    """The largest relative difference between the results of the two calls.
 
     >>> difference(Move("nobody", "1 - y.mean()", "counts.shares[0]"))
     0.0

@@ -1,9 +1,9 @@
-"""Processor time of a change on the page, from the input to the next picture, in Chromium.
+"""Processor time of a change on the page, from the input to the next frame, in Chromium.
 
     python benchmarks/page.py
 
 Prints the median and the slowest of twenty changes for sixty models, and for thirty classes with
-thirty decisions. What follows once the stakes rest is left out.
+thirty decisions. Work that the page puts off until the sliders rest is left out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def times(browser: Any, report: Report, folder: Path) -> list[float]:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto((folder / "report.html").as_uri())
     page.evaluate("() => stakesPage.finished()")
-    page.evaluate("() => { window.setTimeout = () => 0; }")  # nothing follows later
+    page.evaluate("() => { window.setTimeout = () => 0; }")  # no work is put off
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
 
@@ -63,23 +63,23 @@ def times(browser: Any, report: Report, folder: Path) -> list[float]:
         metrics = session.send("Performance.getMetrics")["metrics"]
         return next(1000 * metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
 
-    measured = []
+    milliseconds = []
     for i in range(20):
         start = spent()
         page.evaluate(CHANGE, i)
-        measured.append(spent() - start)
+        milliseconds.append(spent() - start)
     page.close()
-    return measured
+    return milliseconds
 
 
 def main() -> None:
     """Print the times."""
-    kinds: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
+    makers: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--headless=new", "--no-sandbox"]
         )
-        for make in kinds:
+        for make in makers:
             each = times(browser, make(), Path(folder))
             print(f"{make.__name__}: median {median(each):.0f} ms, slowest {max(each):.0f} ms")
         browser.close()

@@ -1,16 +1,17 @@
 """Time the library beside its peers and floors: ``python benchmarks/run.py [OPTION …] [ROW …]``.
 
-Every contender runs in processes of its own, on one thread, after a warm-up; rounds of all
-contenders of a row alternate, so that what else the machine does hits them alike, and processor
-time counts, which on one thread is wall-clock time on a quiet machine. The table shows the median
+Every contender runs in separate processes, on one thread, after a warm-up. Rounds of all contenders
+of a row alternate, so that other work on the machine affects them alike; what counts is processor
+time, which on one thread equals the wall-clock time on a quiet machine. The table shows the median
 of all repetitions, the range of the middle half, and the ratio to ours.
 
-Every row is kept in ``results.json`` in the folder of results as soon as it is measured, so that a
-run may end at any time: ``--resume`` leaves out the rows that are there. ROWs select those whose
+Every row is saved to ``results.json`` in the folder of results as soon as it is measured, so that a
+run may end at any time: ``--resume`` skips the rows that are already there. ROWs select those whose
 names contain one of them, ``--list`` names them all. ``--write`` writes ``RESULTS.md`` from all
-rows that are kept, also after an error, and ``--files 1e8`` adds the rows of ``scale.py`` for files
-of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is said to, and
-the next one has its turn. Nothing fails when a goal is missed: ratios travel, seconds do not.
+saved rows, also after an error, and ``--files 1e8`` adds the rows of ``scale.py`` for files
+of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is reported, and
+the next one follows. A missed goal is no error: ratios can be compared between machines, seconds
+cannot.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ ONE_THREAD = dict.fromkeys(
 )
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "hmeasure", "dcurves")
 GROWING, FILES = "growth: ", "rows of Parquet, "
-Found = dict[str, Any]
+Timing = dict[str, Any]
 
 
 def contenders(*arguments: str, limit: float = 60) -> Any:
-    """What a fresh process of ``contenders.py`` answers; a sentence where it fails."""
+    """The answer of a fresh process of ``contenders.py``, or a sentence if it fails."""
     command = [sys.executable, str(HERE / "contenders.py"), *arguments]
     source = {"PYTHONPATH": str(HERE.parent / "src")}
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             env={**os.environ, **ONE_THREAD, **source},
             capture_output=True,
@@ -53,86 +54,87 @@ def contenders(*arguments: str, limit: float = 60) -> Any:
         )
     except subprocess.TimeoutExpired:
         return f"took more than {limit:g} s"
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+    if completed.returncode:
+        code = completed.returncode
+        last = completed.stderr.strip().splitlines()[-1:] or [f"exit code {code}"]
         return f"failed: {last[0]}"
-    return json.loads(done.stdout)
+    return json.loads(completed.stdout)
 
 
-def measured(row: str, names: list[str], limit: float) -> dict[str, Found]:
-    """What each contender of a row took, in turns."""
-    found: dict[str, Found] = {name: {"seconds": [], "peak_mib": 0.0} for name in names}
+def measure(row: str, names: list[str], limit: float) -> dict[str, Timing]:
+    """Time and memory of each contender of a row, measured in turns."""
+    timings: dict[str, Timing] = {name: {"seconds": [], "peak_mib": 0.0} for name in names}
     for _ in range(ROUNDS):
         for name in names:
-            if "failed" in found[name]:
+            if "failed" in timings[name]:
                 continue
             answer = contenders(row, name, str(REPETITIONS), limit=limit)
             if isinstance(answer, str):
                 print(f"{row}, {name}: {answer}", file=sys.stderr, flush=True)
-                found[name]["failed"] = answer
+                timings[name]["failed"] = answer
             else:
-                found[name]["seconds"] += answer["seconds"]
-                found[name]["peak_mib"] = max(found[name]["peak_mib"], answer["peak_mib"])
-    return found
+                timings[name]["seconds"] += answer["seconds"]
+                timings[name]["peak_mib"] = max(timings[name]["peak_mib"], answer["peak_mib"])
+    return timings
 
 
-def lines_of(row: str, goal: str, found: dict[str, Found]) -> Iterator[str]:
+def lines_of(row: str, goal: str, timings: dict[str, Timing]) -> Iterator[str]:
     """The lines of the table for one row, ours first."""
-    ours = next(iter(found.values()))["seconds"]
-    for place, (name, one) in enumerate(found.items()):
+    ours = next(iter(timings.values()))["seconds"]
+    for place, (name, timing) in enumerate(timings.items()):
         start = f"| {'' if place else row} | {name} | "
         end = f" | {'' if place else goal} |"
-        if not one["seconds"]:
-            yield f"{start}{one.get('failed', '')} | | | {end}"
+        if not timing["seconds"]:
+            yield f"{start}{timing.get('failed', '')} | | | {end}"
             continue
-        middle = statistics.median(one["seconds"])
-        low, high = spread(one["seconds"])
+        middle = statistics.median(timing["seconds"])
+        low, high = spread(timing["seconds"])
         ratio = f"{middle / statistics.median(ours):.2f}" if place and ours else ""
         yield (
             f"{start}{1e3 * middle:.4g} | {1e3 * low:.3g} to {1e3 * high:.3g} | "
-            f"{one['peak_mib']:.0f} | {ratio}{end}"
+            f"{timing['peak_mib']:.0f} | {ratio}{end}"
         )
 
 
 def spread(seconds: list[float]) -> tuple[float, float]:
-    """The middle half."""
+    """The quartiles."""
     if len(seconds) < 2:
         return seconds[0], seconds[0]
     low, _, high = statistics.quantiles(seconds, n=4)
     return low, high
 
 
-def growth_lines(name: str, found: dict[str, Found]) -> Iterator[str]:
+def growth_lines(name: str, timings: dict[str, Timing]) -> Iterator[str]:
     """Milliseconds, the exponent of the growth from one size to the next, bytes for each row."""
     before: tuple[float, float] | None = None
-    for size, one in found.items():
-        if not one["seconds"]:
-            yield f"| {name} | {size} | {one.get('failed', '')} | | |"
+    for size, timing in timings.items():
+        if not timing["seconds"]:
+            yield f"| {name} | {size} | {timing.get('failed', '')} | | |"
             continue
-        rows, middle = float(size), statistics.median(one["seconds"])
+        rows, middle = float(size), statistics.median(timing["seconds"])
         exponent = ""
         if before is not None:
             exponent = f"{math.log(middle / before[1]) / math.log(rows / before[0]):.2f}"
         before = rows, middle
-        memory = f"{one['peak_mib'] * 2**20 / rows:.0f}" if rows >= 1e6 else ""
+        memory = f"{timing['peak_mib'] * 2**20 / rows:.0f}" if rows >= 1e6 else ""
         yield f"| {name} | {rows:.0e} | {1e3 * middle:.4g} | {exponent} | {memory} |"
 
 
 def machine() -> str:
-    """What the figures were measured with."""
+    """The machine and the versions that the figures were measured with."""
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
         processor = models[0] if models else processor
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    load = f", load {os.getloadavg()[0]:.1f} when begun" if hasattr(os, "getloadavg") else ""
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     cores = f"{processor}, {os.cpu_count()} cores{load}"
     return f"{cores}; Python {platform.python_version()}, {versions}"
 
 
 def version(name: str) -> str:
-    """That of a package."""
+    """The version of a package."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -148,7 +150,7 @@ def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
         "half, memory beyond the data in MiB, and the ratio to ours: above one, ours is faster. "
         "One thread each, each contender in processes of its own; `make bench` repeats it.",
         "",
-        *sorted({one["machine"] for one in kept.values()}),
+        *sorted({result["machine"] for result in kept.values()}),
         "",
         "| work | contender | ms | middle half | MiB | ratio | goal |",
         "|---|---|---|---|---|---|---|",
@@ -158,10 +160,12 @@ def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
             lines += lines_of(row, goal, kept[row]["found"])
     lines += ["", "## Growth", "", "The exponent is that of the time from the size before.", ""]
     lines += ["| work | rows | ms | exponent | bytes for each row |", "|---|---|---|---|---|"]
-    for row, one in kept.items():
+    for row, result in kept.items():
         if row.startswith(GROWING):
-            lines += growth_lines(row.removeprefix(GROWING), one["found"])
-    files = [line for row, one in kept.items() if row.startswith(FILES) for line in one["lines"]]
+            lines += growth_lines(row.removeprefix(GROWING), result["found"])
+    files = [
+        line for row, result in kept.items() if row.startswith(FILES) for line in result["lines"]
+    ]
     if files:
         lines += ["", "## Rows of Parquet", "", "By `scale.py`: seconds on the clock.", ""]
         lines += ["| rows | task | s | processor s | × scan | processor × scan | GiB |"]
@@ -170,20 +174,20 @@ def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
 
 
 def of_files(size: float) -> list[str]:
-    """The lines of ``scale.py`` for files of so many rows."""
+    """The lines of ``scale.py`` for files of this many rows."""
     command = [sys.executable, str(HERE / "scale.py"), f"{size:g}", "--turns", "5"]
     command += ["--only", "ranks", "report, exact", "report, bins"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [line for line in done.stdout.splitlines() if line.startswith(f"| {size:.0e}")]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [line for line in completed.stdout.splitlines() if line.startswith(f"| {size:.0e}")]
 
 
 def main() -> None:
-    """Measure what is asked for, print it, keep it, and write the page where asked."""
+    """Measure, print and save the rows that are asked for, and write the page if asked to."""
     parser = argparse.ArgumentParser(description="Time the library beside its peers and floors.")
     parser.add_argument("rows", nargs="*", help="parts of the names of rows")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md")
-    parser.add_argument("--resume", action="store_true", help="leave out the rows that are kept")
-    parser.add_argument("--list", action="store_true", help="name the rows")
+    parser.add_argument("--resume", action="store_true", help="skip the rows that are saved")
+    parser.add_argument("--list", action="store_true", help="list the rows")
     parser.add_argument("--limit", type=float, default=240, help="seconds for one process")
     parser.add_argument("--files", type=float, nargs="*", default=[], help="rows of Parquet files")
     parser.add_argument("--folder", type=Path, default=HERE, help="of the results")
@@ -207,7 +211,7 @@ def main() -> None:
             if row.startswith(FILES):
                 kept[row]["lines"] = of_files(float(row.removeprefix(FILES)))
             else:
-                kept[row]["found"] = measured(row.removeprefix(GROWING), tasks[row], asked.limit)
+                kept[row]["found"] = measure(row.removeprefix(GROWING), tasks[row], asked.limit)
             store.write_text(json.dumps(kept, indent=1), "utf-8")
             shown = kept[row].get("lines") or (
                 growth_lines(row, kept[row]["found"])

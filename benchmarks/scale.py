@@ -1,18 +1,17 @@
 """Tallies of more rows than fit into memory, against the engine's own scan of the same columns.
 
-Makes Parquet files of predictions (one model, a score for every row that no other row has, labels
-as text, weights, a key), then runs every task in processes of its own, in turns with the scan, so
-that what else the machine does hits both alike. Prints medians over the turns: seconds without the
-start of Python, seconds of the processor (all threads together), the ratios of both to DuckDB's
-scan of the label and the score (those of Spark's tasks to Spark's scan), and the peak of resident
-memory.
-Tasks of Spark run where pyspark and Java are installed.
+Writes Parquet files of predictions (one model, distinct scores, labels as text, weights, a key),
+then runs every task in separate processes, in turns with the scan, so that other work on the
+machine affects both alike. Prints medians over the turns: elapsed seconds without the start of
+Python, seconds of processor time (of all threads), the ratios of both to DuckDB's scan of the label
+and the score (for Spark's tasks, to Spark's scan), and the peak of resident memory. Tasks of Spark
+run if pyspark and Java are installed.
 
     python benchmarks/scale.py [ROWS …] [--only PART …] [--turns 3] [--folder FOLDER]
 
-1,000,000 rows by default. `--only` takes tasks by their names, or those whose names contain one of
-the parts; `--folder` is where files are made, and kept, for the next call. Ratios travel between
-machines, seconds do not.
+The default is 1,000,000 rows. `--only` selects tasks by their names or by parts of them; files are
+written to `--folder` and kept there for the next call. Ratios can be compared between machines,
+seconds cannot.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ spark.range(1000).count()
 RANKS = """
 bins = Bins.from_frame(rows, y_true="truth", scores="p", positive="fraud",
                        grid=BitGrid(probabilities=True), {more})
-found = certified(auc, bins), best_threshold(bins.ranks(problem.classes), two)
-found += roc_hull(bins.ranks()), h_measure(bins.ranks(), Beta(2, 2))
+results = certified(auc, bins), best_threshold(bins.ranks(problem.classes), two)
+results += roc_hull(bins.ranks()), h_measure(bins.ranks(), Beta(2, 2))
 assert (bins.inside is not None) == {exact}
 """
 POLARS = "import polars\nframe = polars.scan_parquet(rows)"
-HALF = "8 * {rows} - 1"  # bytes: one fewer than exact ranks need
+HALF = "8 * {rows} - 1"  # bytes: one less than exact ranks need
 
 
 def ranks(exact: bool, more: str = "") -> str:
@@ -66,7 +65,7 @@ def ranks(exact: bool, more: str = "") -> str:
 
 
 def evaluation(engine: str, frame: str = "rows", calibrator: str = "None", limit: str = "") -> str:
-    """A whole report; what is fitted out of fold needs a key."""
+    """A whole report; a calibrator, which is fitted out of fold, needs a key."""
     key = "" if calibrator == "None" else "key='id', "
     return (
         f"report = evaluate_frame({frame}, problem, y_true='truth', models={{'m': 'p'}}, "
@@ -76,7 +75,7 @@ def evaluation(engine: str, frame: str = "rows", calibrator: str = "None", limit
 
 
 class Task(NamedTuple):
-    """What comes before the clock starts, and what is timed."""
+    """What runs before the clock starts, and what is timed."""
 
     before: str
     timed: str
@@ -125,26 +124,26 @@ print("DONE", took, used, peak / 2**20)
 
 
 class Figures(NamedTuple):
-    """Seconds on the clock and of the processor, and GiB at the peak."""
+    """Elapsed seconds, seconds of processor time, and the peak of memory in GiB."""
 
     clock: float
     processor: float
     peak: float
 
 
-def measured(task: Task, rows: Path, size: int) -> Figures | None:
-    """One run in a process of its own; None where it ends in an error."""
+def measure(task: Task, rows: Path, size: int) -> Figures | None:
+    """One run in a separate process; None if it ends with an error."""
     code = START.format(before=task.before, timed=task.timed.replace("{rows} - 1", f"{size} - 1"))
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(rows)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "src")},
         check=False,
     )
-    line = [one for one in done.stdout.splitlines() if one.startswith("DONE")]
+    line = [text for text in completed.stdout.splitlines() if text.startswith("DONE")]
     if not line:
-        print(*done.stderr.strip().splitlines()[-3:], sep="\n", file=sys.stderr)
+        print(*completed.stderr.strip().splitlines()[-3:], sep="\n", file=sys.stderr)
         return None
     return Figures(*map(float, line[-1].split()[1:]))
 
@@ -156,8 +155,8 @@ def median(runs: list[Figures]) -> Figures:
 
 
 @contextmanager
-def made(size: int, folder: Path | None) -> Iterator[Path]:
-    """A file of so many rows, which stays where a folder was named."""
+def parquet_file(size: int, folder: Path | None) -> Iterator[Path]:
+    """A file of this many rows, which is kept if a folder is named."""
     with tempfile.TemporaryDirectory(prefix="stakes-scale-") as other:
         rows = Path(folder or other) / f"rows_{size}.parquet"
         rows.parent.mkdir(parents=True, exist_ok=True)
@@ -170,16 +169,18 @@ def lines(size: int, rows: Path, names: list[str], turns: int) -> Iterator[str]:
     """The lines of the table of one size."""
     for name in names:
         task, scan = TASKS[name], SCANS["Spark" in name]
-        pairs = [(measured(scan, rows, size), measured(task, rows, size)) for _ in range(turns)]
-        scans, own = ([one for one in column if one] for column in zip(*pairs, strict=True))
-        if not own or not scans:
+        pairs = [(measure(scan, rows, size), measure(task, rows, size)) for _ in range(turns)]
+        scans, runs = (
+            [figures for figures in column if figures] for column in zip(*pairs, strict=True)
+        )
+        if not runs or not scans:
             yield f"| {size:.0e} | {name} | failed | | | | |"
             continue
-        base, found = median(scans), median(own)
+        base, timing = median(scans), median(runs)
         yield (
-            f"| {size:.0e} | {name} | {found.clock:.2f} | {found.processor:.2f} | "
-            f"{found.clock / base.clock:.1f} | {found.processor / base.processor:.1f} | "
-            f"{found.peak:.2f} |"
+            f"| {size:.0e} | {name} | {timing.clock:.2f} | {timing.processor:.2f} | "
+            f"{timing.clock / base.clock:.1f} | {timing.processor / base.processor:.1f} | "
+            f"{timing.peak:.2f} |"
         )
 
 
@@ -190,21 +191,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--folder", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     names = [
         name
         for name in TASKS
-        if any(part == name if part in TASKS else part in name for part in asked.only)
+        if any(part == name if part in TASKS else part in name for part in options.only)
     ]
     for needed, package in (("Spark", "pyspark"), ("Polars", "polars")):
         names = [name for name in names if needed not in name or find_spec(package)]
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, medians of {asked.turns} turns")
+    print(
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, medians of {options.turns} turns"
+    )
     print(
         "| rows | task | s | processor s | × scan | processor × scan | GiB |\n" + "|---" * 7 + "|"
     )
-    for size in map(int, asked.rows):
-        with made(size, asked.folder) as rows:
-            for line in lines(size, rows, names, asked.turns):
+    for size in map(int, options.rows):
+        with parquet_file(size, options.folder) as rows:
+            for line in lines(size, rows, names, options.turns):
                 print(line, flush=True)
 
 

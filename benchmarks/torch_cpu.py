@@ -79,8 +79,8 @@ def works(size: int) -> dict[str, tuple[Work, Work]]:
     }
 
 
-def taken(work: Work) -> float:
-    """Milliseconds of the processor."""
+def milliseconds(work: Work) -> float:
+    """Processor time of one call."""
     start = time.process_time()
     work()
     return 1e3 * (time.process_time() - start)
@@ -90,7 +90,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     print("| work | numpy | torch | ratio |\n|---|---|---|---|")
     for name, pair in works(int(float(sys.argv[1] if len(sys.argv) > 1 else 1e6))).items():
-        rounds = np.array([[taken(work) for work in pair] for _ in range(21)])
+        rounds = np.array([[milliseconds(work) for work in pair] for _ in range(21)])
         arrays, tensors = np.median(rounds, axis=0)
         ratio = np.median(rounds[:, 1] / rounds[:, 0])
         print(f"| {name} | {arrays:.1f} | {tensors:.1f} | {ratio:.2f} |")

@@ -1,9 +1,9 @@
 """Tallies on a GPU beside torchmetrics and the floor: a copy, a sort and a bincount.
 
 Run with a torch for CUDA, torchmetrics and scipy, say ``PYTHONPATH=src python
-benchmarks/torch_cuda.py 1e9``, the number of cases being the largest to time. First, tallies on the
-GPU are compared with those of numpy on hard cases; then come milliseconds by CUDA events, the
-minimum of several runs.
+benchmarks/torch_cuda.py 1e9``, where the argument is the largest number of cases to time. First,
+tallies on the GPU are compared with those of numpy on hard cases; then the times follow, in
+milliseconds by CUDA events, each the minimum of several runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ STATES = ("cells", "rests", "low", "high", "faults")
 
 
 def nasty(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Scores with ties, zeros of both signs, subnormal and infinite ones."""
+    """Scores with ties, zeros of both signs, subnormal and infinite values."""
     spread = rng.standard_normal(size) * 10.0 ** rng.uniform(-44, 38, size)
     special = np.array([0.0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 1e-310, 1.0, 0.5, 3e38])
     kind = rng.integers(0, 4, size)
@@ -94,15 +94,15 @@ def _compare(scores: Any, positive: Any, weights: Any, scale: Scale, whole: bool
     weight = None if weights is None else torch.tensor(weights)
     there = (scores.to(GPU), truth.to(GPU), None if weight is None else weight.to(GPU))
     expected = ScoreTable.from_scores(positive, scores.double().numpy(), weights=weights)
-    found = score_table(*there)
-    np.testing.assert_array_equal(found.scores, expected.scores)
+    table = score_table(*there)
+    np.testing.assert_array_equal(table.scores, expected.scores)
     same = np.testing.assert_array_equal if whole else np.testing.assert_allclose
-    same(found.weights, expected.weights)
+    same(table.weights, expected.weights)
     sums = [BinSums.empty(torch.device("cpu")), BinSums.empty(GPU)]
     sums[0].add(scores, truth, weight, scale)
     sums[1].add(*there, scale)
     for name in STATES:
-        parts = [getattr(one, name).cpu().numpy() for one in sums]
+        parts = [getattr(part, name).cpu().numpy() for part in sums]
         same = np.testing.assert_allclose if name == "rests" and not whole else same
         same(*parts)
     np.testing.assert_allclose(sums[0].losses.cpu(), sums[1].losses.cpu(), rtol=1e-12)
@@ -123,9 +123,9 @@ def check_decisions(size: int) -> None:
     four = Problem(rng.integers(0, 30, (4, 5)))
     rows = rng.dirichlet(np.ones(4), size)
     single = np.where(rng.random(size) < 0.3, 3 / 185, rng.random(size))
-    for problem, given in ((four, rows), (THREE, single), (PROBLEM, np.round(single, 1))):
+    for problem, base in ((four, rows), (THREE, single), (PROBLEM, np.round(single, 1))):
         for dtype in (torch.float32, torch.float64):
-            posteriors = torch.tensor(given).to(dtype)
+            posteriors = torch.tensor(base).to(dtype)
             expected = bayes_decision_indices(posteriors.numpy(), problem)
             decided = bayes_decisions(posteriors.to(GPU), problem)
             here = bayes_decisions(posteriors, problem)
@@ -135,8 +135,8 @@ def check_decisions(size: int) -> None:
             for weights in (None, rng.integers(0, 5, size)):
                 table = Counts.from_decisions(truth, expected, problem, weights=weights)
                 weight = None if weights is None else torch.tensor(weights, device=GPU)
-                found = counts(decided, torch.tensor(truth, device=GPU), problem, weight)
-                np.testing.assert_array_equal(found.values, table.values)
+                tally = counts(decided, torch.tensor(truth, device=GPU), problem, weight)
+                np.testing.assert_array_equal(tally.values, table.values)
             check_updates(problem, posteriors, torch.tensor(truth))
     losses = torch.tensor(rng.random((size, 3)))
     truth = torch.tensor(rng.integers(0, 4, size))
@@ -148,18 +148,18 @@ def check_decisions(size: int) -> None:
 
 
 def check_updates(problem: Problem, posteriors: Any, truth: Any) -> None:
-    """States of modules on both devices, of posteriors and of logits, in all precisions."""
+    """Compare states of modules on both devices, for posteriors and logits, in all precisions."""
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        for times in (1, 8, 3000):  # logits of which some are all but certain
+        for times in (1, 8, 3000):  # logits, some of which are nearly certain
             logits = times > 1
-            given = (times * (posteriors - 0.5) if logits else posteriors).to(dtype)
-            made = [Evaluation(problem, logits=logits).to(device) for device in ("cpu", GPU)]
-            made += [BayesCost(problem, logits=logits).to(device) for device in ("cpu", GPU)]
-            for metric in made:
-                metric.update(given.to(metric.device), truth.to(metric.device))
-            for here, there in (made[:2], made[2:]):
+            inputs = (times * (posteriors - 0.5) if logits else posteriors).to(dtype)
+            metrics = [Evaluation(problem, logits=logits).to(device) for device in ("cpu", GPU)]
+            metrics += [BayesCost(problem, logits=logits).to(device) for device in ("cpu", GPU)]
+            for metric in metrics:
+                metric.update(inputs.to(metric.device), truth.to(metric.device))
+            for here, there in (metrics[:2], metrics[2:]):
                 for name in here._defaults:
-                    ours, theirs = (getattr(one, name).cpu().numpy() for one in (here, there))
+                    ours, theirs = (getattr(metric, name).cpu().numpy() for metric in (here, there))
                     near = 1e-12 if name in ("proper", "losses") else 0.0
                     np.testing.assert_allclose(ours, theirs, rtol=near, atol=0.0)
 
@@ -168,7 +168,7 @@ def check_updates(problem: Problem, posteriors: Any, truth: Any) -> None:
 
 
 def milliseconds(work: Callable[[], object], runs: int = 5) -> float:
-    """The least time between two events, after one run that does not count."""
+    """The least time between two events, after a warm-up."""
     work()
     best = float("inf")
     for _ in range(runs):
@@ -238,8 +238,8 @@ def _bins(scores: Any, truth: Any, goal: float) -> None:
         theirs = milliseconds(lambda: binary_calibration_error(scores, labels, 15), 2)
         show("calibration error: bins on the device", ours, theirs)
         error = float(binary_calibration_error(scores, labels, 15))
-        found = calibration(score_bins(scores, truth, scale=scale).table)
-        print(f"    torchmetrics {error:.7f}, from our table {found:.7f}")
+        ours_error = calibration(score_bins(scores, truth, scale=scale).table)
+        print(f"    torchmetrics {error:.7f}, from our table {ours_error:.7f}")
 
 
 def _exact(scores: Any, truth: Any, goal: float) -> None:
@@ -249,10 +249,10 @@ def _exact(scores: Any, truth: Any, goal: float) -> None:
     ours = milliseconds(lambda: best_threshold(score_hull(scores, truth).table, PROBLEM), 3)
     show("exact AUC, hull and best threshold", ours, theirs)
     hull = score_hull(scores, truth)
-    found = score_bins(scores, truth, scale=Scale.PROBABILITIES)
+    bins = score_bins(scores, truth, scale=Scale.PROBABILITIES)
     print(
-        f"    goal 2 × sort = {goal:.2f}; AUC {hull.auc:.9f}, bins {found.auc:.9f} ± "
-        f"{found.auc_error:.1e}, {hull.n_scores:,} scores, {len(hull.table.scores):,} segments"
+        f"    goal 2 × sort = {goal:.2f}; AUC {hull.auc:.9f}, bins {bins.auc:.9f} ± "
+        f"{bins.auc_error:.1e}, {hull.n_scores:,} scores, {len(hull.table.scores):,} segments"
     )
     if small:
         print(f"    AUC of torchmetrics {float(binary_auroc(scores, truth.int())):.9f}")
@@ -279,12 +279,12 @@ def calibration(table: ScoreTable) -> float:
 
 
 def measure_updates(size: int) -> None:
-    """What one call of update takes."""
+    """Time one call of update."""
     print(f"update of {size:,} cases: ms of the device, ms until the call returns")
     scores = torch.rand(size, device=GPU)
     truth, decided = torch.rand(size, device=GPU) < scores, (scores > 0.1).long()
     posteriors = torch.stack([1 - scores, scores], dim=1)
-    for name, metric, given in (
+    for name, metric, inputs in (
         ("ScoreBins", ScoreBins(), scores),
         ("ExpectedCost", ExpectedCost(PROBLEM), decided),
         ("BayesCost, (n,)", BayesCost(PROBLEM), scores),
@@ -292,11 +292,11 @@ def measure_updates(size: int) -> None:
         ("Evaluation", Evaluation(PROBLEM), scores),
     ):
         metric.to(GPU)
-        device = milliseconds(partial(metric.update, given, truth), 20)
+        device = milliseconds(partial(metric.update, inputs, truth), 20)
         torch.cuda.set_sync_debug_mode("error")  # an update that waits for the device fails
         start = time.perf_counter()
         for _ in range(20):
-            metric.update(given, truth)
+            metric.update(inputs, truth)
         returned = (time.perf_counter() - start) * 50
         torch.cuda.set_sync_debug_mode("default")
         print(f"  {name:<58}{device:10.3f}{returned:10.3f}", flush=True)

@@ -173,20 +173,20 @@ FUNCTIONS = {
 
 def ids_in(test_name: str) -> list[str]:
     """Read E5 and E6 from ``test_E5_E6_normalised_cost``."""
-    found = re.match(r"test((?:_[EAKDH]\d+)+)(?=_|$)", test_name)
-    return found.group(1).strip("_").split("_") if found else []
+    match = re.match(r"test((?:_[EAKDH]\d+)+)(?=_|$)", test_name)
+    return match.group(1).strip("_").split("_") if match else []
 
 
 def tests_by_claim(folder: Path) -> dict[str, list[str]]:
     """Map each id to the tests that carry it, as ``path::function``, in order."""
-    found: dict[str, list[str]] = {}
+    tests: dict[str, list[str]] = {}
     for path in sorted(folder.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 for claim in ids_in(node.name):
                     place = f"{path.relative_to(folder.parent).as_posix()}::{node.name}"
-                    found.setdefault(claim, []).append(place)
-    return {claim: sorted(tests) for claim, tests in found.items()}
+                    tests.setdefault(claim, []).append(place)
+    return {claim: sorted(places) for claim, places in tests.items()}
 
 
 def written(tests: dict[str, list[str]]) -> str:

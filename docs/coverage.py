@@ -62,64 +62,66 @@ class Task:
 
 def report_designs() -> list[Design]:
     """The designs whose data sets go through `evaluate`."""
-    made = [Design(j, "equal", 200, 0.5) for j in (1, 2, 12)]
-    made += [Design(j, "equal", 1_000, 0.5) for j in (2, 12, 60)]
-    made += [Design(12, "unequal", n, 0.5) for n in (200, 1_000)]
-    made += [Design(12, "clear best", 200, 0.5)]
+    designs = [Design(j, "equal", 200, 0.5) for j in (1, 2, 12)]
+    designs += [Design(j, "equal", 1_000, 0.5) for j in (2, 12, 60)]
+    designs += [Design(12, "unequal", n, 0.5) for n in (200, 1_000)]
+    designs += [Design(12, "clear best", 200, 0.5)]
     for prior in (False, True):
-        made += [Design(j, "equal", 1_000, 0.02, prior) for j in (1, 2, 12)]
-        made += [Design(2, "equal", 10_000, 0.002, prior)]
-    made += [Design(j, "equal", 10_000, 0.002) for j in (1, 12)]
-    made += [Design(j, "equal", n, 0.5, weights="whole") for j, n in ((1, 200), (12, 1_000))]
-    made += [Design(j, "equal", 1_000, 0.5, weights="lognormal") for j in (2, 12)]
-    made += [Design(2, "equal", 1_000, 0.02, weights="lognormal")]
+        designs += [Design(j, "equal", 1_000, 0.02, prior) for j in (1, 2, 12)]
+        designs += [Design(2, "equal", 10_000, 0.002, prior)]
+    designs += [Design(j, "equal", 10_000, 0.002) for j in (1, 12)]
+    designs += [Design(j, "equal", n, 0.5, weights="whole") for j, n in ((1, 200), (12, 1_000))]
+    designs += [Design(j, "equal", 1_000, 0.5, weights="lognormal") for j in (2, 12)]
+    designs += [Design(2, "equal", 1_000, 0.02, weights="lognormal")]
     for j, counts in ((1, (2, 5)), (2, (2, 3, 5, 10, 20, 50, 200)), (12, (5, 20))):
-        made += [Design(j, "equal", 50 * g, 0.5, clusters=g) for g in counts]
-    made += [Design(2, "equal", 1_000, 0.02, prior, 20) for prior in (False, True)]
-    made += [Design(2, "equal", 1_000, 0.5, clusters=20, weights="lognormal")]
-    made += [Design(j, "equal", n, 0.5, kind="tuned") for j, n in ((1, 200), (2, 1_000), (12, 200))]
-    made += [Design(j, "equal", 200, 0.5, kind="recalibrated") for j in (1, 4)]
-    made += [Design(2, "equal", 1_000, 0.02, kind="recalibrated")]
-    return made
+        designs += [Design(j, "equal", 50 * g, 0.5, clusters=g) for g in counts]
+    designs += [Design(2, "equal", 1_000, 0.02, prior, 20) for prior in (False, True)]
+    designs += [Design(2, "equal", 1_000, 0.5, clusters=20, weights="lognormal")]
+    designs += [
+        Design(j, "equal", n, 0.5, kind="tuned") for j, n in ((1, 200), (2, 1_000), (12, 200))
+    ]
+    designs += [Design(j, "equal", 200, 0.5, kind="recalibrated") for j in (1, 4)]
+    designs += [Design(2, "equal", 1_000, 0.02, kind="recalibrated")]
+    return designs
 
 
 def amount_designs() -> list[Amounts]:
     """Lognormal amounts, from light to heavy tails."""
     spreads, sizes = (0.5, 1.0, 1.5, 2.0), (200, 1_000)
-    made = [Amounts(s, p, n) for s in spreads for p in (0.1, 0.5) for n in sizes]
-    made += [Amounts(s, 0.02, 1_000) for s in spreads]
-    made += [Amounts(s, 0.1, 10_000) for s in (1.0, 2.0)]
-    return [*made, Amounts(1.0, 0.1, 1_000, prior=True)]
+    designs = [Amounts(s, p, n) for s in spreads for p in (0.1, 0.5) for n in sizes]
+    designs += [Amounts(s, 0.02, 1_000) for s in spreads]
+    designs += [Amounts(s, 0.1, 10_000) for s in (1.0, 2.0)]
+    return [*designs, Amounts(1.0, 0.1, 1_000, prior=True)]
 
 
 def fitting_designs() -> list[Fitting]:
     """Estimators that are cross-validated; scikit-learn is needed."""
-    made = [Fitting(n, p) for n, p in ((200, 0.3), (1_000, 0.3), (1_000, 0.05))]
-    made.append(Fitting(400, 0.3, clusters=40))
-    return [*made, *(Fitting(n, 0.3, kind="recalibrated") for n in (200, 1_000))]
+    designs = [Fitting(n, p) for n, p in ((200, 0.3), (1_000, 0.3), (1_000, 0.05))]
+    designs.append(Fitting(400, 0.3, clusters=40))
+    return [*designs, *(Fitting(n, 0.3, kind="recalibrated") for n in (200, 1_000))]
 
 
 def tasks(share: float) -> list[Task]:
     """Everything that is run, with a share of the data sets."""
     designs = report_designs()
-    made = [Task("report", max(4, round(share * DATA_SETS)), (one,)) for one in designs]
+    queue = [Task("report", max(4, round(share * DATA_SETS)), (design,)) for design in designs]
     many = max(40, round(share * 1_000))
-    made.append(Task("shrunk", max(12, round(share * 600)), ()))
-    made += [Task("amounts", max(8, round(share * 600)), (one,)) for one in amount_designs()]
-    for one in fitting_designs():
-        wanted = 400 if one.kind == "decisions" else 200
-        made.append(Task("fitting", max(4, round(share * wanted)), (one,)))
+    queue.append(Task("shrunk", max(12, round(share * 600)), ()))
+    queue += [Task("amounts", max(8, round(share * 600)), (design,)) for design in amount_designs()]
+    for fitting in fitting_designs():
+        wanted = 400 if fitting.kind == "decisions" else 200
+        queue.append(Task("fitting", max(4, round(share * wanted)), (fitting,)))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):
-            made.append(Task("interval", many, (prevalence, stated)))
+            queue.append(Task("interval", many, (prevalence, stated)))
     for name, size, prevalence in (
         *((name, 1_000, p) for name in ("cases", "paired") for p in (0.5, 0.02)),
         ("clusters", 1_000, 0.5),
         *(("few", 50 * count, 0.5) for count in (2, 4, 6)),
     ):
         samples = many // (4 if name in ("clusters", "few") else 1)
-        made.append(Task("bootstrap", samples, (name, size, prevalence)))
-    return made
+        queue.append(Task("bootstrap", samples, (name, size, prevalence)))
+    return queue
 
 
 def run(task: Task) -> list[dict[str, Any]]:
@@ -169,17 +171,19 @@ def _intervals(task: Task) -> list[dict[str, Any]]:
     prevalence, stated = task.arguments
     rng, rows, half = np.random.default_rng(task.seed), [], task.samples // 2
     for subject in intervals.subjects(prevalence, stated=stated):
-        found: list[tuple[str, int, Any]] = []
+        results: list[tuple[str, int, Any]] = []
         for n in (100, 1_000, 10_000):
-            found.append(("cases", n, intervals.of_cases(subject, n, task.samples, rng)))
-        found.append(("lognormal weights", 1_000, intervals.of_weights(subject, 1_000, half, rng)))
+            results.append(("cases", n, intervals.of_cases(subject, n, task.samples, rng)))
+        results.append(
+            ("lognormal weights", 1_000, intervals.of_weights(subject, 1_000, half, rng))
+        )
         for count, cases in CLUSTERS:
             of = intervals.of_clusters(subject, count, cases, half, rng)
-            found.append((f"{count} clusters of {cases}", count * cases, of))
+            results.append((f"{count} clusters of {cases}", count * cases, of))
         for count in (4, 20, 200):
             of = intervals.of_clusters(subject, count, 50, half, rng, spread=1.0)
-            found.append((f"{count} clusters of 50, lognormal weights", count * 50, of))
-        rows += [(subject.name, *one) for one in found]
+            results.append((f"{count} clusters of 50, lognormal weights", count * 50, of))
+        rows += [(subject.name, *result) for result in results]
     if not stated:
         tied = intervals.tied(prevalence)
         for n in (100, 1_000, 10_000):
@@ -201,14 +205,14 @@ def _bootstraps(task: Task) -> list[dict[str, Any]]:
     options: dict[str, Any] = {"samples": task.samples, "replicates": 399}
     options["rng"] = np.random.default_rng(task.seed)
     if name == "cases":
-        found = bootstraps.single(size, prevalence, None, **options)
+        rows = bootstraps.single(size, prevalence, None, **options)
     else:
         study = {"paired": bootstraps.paired, "clusters": bootstraps.clustered}
-        found = study.get(name, bootstraps.few)(size, prevalence, **options)
+        rows = study.get(name, bootstraps.few)(size, prevalence, **options)
     return [
         {"measure": at.measure, "design": at.design, "n": at.size, "prevalence": at.prevalence}
         | row
-        for at, row in found
+        for at, row in rows
     ]
 
 
@@ -275,8 +279,8 @@ def main(options: list[str]) -> None:
         for row in read():
             known.setdefault(row["key"], []).append(row)
     if "--page" not in options:
-        given = options[options.index("--minutes") + 1] if "--minutes" in options else "inf"
-        collect(wanted, known, save=not quick, seconds_left=60 * float(given))
+        minutes = options[options.index("--minutes") + 1] if "--minutes" in options else "inf"
+        collect(wanted, known, save=not quick, seconds_left=60 * float(minutes))
     spent = sum(row["seconds"] for rows in known.values() for row in rows)
     print(f"{time.perf_counter() - start:.0f} s, of which {spent:.0f} s of processor time in rows")
     left = [task for task in wanted if not _is_known(task, known)]

@@ -96,10 +96,10 @@ def constant(where: str, name: str) -> str:
     above = rf"^#: ?(.*)\n{name}\b"
     beside = rf"^(?:\w+, )*{name}(?:, \w+)* = .*?  # (.*)$"
     comments = (
-        found[1]
+        match[1]
         for file in sorted(files)
         for form in (above, beside)
-        if (found := re.search(form, file.read_text(encoding="utf-8"), flags=re.MULTILINE))
+        if (match := re.search(form, file.read_text(encoding="utf-8"), flags=re.MULTILINE))
     )
     comment = next(comments, "")
     said = f"{comment[:1].upper()}{comment[1:].rstrip('.')}. " if comment else ""
@@ -120,9 +120,9 @@ def home_of(module: ModuleType, name: str) -> str:
     if not hasattr(module, "__all__"):
         return f"stakes.{stakes._ROOM_OF[name]}"
     thing = thing_at(module.__name__, name)
-    own = isinstance(thing, type) or inspect.isfunction(thing)
-    found = str(getattr(thing, "__module__", "")) if own else module.__name__
-    parts = found.split(".")
+    has_home = isinstance(thing, type) or inspect.isfunction(thing)
+    home = str(getattr(thing, "__module__", "")) if has_home else module.__name__
+    parts = home.split(".")
     is_ours = parts[0] == "stakes" and len(parts) > 1 and not parts[1].startswith("_")
     return ".".join(parts[:2]) if is_ours else module.__name__
 

@@ -1,9 +1,9 @@
 """Payments of very different amounts: the mean cost of a fraud picks the wrong model.
 
-Two models give the probability of fraud, and both are calibrated. One has an eye for the many small
-frauds, the other for the few large ones. A single matrix of costs, in which every fraud costs the
-mean amount, prefers the model that finds more frauds; charged with the amount of each payment, the
-other is cheaper. The data are simulated.
+Two models predict the probability of fraud, and both are calibrated. One is good at detecting the
+many small frauds, the other the few large ones. A single cost matrix, in which every fraud costs
+the mean amount, prefers the model that finds more frauds; when each fraud is charged with its own
+amount, the other model is cheaper. The data are simulated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAYMENTS = stakes.Problem(
 
 
 def posterior(fraud: BoolArray, evidence: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """A calibrated probability, from log-odds whose evidence has the mean ± evidence."""
+    """A calibrated probability, from log-odds whose mean is plus or minus the evidence."""
     noise = np.sqrt(2 * evidence) * rng.standard_normal(fraud.size)
     log_odds = np.where(fraud, evidence, -evidence) + noise + np.log(SHARE / (1 - SHARE))
     return np.asarray(1 / (1 + np.exp(-log_odds)))
@@ -45,19 +45,20 @@ def main() -> None:
     y, data = np.where(fraud, "fraud", "legit"), {"amount": amount}
 
     mean = PAYMENTS.mean(data)
-    flat = stakes.evaluate(y, models, mean, calibrator=None)
-    each = stakes.evaluate(y, models, PAYMENTS, data=data, calibrator=None)
+    by_mean = stakes.evaluate(y, models, mean, calibrator=None)
+    by_amount = stakes.evaluate(y, models, PAYMENTS, data=data, calibrator=None)
 
     print(PAYMENTS)
     print(f"\nThe mean over {n:,} payments, of which {fraud.sum():,} are frauds:\n")
     print(mean)
     print("\n            EUR per payment, by the mean costs   by the costs of each payment")
     for name in models:
-        costs = [report.system(f"{name} (as is)").cost.value for report in (flat, each)]
+        costs = [report.system(f"{name} (as is)").cost.value for report in (by_mean, by_amount)]
         print(f"{name:10} {costs[0]:36.3f} {costs[1]:30.3f}")
-    assert each.no_model is not None
-    print(f"{'no model':10} {flat.naive.cost:36.3f} {each.no_model.cost.value:30.3f}")
-    chosen = [report.best.model for report in (flat, each)]
+    assert by_amount.no_model is not None
+    no_model = by_amount.no_model.cost.value
+    print(f"{'no model':10} {by_mean.naive.cost:36.3f} {no_model:30.3f}")
+    chosen = [report.best.model for report in (by_mean, by_amount)]
     decided = stakes.bayes_decisions(models[chosen[0]], mean)
     paid = stakes.metrics.expected_cost(y, decided, problem=PAYMENTS, data=data)
     print(f"\nThe mean costs pick the model for {chosen[0]} frauds, the amounts the one for")

@@ -1,4 +1,4 @@
-"""From estimators to a report, and to a rule that decides: breast cancer in fifteen lines."""
+"""From estimators to a report and a decision rule: breast cancer in fifteen lines."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression

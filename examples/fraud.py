@@ -1,8 +1,9 @@
 """Two fraud detectors: the more accurate one costs almost twice as much.
 
-A bank approves, reviews or blocks payments. Two models give the probability of fraud, and both are
-perfectly calibrated. The specialist knows one kind of fraud at a glance and is blind to all others;
-the generalist sees a little of every fraud. The data are simulated, so the probabilities are exact.
+A bank approves, reviews or blocks payments. Two models predict the probability of fraud, and both
+are perfectly calibrated. The specialist recognises one kind of fraud at a glance and is blind to
+all others; the generalist sees some signs of every fraud. The data are simulated, so the
+probabilities are exact.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ GUESSING = stakes.Problem.zero_one(CLASSES, prior=PRIOR)  # every mistake costs 
 
 
 def specialist(fraud: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Probability of fraud, from a score that half of the frauds move far and the others not."""
+    """Probability of fraud, from a score that is much higher for half of the frauds only."""
     known = fraud & (rng.random(fraud.size) < 0.5)
     score = rng.normal(6.0 * known)
     return posterior(0.5 + 0.5 * np.exp(6.0 * score - 18.0))
 
 
 def generalist(fraud: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Probability of fraud, from a score that every fraud moves a little."""
+    """Probability of fraud, from a score that is somewhat higher for every fraud."""
     score = rng.normal(3.0 * fraud)
     return posterior(np.exp(3.0 * score - 4.5))
 
@@ -46,23 +47,23 @@ def posterior(likelihood_ratio: FloatArray) -> FloatArray:
     return odds / (1 + odds)
 
 
-def tallied(labels: object, posteriors: FloatArray, problem: stakes.Problem) -> stakes.Counts:
-    """Count what the cheapest decisions do to each class."""
+def tally(labels: object, posteriors: FloatArray, problem: stakes.Problem) -> stakes.Counts:
+    """Count the cheapest decisions within each class."""
     decided = stakes.bayes_decisions(posteriors, problem)
     return stakes.Counts.from_decisions(labels, decided, problem)
 
 
 def main() -> None:
-    """Decide, count, and say what it costs."""
+    """Decide, count, and print what it costs."""
     rng = np.random.default_rng(1884)
     fraud = np.arange(200_000) % 2 == 1
     labels = np.where(fraud, "fraud", "legit")
     models = {"specialist": specialist(fraud, rng), "generalist": generalist(fraud, rng)}
-    counts = {name: tallied(labels, p, PAYMENTS) for name, p in models.items()}
-    guesses = {name: tallied(labels, p, GUESSING) for name, p in models.items()}
+    counts = {name: tally(labels, p, PAYMENTS) for name, p in models.items()}
+    guesses = {name: tally(labels, p, GUESSING) for name, p in models.items()}
 
     print(PAYMENTS)
-    print(f"\nTwo models meet {fraud.size:,} labelled payments, half of them frauds. Every")
+    print(f"\nTwo models predict {fraud.size:,} labelled payments, half of them frauds. Every")
     print("decision is the one that its model expects to cost least.")
     for name, table in counts.items():
         print(f"\n{name}: {table}")

@@ -1,11 +1,11 @@
 """Payments of different amounts, reviewers who can take one in fifty, and a rule to be replaced.
 
-A model gives the probability of fraud. By the costs alone every sixth payment would be reviewed;
-the reviewers can take one in fifty. The limit is a price: the report says what one more review
-saves, and a curve how many reviewers are worth their pay. The incumbent blocks large payments from
-new accounts: the gate of a pull request asks whether the model is clearly better. A careless rule
-that reviews every large payment breaks the limit and passes no gate. The problem is written in
-TOML and in Python, with the same result. The data are simulated.
+A model predicts the probability of fraud. By the costs alone every sixth payment would be reviewed;
+the reviewers can take one in fifty. The limit acts as a price: the report says what one more review
+saves, and a curve shows how many reviewers are worth their pay. The incumbent blocks large payments
+from new accounts; a gate, as a pull request might have, asks whether the model is clearly better. A
+careless rule that reviews every large payment breaks the limit and passes no gate. The problem is
+written in TOML and in Python, with the same result. The data are simulated.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def toml_problem() -> stakes.Problem:
 
 
 def main() -> None:
-    """Price the limit, evaluate under it, ask the gates, and decide a day's batch."""
+    """Price the limit, evaluate under it, check the gates, and decide a day's batch."""
     rng = np.random.default_rng(1884)
     n, share = 10_000, 0.05
     fraud = rng.random(n) < share
@@ -73,12 +73,14 @@ def main() -> None:
 
     problem = toml_problem()
     assert problem == python_problem()
-    free = stakes.bayes_decisions(forest, problem.with_limits(None), data=data)
+    unlimited = stakes.bayes_decisions(forest, problem.with_limits(None), data=data)
     print(problem)
-    print(f"\nBy the costs alone, {np.mean(free == 'review'):.1%} of the payments are reviewed.")
+    reviewed = np.mean(unlimited == "review")
+    print(f"\nBy the costs alone, {reviewed:.1%} of the payments are reviewed.")
 
-    found = stakes.price_limits(forest, problem, data=data)
-    print(f"Under the limit it is {found.values[0]:.2%}, at a price of {found.prices[0]:.2f} EUR.")
+    priced = stakes.price_limits(forest, problem, data=data)
+    (reviewed,), (price,) = priced.values, priced.prices
+    print(f"Under the limit it is {reviewed:.2%}, at a price of {price:.2f} EUR.")
 
     models = {"forest": forest, "careless": careless, "old": old}
     report = stakes.evaluate(

@@ -1,8 +1,8 @@
 """A training loop that watches costs: torchmetrics modules of stakes, and a report at the end.
 
-Fraud is rare and dear. The loop logs the cost of the Bayes decisions after every epoch; the report
-says what the last epoch's model would cost. Needs the extra ``torch``; it runs on a GPU where there
-is one.
+Fraud is rare and expensive. The loop logs the cost of the Bayes decisions after every epoch; the
+report says what the model of the last epoch would cost. Needs the extra ``torch``; runs on a GPU if
+there is one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PROBLEM = Problem(
 
 
 def transactions(size: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Four features, and fraud whose log-odds two of them move."""
+    """Four features, two of which determine the log-odds of fraud."""
     generator = torch.Generator().manual_seed(seed)
     features = torch.randn((size, 4), generator=generator)
-    odds = 2.0 * features[:, 0] - 1.5 * features[:, 1] - 4.0
-    return features, torch.rand(size, generator=generator) < torch.sigmoid(odds)
+    log_odds = 2.0 * features[:, 0] - 1.5 * features[:, 1] - 4.0
+    return features, torch.rand(size, generator=generator) < torch.sigmoid(log_odds)
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
         [part.to(device) for part in transactions(20_000, 1)],
         [part.to(device) for part in transactions(20_000, 2)],
     )
-    watched = MetricCollection(
+    metrics = MetricCollection(
         {"cost": BayesCost(PROBLEM, logits=True), "scores": ScoreBins(Scale.LOGITS)}
     ).to(device)
     epoch_tallies = Evaluation(PROBLEM, logits=True).to(device)
@@ -50,15 +50,15 @@ def main() -> None:
             logits = model(features).squeeze(1)
             nn.functional.binary_cross_entropy_with_logits(logits, fraud.float()).backward()
             optimizer.step()
-        watched.reset()
+        metrics.reset()
         epoch_tallies.reset()
         for features, fraud in zip(*(part.split(1000) for part in test), strict=True):
             with torch.no_grad(), torch.autocast(device.type, dtype=torch.bfloat16):
                 logits = model(features).squeeze(1)
-            watched.update(logits, fraud)
+            metrics.update(logits, fraud)
             epoch_tallies.update(logits, fraud)
-        found = watched.compute()
-        print(f"epoch {epoch}: {found['cost']:.3f} EUR per case, AUC {found['auc']:.4f}")
+        values = metrics.compute()
+        print(f"epoch {epoch}: {values['cost']:.3f} EUR per case, AUC {values['auc']:.4f}")
     print(epoch_tallies.report("linear"))
 
 

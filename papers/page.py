@@ -30,9 +30,9 @@ class Printed(float):
 
     def __new__(cls, text: str) -> Printed:
         """Read the number and keep its text."""
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
+        value = super().__new__(cls, text)
+        value.text = text
+        return value
 
     def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
         """Copies keep the text too."""
@@ -154,8 +154,8 @@ class Page:
         is undefined here neither agrees nor shows a misprint.
         """
         value, error = np.asarray(here, dtype=float), np.asarray(standard_error)
-        print_ = np.reshape([number(one) for one in flat(printed)], value.shape)
-        digits = [decimals_of(one) if decimals is None else decimals for one in flat(printed)]
+        print_ = np.reshape([number(value) for value in flat(printed)], value.shape)
+        digits = [decimals_of(value) if decimals is None else decimals for value in flat(printed)]
         unit = np.reshape(10.0 ** -np.array(digits), value.shape)
         distance = np.abs(print_ - value)
         close = distance <= 0.5 * unit + SIGMAS * error + 1e-9
@@ -164,7 +164,7 @@ class Page:
             spread = f" ± {float(error.max()):.2g}" if error.any() else ""
             texts = [show(*each) for each in zip(flat(printed), digits, strict=True)]
             there = listed(value, min(max(digits), MOST_DIGITS) + 2) + spread
-            if all(isinstance(one, Printed) for one in flat(here)):
+            if all(isinstance(value, Printed) for value in flat(here)):
                 there = ", ".join(map(str, flat(here)))
             shown = ", ".join(texts), there
         wrong = misprint if np.isfinite(value).all() else ""
@@ -220,18 +220,18 @@ class Page:
     def _add(
         self, what: str, kind: Kind, printed: str, here: str, agrees: bool, misprint: str, why: str
     ) -> None:
-        made = Comparison(what, kind, printed, here, agrees, not misprint, misprint or why)
-        self.comparisons.append(made)
+        comparison = Comparison(what, kind, printed, here, agrees, not misprint, misprint or why)
+        self.comparisons.append(comparison)
 
     @property
     def good(self) -> bool:
         """Whether everything that must agree does."""
-        return all(one.good for one in self.comparisons)
+        return all(comparison.good for comparison in self.comparisons)
 
     def text(self) -> str:
         """The page in Markdown."""
-        prints = [one for one in self.comparisons if one.kind is Kind.PRINT]
-        others = [one for one in self.comparisons if one.kind is not Kind.PRINT]
+        prints = [row for row in self.comparisons if row.kind is Kind.PRINT]
+        others = [row for row in self.comparisons if row.kind is not Kind.PRINT]
         titles = ("compared", "paper", "here", "agrees"), (Kind.PRINT.value, "one", "other", "fit")
         ledgers = zip(titles, (others, prints), strict=True)
         return "\n\n".join([*self.parts, *(ledger(*each) for each in ledgers if each[1])])

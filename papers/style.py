@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 mpl.use("Agg")
 
-# Okabe and Ito's palette, from which any three can be told apart by everybody.
+# Okabe and Ito's palette, of which everybody can distinguish any three.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, GREY, INK = "#CC79A7", "#56B4E9", "#8A8A8A", "#222222"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)

@@ -47,15 +47,15 @@ ROWS: Columns = {
 ROWS["p"][:4] = [0.0, -0.0, 0.0, -0.0]  # one score
 
 
-def same(found: Any, expected: Any) -> None:
+def same(actual: Any, expected: Any) -> None:
     """Two tallies with the same labels and, but for the order of sums, the same numbers."""
-    assert type(found) is type(expected)
+    assert type(actual) is type(expected)
     for name, value in vars(expected).items():
         if isinstance(value, np.ndarray):
-            assert getattr(found, name) == pytest.approx(value, rel=1e-13, abs=1e-13), name
+            assert getattr(actual, name) == pytest.approx(value, rel=1e-13, abs=1e-13), name
         else:
-            assert getattr(found, name) == value, name
-            assert type(getattr(found, name)) is type(value), name
+            assert getattr(actual, name) == value, name
+            assert type(getattr(actual, name)) is type(value), name
 
 
 def check_counts(make: Make) -> None:
@@ -64,20 +64,20 @@ def check_counts(make: Make) -> None:
     plain = Counts.from_frame(frame, **asked)
     assert plain == Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM)  # bit for bit
     extra = {"weights": ROWS["w"], "by": ROWS["site"]}
-    found = Counts.from_frame(frame, **asked, weights="w", by="site")
-    same(found, Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM, **extra))
-    assert found.groups == ("car", "home", "(missing)")
+    counts = Counts.from_frame(frame, **asked, weights="w", by="site")
+    same(counts, Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM, **extra))
+    assert counts.groups == ("car", "home", "(missing)")
 
 
 def check_tables(make: Make) -> None:
     frame = make(ROWS)
     expected = ScoreTable.from_scores(ROWS["what"], ROWS["p"], positive="fraud")
-    found = ScoreTable.from_frame(frame, y_true="what", scores="p", positive="fraud")
-    assert found == expected
-    assert math.copysign(1, found.scores[0]) == 1
+    table = ScoreTable.from_frame(frame, y_true="what", scores="p", positive="fraud")
+    assert table == expected
+    assert math.copysign(1, table.scores[0]) == 1
     asked: Columns = {"y_true": "what", "scores": "p", "positive": "legit", "weights": "w"}
-    given = {"positive": "legit", "weights": ROWS["w"], "by": ROWS["site"]}
-    expected = ScoreTable.from_scores(ROWS["what"], ROWS["p"], **given)
+    options = {"positive": "legit", "weights": ROWS["w"], "by": ROWS["site"]}
+    expected = ScoreTable.from_scores(ROWS["what"], ROWS["p"], **options)
     same(ScoreTable.from_frame(frame, **asked, by="site"), expected)
     for grid in (BitGrid(probabilities=True), BitGrid(probabilities=False)):  # of one score each
         same(ScoreTable.from_frame(frame, **asked, by="site", bins=grid), expected)
@@ -87,11 +87,11 @@ def check_bins_pool_what_is_fine(make: Make) -> None:
     """Scores that differ in the last bits share a bin, which has their mean."""
     scores = np.repeat([0.26, 0.51, 0.76], 8) + np.tile(np.arange(8) * 2.0**-50, 3)
     y = np.tile([0, 0, 1, 1, 1, 1, 0, 0], 3)
-    made = make({"y": y, "s": scores, "by": np.tile(["a", "b"], 12).tolist()})
+    frame = make({"y": y, "s": scores, "by": np.tile(["a", "b"], 12).tolist()})
     grid = BitGrid(probabilities=True)
-    found = ScoreTable.from_frame(made, y_true="y", scores="s", by="by", bins=grid)
-    assert found.scores == pytest.approx(scores.reshape(3, 8).mean(axis=1), abs=1e-15)
-    assert found.weights.tolist() == [[[2, 2]] * 3] * 2
+    table = ScoreTable.from_frame(frame, y_true="y", scores="s", by="by", bins=grid)
+    assert table.scores == pytest.approx(scores.reshape(3, 8).mean(axis=1), abs=1e-15)
+    assert table.weights.tolist() == [[[2, 2]] * 3] * 2
 
 
 def check_moments(make: Make) -> None:
@@ -122,9 +122,9 @@ def check_single_precision_is_summed_in_double(make: Make) -> None:
     ones = np.full(N, 1.0, dtype=np.float32)
     large = ones.copy()
     large[0] = 2.0**24
-    made = make({"y": [0, 1] * (N // 2), "s": ones, "w": large})
-    found = ScoreTable.from_frame(made, y_true="y", scores="s", weights="w")
-    assert found.weights.tolist() == [[2.0**24 + N // 2 - 1, N // 2]]
+    frame = make({"y": [0, 1] * (N // 2), "s": ones, "w": large})
+    table = ScoreTable.from_frame(frame, y_true="y", scores="s", weights="w")
+    assert table.weights.tolist() == [[2.0**24 + N // 2 - 1, N // 2]]
 
 
 def check_folds_of_keys(make: Make) -> None:
@@ -134,8 +134,8 @@ def check_folds_of_keys(make: Make) -> None:
     with opened(make({"k": keys, "place": np.arange(len(keys))})) as source:
         rows = source.lazy(["place"], [], memory=1 << 28, key="k")
         fold = fold_of_key(nw.col(key_name("k")), seed=3)
-        found = rows.with_columns(fold.alias("fold")).sort("place").collect()
-    assert found["fold"].to_list() == fold_of_key(keys, seed=3).tolist()
+        rows_with_folds = rows.with_columns(fold.alias("fold")).sort("place").collect()
+    assert rows_with_folds["fold"].to_list() == fold_of_key(keys, seed=3).tolist()
 
 
 def holed(name: str, *bad: Any) -> Columns:

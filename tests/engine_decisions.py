@@ -78,21 +78,21 @@ CASES = {
 
 
 def decisions(frame: Any) -> list[Any]:
-    found = nw.from_native(frame).lazy().sort("place").collect()
-    return [None if one != one else one for one in found["decision"].to_list()]
+    rows = nw.from_native(frame).lazy().sort("place").collect()
+    return [None if decision != decision else decision for decision in rows["decision"].to_list()]
 
 
 def check_bayes_decisions(make: Make, name: str) -> None:
     case = CASES[name]
-    data = {one: ROWS[one] for one in ("amount", "fee")} if case.charged else None
-    given = Posteriors(case.posteriors, classes=case.problem.classes)
+    data = {name: ROWS[name] for name in ("amount", "fee")} if case.charged else None
+    posteriors = Posteriors(case.posteriors, classes=case.problem.classes)
     if case.posteriors.ndim == 1:
-        given = case.posteriors
-    expected = bayes_decisions(given, case.problem, data=data)
+        posteriors = case.posteriors
+    expected = bayes_decisions(posteriors, case.problem, data=data)
     assert len(set(expected.tolist())) > 1
-    found = bayes_decisions(make(ROWS), case.problem, columns=case.columns)
-    assert type(found) is type(make(ROWS))
-    assert decisions(found) == expected.tolist()
+    decided = bayes_decisions(make(ROWS), case.problem, columns=case.columns)
+    assert type(decided) is type(make(ROWS))
+    assert decisions(decided) == expected.tolist()
 
 
 MAP = Isotonic().fit(P, Y).relabelled(TWO.classes)
@@ -111,7 +111,7 @@ RULES: dict[str, tuple[Rule, str, Any]] = {
 
 def check_rule(make: Make, what: str) -> None:
     rule, column, values = RULES[what]
-    data = {one: ROWS[one] for one in ("amount", "fee")} if rule.problem.columns else None
+    data = {name: ROWS[name] for name in ("amount", "fee")} if rule.problem.columns else None
     expected = rule.decide(values, data)
     assert decisions(rule.decide(make(ROWS), columns=column)) == expected.tolist()
 

@@ -87,20 +87,20 @@ def rows(n: int) -> dict[str, Any]:
 
 def data_of(problem: Problem, n: int) -> Any:
     """The columns that the costs need."""
-    return {one: rows(n)[one] for one in problem.columns} or None
+    return {column: rows(n)[column] for column in problem.columns} or None
 
 
 @cache
 def of_arrays(n: int, problem: Problem = PROBLEM) -> Report:
-    given = rows(n)
+    columns = rows(n)
     models = {
-        "forest": given["p_forest"],
-        "both": Posteriors(np.column_stack([given["p_legit"], given["p_fraud"]])),
-        "old": Decisions(given["old"]),
+        "forest": columns["p_forest"],
+        "both": Posteriors(np.column_stack([columns["p_legit"], columns["p_fraud"]])),
+        "old": Decisions(columns["old"]),
     }
-    extra = {"weights": given["w"], "by": {"segment": given["segment"]}}
-    extra |= {"clusters": given["customer"], "data": data_of(problem, n)}
-    return evaluate(given["what"], models, problem, **extra, **FAST)
+    extra = {"weights": columns["w"], "by": {"segment": columns["segment"]}}
+    extra |= {"clusters": columns["customer"], "data": data_of(problem, n)}
+    return evaluate(columns["what"], models, problem, **extra, **FAST)
 
 
 # Fitted out of fold, by folds of a key -----------------------------------------------------------
@@ -124,18 +124,18 @@ FITS: dict[str, tuple[Problem, dict[str, Any], Any]] = {
 @cache
 def fitted_to_arrays(what: str, n: int) -> Report:
     problem, models, calibrator = FITS[what]
-    given = rows(n)
+    columns = rows(n)
     arrays = {
-        name: given[one] if isinstance(one, str) else Scores(given[one.values])
-        for name, one in models.items()
+        name: columns[model] if isinstance(model, str) else Scores(columns[model.values])
+        for name, model in models.items()
     }
     return evaluate(
-        given["what"],
+        columns["what"],
         arrays,
         problem,
-        weights=given["w"],
-        clusters=given["customer"],
-        key=given["customer"],
+        weights=columns["w"],
+        clusters=columns["customer"],
+        key=columns["customer"],
         data=data_of(problem, n),
         **{**FAST, "calibrator": calibrator},
     )
@@ -146,13 +146,15 @@ def check_fits(frame: Any, engine: str, what: str, n: int) -> None:
     problem, models, calibrator = FITS[what]
     named = {"y_true": "what", "weights": "w", "clusters": "customer", "key": "customer"}
     asked: dict[str, Any] = {**FAST, "calibrator": calibrator, "models": models, **named}
-    found = evaluate_frame(frame, problem, **asked, engine=engine)
+    report = evaluate_frame(frame, problem, **asked, engine=engine)
     expected = fitted_to_arrays(what, n)
-    assert any(("recalibrated" in one.name) or ("fold" in one.rule) for one in expected.systems)
-    assert found.assumptions.calibrator == expected.assumptions.calibrator
-    assert [one for one in found.caveats if one.kind == "left out"] == []
-    check_same_report(found, expected)
-    for name, rule in found.rules.fitted().items():
+    assert any(
+        ("recalibrated" in system.name) or ("fold" in system.rule) for system in expected.systems
+    )
+    assert report.assumptions.calibrator == expected.assumptions.calibrator
+    assert [caveat for caveat in report.caveats if caveat.kind == "left out"] == []
+    check_same_report(report, expected)
+    for name, rule in report.rules.fitted().items():
         if rule.map is not None:
             new = given_to(rule)
             assert rule.posteriors(new) == pytest.approx(
@@ -167,69 +169,71 @@ def given_to(rule: Rule) -> Any:
 
 def contents(report: Report) -> Any:
     """All that a report says, but for where its rows came from."""
-    found = json.loads(report.to_json())
-    found.pop("joint")  # which needs rows
+    data = json.loads(report.to_json())
+    data.pop("joint")  # which needs rows
     for name in ("frame_library", "engine"):
-        found["assumptions"].pop(name)
-    for rule in found["rules"].values():
+        data["assumptions"].pop(name)
+    for rule in data["rules"].values():
         rule["origin"].pop("columns", None)
         rule.pop("map")  # blocks of one value may be parted otherwise, by rounding
-    return found
+    return data
 
 
 def closed_forms(report: Report) -> dict[str, float]:
     """Numbers that are sums, ratios and areas: nothing is searched for, or drawn."""
-    found: dict[str, float | None] = {
+    results: dict[str, float | None] = {
         "perfect": report.perfect_cost,
         "naive": report.naive.cost,
     }
     for system in report.systems:
-        found[f"{system.name} cost"] = system.cost.value
-        found[f"{system.name} normalized"] = system.normalized.value
-    for one in report.models:
-        found[f"{one.model} AUC"] = None if one.auc is None else one.auc.value
-        found[f"{one.model} H"] = one.h
-        found[f"{one.model} log loss"] = one.normalized_log_loss
-        found[f"{one.model} Brier"] = one.normalized_brier
-        found |= {f"{one.model} {name}": loss for name, loss in one.expected_losses}
-    return {name: value for name, value in found.items() if value is not None}
+        results[f"{system.name} cost"] = system.cost.value
+        results[f"{system.name} normalized"] = system.normalized.value
+    for model in report.models:
+        results[f"{model.model} AUC"] = None if model.auc is None else model.auc.value
+        results[f"{model.model} H"] = model.h
+        results[f"{model.model} log loss"] = model.normalized_log_loss
+        results[f"{model.model} Brier"] = model.normalized_brier
+        results |= {f"{model.model} {name}": loss for name, loss in model.expected_losses}
+    return {name: value for name, value in results.items() if value is not None}
 
 
-def assert_close(one: Any, other: Any, where: str = "") -> None:
-    assert type(one) is type(other), where
-    if isinstance(one, dict):
-        assert set(one) == set(other), where
-        for name in one:
-            assert_close(one[name], other[name], f"{where}/{name}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for place, pair in enumerate(zip(one, other, strict=True)):
+def assert_close(first: Any, other: Any, where: str = "") -> None:
+    assert type(first) is type(other), where
+    if isinstance(first, dict):
+        assert set(first) == set(other), where
+        for name in first:
+            assert_close(first[name], other[name], f"{where}/{name}")
+    elif isinstance(first, list):
+        assert len(first) == len(other), where
+        for place, pair in enumerate(zip(first, other, strict=True)):
             assert_close(*pair, f"{where}[{place}]")
-    elif isinstance(one, float):
+    elif isinstance(first, float):
         close = 1e-5 if "clear" in where else 1e-9  # the search for a clear flip stops at 1e-6
-        assert one == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
+        assert first == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
     else:
-        assert one == other, where
+        assert first == other, where
 
 
-def check_same_report(found: Report, expected: Report) -> None:
+def check_same_report(actual: Report, expected: Report) -> None:
     """Counts bit for bit, closed forms to 1e-12, and all that is fitted or searched to 1e-9."""
-    assert [one.name for one in found.systems] == [one.name for one in expected.systems]
-    for mine, yours in zip(found.systems, expected.systems, strict=True):
+    assert [system.name for system in actual.systems] == [
+        system.name for system in expected.systems
+    ]
+    for mine, yours in zip(actual.systems, expected.systems, strict=True):
         assert mine.counts == yours.counts, mine.name
-    sums, others = closed_forms(found), closed_forms(expected)
+    sums, others = closed_forms(actual), closed_forms(expected)
     assert sums == pytest.approx(others, rel=1e-12, abs=1e-12)
-    assert_close(contents(found), contents(expected))
+    assert_close(contents(actual), contents(expected))
 
 
 def check_engine(frame: Any, engine: str, n: int, problem: Problem = PROBLEM) -> Report:
     """The report of a frame that its engine tallied."""
-    found = evaluate_frame(frame, problem, **NAMED, **FAST, engine=engine)
-    assert found.assumptions.engine == engine
-    assert (f"tallied by {engine}" in found.to_text()) is (engine != "numpy")
-    assert [one for one in found.caveats if one.kind == "left out"] == []
-    check_same_report(found, of_arrays(n, problem))
-    return found
+    report = evaluate_frame(frame, problem, **NAMED, **FAST, engine=engine)
+    assert report.assumptions.engine == engine
+    assert (f"tallied by {engine}" in report.to_text()) is (engine != "numpy")
+    assert [caveat for caveat in report.caveats if caveat.kind == "left out"] == []
+    check_same_report(report, of_arrays(n, problem))
+    return report
 
 
 # Three classes -----------------------------------------------------------------------------------
@@ -246,7 +250,7 @@ SCALINGS: dict[str, Any] = {
 
 @cache
 def three_classes(n: int) -> dict[str, Any]:
-    """Posteriors of three classes that are too sure of themselves; some are nought."""
+    """Posteriors of three classes that are too sure of themselves; some are zero."""
     rng = np.random.default_rng([n, 3])
     logits = rng.normal([0.5, 0.0, -1.0], 1.5, (n, 3))
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -264,24 +268,30 @@ def three_classes(n: int) -> dict[str, Any]:
 
 def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
     """Newton steps on sums in the engine find the maps that fits to the rows find."""
-    given, problem = three_classes(n), THREE
+    columns, problem = three_classes(n), THREE
     if "prior" in what:
         problem = THREE.with_prior([0.3, 0.3, 0.4])
-    rows_of = np.column_stack([given[f"p_{k}"] for k in range(3)])
+    rows_of = np.column_stack([columns[f"p_{k}"] for k in range(3)])
     asked: dict[str, Any] = {**FAST, "calibrator": SCALINGS[what]}
-    expected = evaluate(given["y"], rows_of, problem, weights=given["w"], key=given["k"], **asked)
+    expected = evaluate(
+        columns["y"], rows_of, problem, weights=columns["w"], key=columns["k"], **asked
+    )
     models = {"model": [f"p_{k}" for k in range(3)]}
     asked |= {"y_true": "y", "models": models, "weights": "w", "key": "k"}
-    found = evaluate_frame(frame, problem, **asked, engine=engine)
-    assert found.assumptions.calibrator == expected.assumptions.calibrator
-    assert [one.name for one in found.systems] == [one.name for one in expected.systems]
-    for mine, yours in zip(found.systems, expected.systems, strict=True):
+    actual = evaluate_frame(frame, problem, **asked, engine=engine)
+    assert actual.assumptions.calibrator == expected.assumptions.calibrator
+    assert [system.name for system in actual.systems] == [
+        system.name for system in expected.systems
+    ]
+    for mine, yours in zip(actual.systems, expected.systems, strict=True):
         assert mine.counts == yours.counts, mine.name
-    assert len(found.coverage) > 5
-    assert_close([*map(list, found.coverage)], [*map(list, expected.coverage)], "coverage")
-    fitted, own = (report.rules["model (recalibrated)"].map for report in (found, expected))
+    assert len(actual.coverage) > 5
+    assert_close([*map(list, actual.coverage)], [*map(list, expected.coverage)], "coverage")
+    fitted, fitted_to_rows = (
+        report.rules["model (recalibrated)"].map for report in (actual, expected)
+    )
     assert fitted is not None
-    assert own is not None
-    assert fitted.kind == own.kind
+    assert fitted_to_rows is not None
+    assert fitted.kind == fitted_to_rows.kind
     new = Posteriors(np.vstack([rows_of[:200], np.eye(3)]), classes=problem.classes)
-    assert fitted(new) == pytest.approx(own(new), rel=1e-9, abs=1e-9)
+    assert fitted(new) == pytest.approx(fitted_to_rows(new), rel=1e-9, abs=1e-9)

@@ -337,7 +337,10 @@ class JointScoresOf(Subject):
     def plain(self, tally):
         """Tuples with their scores, whatever other scores other tallies have."""
         named = [
-            [float(k), *(float(own[place]) for own, place in zip(tally.scores, at, strict=True))]
+            [
+                float(k),
+                *(float(scores[place]) for scores, place in zip(tally.scores, at, strict=True)),
+            ]
             for k, *at in tally.cells.tolist()
         ]
         rows = zip(named, tally.weights.tolist(), strict=True)
@@ -365,13 +368,13 @@ class JointScoresOf(Subject):
     def reordered_tally(self, tally, order):
         if order == (0, 1):
             return tally
-        sizes = [2, *(own.size for own in tally.scores)]
+        sizes = [2, *(scores.size for scores in tally.scores)]
         cells = np.array(sizes) - 1 - tally.cells
         return rebuilt(
             tally,
             cells=cells[::-1],
             weights=tally.weights[::-1],
-            scores=tuple(0.0 - own[::-1] for own in tally.scores),
+            scores=tuple(0.0 - scores[::-1] for scores in tally.scores),
             classes=tally.classes[::-1],
         )
 
@@ -523,7 +526,7 @@ class Law:
     `twin(plain_tally, *arguments)` is the definition. `arguments(world)` draws what the measure
     takes beside the tally. `call(tally, *arguments)` calls the measure, where that needs words.
     `moves(value, order)` says what becomes of the value when the classes are listed in another
-    order; None for a measure that has a positive class and hence no such law.
+    order; None for a measure that has a positive class and therefore no such law.
     """
 
     measure: Callable[..., Any]
@@ -559,6 +562,6 @@ def mean(values: Sequence[float]) -> float:
     return divide(sum(values), len(values))
 
 
-def agree(found: Any, expected: Any) -> None:
+def agree(actual: Any, expected: Any) -> None:
     """Equal to rounding; nan is nan, and infinities have their sign."""
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11, equal_nan=True)
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11, equal_nan=True)

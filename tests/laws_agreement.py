@@ -126,9 +126,13 @@ def relabelling_as_positions(counts):
     """The answer as positions, table by table: it takes one table at a time."""
     if counts.values.ndim > 2:
         return np.array([relabelling_as_positions(counts[i]) for i in range(len(counts.values))])
-    found = agreement.perfect_relabelling(counts)
+    relabelling = agreement.perfect_relabelling(counts)
     names = counts.classes
-    return [-1] * len(names) if found is None else [names.index(found[name]) for name in names]
+    return (
+        [-1] * len(names)
+        if relabelling is None
+        else [names.index(relabelling[name]) for name in names]
+    )
 
 
 def moved_relabelling(value, order):

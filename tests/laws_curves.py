@@ -28,8 +28,8 @@ def height(curve, *arguments):
     """The curve of each table at a place; a curve is made of one table at a time."""
 
     def call(table, x):
-        found = [curve(table[at], *arguments)(x) for at in np.ndindex(*table.leading)]
-        return np.reshape(found, table.leading) if table.leading else float(found[0])
+        heights = [curve(table[at], *arguments)(x) for at in np.ndindex(*table.leading)]
+        return np.reshape(heights, table.leading) if table.leading else float(heights[0])
 
     return call
 

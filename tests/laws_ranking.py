@@ -98,11 +98,11 @@ def average_precision(rows: Rows) -> float:
     positive = totals(rows)[1]
     if not positive:
         return nan
-    found = 0.0
+    total = 0.0
     for j, row in enumerate(rows):
         alarms, hits = totals(rows[j:])
-        found += row[2] / positive * divide(hits, alarms + hits) if row[2] else 0.0
-    return found
+        total += row[2] / positive * divide(hits, alarms + hits) if row[2] else 0.0
+    return total
 
 
 def equal_error_rate(rows: Rows) -> float:
@@ -137,13 +137,13 @@ def precisions(rows: Rows) -> list[tuple[float, float]]:
 def highest_precision(rows: Rows, recall: float) -> float:
     if not totals(rows)[1]:
         return nan
-    return max(right for found, right in precisions(rows) if found >= recall - 1e-9)
+    return max(right for reached, right in precisions(rows) if reached >= recall - 1e-9)
 
 
 def highest_recall(rows: Rows, precision: float) -> float:
     if not totals(rows)[1]:
         return nan
-    reached = [found for found, right in precisions(rows) if right >= precision - 1e-9]
+    reached = [recall for recall, right in precisions(rows) if right >= precision - 1e-9]
     return max(reached, default=0.0)
 
 

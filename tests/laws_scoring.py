@@ -75,20 +75,20 @@ def in_bins(edge: float, rows: Rows) -> list[Rows]:
 
 
 def calibration_loss(rows: Rows, edge: float) -> float:
-    found = 0.0
+    total = 0.0
     for part in in_bins(edge, rows):
         mass = sum(totals(part))
         mean = sum((row[1] + row[2]) * row[0] for row in part) / mass
-        found += mass * (mean - totals(part)[1] / mass) ** 2
-    return divide(found, sum(totals(rows)))
+        total += mass * (mean - totals(part)[1] / mass) ** 2
+    return divide(total, sum(totals(rows)))
 
 
 def refinement_loss(rows: Rows, edge: float) -> float:
-    found = 0.0
+    total = 0.0
     for part in in_bins(edge, rows):
         negative, positive = totals(part)
-        found += negative * positive / (negative + positive)
-    return divide(found, sum(totals(rows)))
+        total += negative * positive / (negative + positive)
+    return divide(total, sum(totals(rows)))
 
 
 def some_edge(world):

@@ -93,13 +93,13 @@ def optimal_breaks(
 ) -> list[float]:
     """Where the lines of any two cuts cross."""
     lines = [(q(rates, 0.0), q(rates, 1.0)) for rates in cut_rates(rows)]
-    found = []
+    breaks = []
     for a0, a1 in lines:
         for b0, b1 in lines:
             bend = (a0 - b0) - (a1 - b1)
             if bend != 0:
-                found.append((a0 - b0) / bend)
-    return found
+                breaks.append((a0 - b0) / bend)
+    return breaks
 
 
 def loss_of_method(rows: list[Row], method: Any, skew: bool) -> tuple[Loss, list[float]]:

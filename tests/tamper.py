@@ -196,7 +196,7 @@ def run(
 
 
 if __name__ == "__main__":
-    numbers = [int(float(one)) for one in sys.argv[1:]]
+    numbers = [int(float(argument)) for argument in sys.argv[1:]]
     mutants, seed = numbers + [20_000, 0][len(numbers) :]
     fates, leaks = run(mutants, seed)
     print("\n".join(leaks))

@@ -163,9 +163,9 @@ def test_K2_f1_never_exceeds_fowlkes_mallows(counts, average):
 @given(tables(), orders, inner_orders)
 def test_K2_both_orders_are_free_and_the_inner_one_grows(counts, average, mean):
     inner = power_mean(np.stack([recall(counts), precision(counts)], axis=-1), mean)
-    found = general_f1(counts, average=average, mean=mean)
-    assert found == pytest.approx(power_mean(inner, average))
-    assert found >= general_f1(counts, average=average, mean=-np.inf) - 1e-12
+    result = general_f1(counts, average=average, mean=mean)
+    assert result == pytest.approx(power_mean(inner, average))
+    assert result >= general_f1(counts, average=average, mean=-np.inf) - 1e-12
 
 
 def test_K2_a_class_that_is_never_decided_has_f1_zero_as_counted():
@@ -236,9 +236,9 @@ def test_K5_the_determinant_of_the_example_is_not_what_the_printed_program_gives
 def test_K5_the_matrix_is_the_geometric_mean_of_both_conditionals(counts):
     n = counts.values
     rows, columns = n.sum(axis=1, keepdims=True), n.sum(axis=0, keepdims=True)
-    found = association_matrix(counts, mean=0)
-    np.testing.assert_allclose(found, np.sqrt((n / rows) * (n / columns)))
-    np.testing.assert_allclose(found, n / np.sqrt(rows * columns))
+    matrix = association_matrix(counts, mean=0)
+    np.testing.assert_allclose(matrix, np.sqrt((n / rows) * (n / columns)))
+    np.testing.assert_allclose(matrix, n / np.sqrt(rows * columns))
     np.testing.assert_allclose(association_matrix(counts, mean=1), (n / rows + n / columns) / 2)
 
 
@@ -332,22 +332,22 @@ def recall_of_second(counts):
 
 @given(tables(sizes=(3, 4)))
 def test_K9_pairs_leave_all_other_classes_and_decisions_out(counts):
-    found = pairwise(recall_of_second, counts)
+    pairs = pairwise(recall_of_second, counts)
     for i, j in itertools.permutations(range(counts.n_classes), 2):
         pair = Counts(counts.values[np.ix_([i, j], [i, j])])
-        np.testing.assert_array_equal(found[i, j], recall_of_second(pair))
-    assert np.isnan(np.diagonal(found)).all()
+        np.testing.assert_array_equal(pairs[i, j], recall_of_second(pair))
+    assert np.isnan(np.diagonal(pairs)).all()
 
 
 def test_K9_the_pairs_of_the_example_by_hand():
-    found = pairwise(mcc, PROGRAM)
+    pairs = pairwise(mcc, PROGRAM)
     by_hand = [
         28 / np.sqrt(11 * 10 * 7 * 14),
         34 / np.sqrt(7 * 18 * 13 * 12),
         58 / np.sqrt(19 * 12 * 10 * 21),
     ]
-    np.testing.assert_allclose(found[[0, 0, 1], [1, 2, 2]], by_hand)
-    np.testing.assert_allclose(found, found.T)
+    np.testing.assert_allclose(pairs[[0, 0, 1], [1, 2, 2]], by_hand)
+    np.testing.assert_allclose(pairs, pairs.T)
     average = all_against_all(mcc, PROGRAM, average=1)
     assert average == pytest.approx(np.mean(by_hand))
     smallest = all_against_all(mcc, PROGRAM, average=-np.inf)
@@ -411,10 +411,10 @@ def test_K11_the_sign_is_that_of_the_permutation(order):
 @given(tables())
 def test_K11_there_is_a_renaming_exactly_when_the_determinant_has_size_one(counts):
     size_one = bool(abs(determinant_mcc(counts)) > 1 - 1e-9)
-    found = perfect_relabelling(counts)
-    assert (found is not None) == size_one
-    if found is not None:
-        columns = [found[j] for j in range(counts.n_classes)]
+    relabelling = perfect_relabelling(counts)
+    assert (relabelling is not None) == size_one
+    if relabelling is not None:
+        columns = [relabelling[j] for j in range(counts.n_classes)]
         assert counts.values[columns, range(counts.n_classes)].sum() == counts.n_cases
 
 

@@ -1,4 +1,4 @@
-"""Sample sizes from assumed values: what they promise comes out in simulations."""
+"""Sample sizes from assumed values: simulations have the power that they state."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def shares(assumed: dict[str, Any]) -> np.ndarray:
 
 def joint_shares() -> dict[tuple[int, int, int], float]:
     """Probability of each (class, first test, second test)."""
-    found = {}
+    shares = {}
     rates = {0: [1 - sp for sp in TWO["specificity"]], 1: TWO["sensitivity"]}
     for k, (first, second) in rates.items():
         both = TWO["both_positive"][1 - k]
         weight = TWO["prevalence"] if k else 1 - TWO["prevalence"]
-        found[k, 1, 1] = weight * both
-        found[k, 1, 0] = weight * (first - both)
-        found[k, 0, 1] = weight * (second - both)
-        found[k, 0, 0] = weight * (1 - first - second + both)
-    return found
+        shares[k, 1, 1] = weight * both
+        shares[k, 1, 0] = weight * (first - both)
+        shares[k, 0, 1] = weight * (second - both)
+        shares[k, 0, 0] = weight * (1 - first - second + both)
+    return shares
 
 
 def gain(k: int, decision: int) -> float:

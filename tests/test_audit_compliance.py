@@ -64,10 +64,10 @@ def assert_proves(witness: Witness, metric: Metric) -> None:
     ],
 )
 def test_D6_compliant_metrics_reveal_their_utilities(name, utilities):
-    found = answer(FAMILIAR[name])
-    assert found.complies
-    assert found.witness is None
-    np.testing.assert_allclose(found.utilities, utilities, atol=1e-9)
+    verdict = answer(FAMILIAR[name])
+    assert verdict.complies
+    assert verdict.witness is None
+    np.testing.assert_allclose(verdict.utilities, utilities, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_D6_compliant_metrics_reveal_their_utilities(name, utilities):
     ["precision", "F1", "MCC", "Fowlkes-Mallows", "balanced accuracy", "Cohen's kappa"],
 )
 def test_D6_other_metrics_are_refuted_by_a_witness(name):
-    found = answer(FAMILIAR[name])
-    assert not found.complies
-    assert_proves(found.witness, FAMILIAR[name])
+    verdict = answer(FAMILIAR[name])
+    assert not verdict.complies
+    assert_proves(verdict.witness, FAMILIAR[name])
 
 
 @pytest.mark.parametrize("beta", [0.5, 2, 4])
@@ -97,9 +97,9 @@ def test_D6_balanced_accuracy_fails_only_across_class_shares():
 
 @pytest.mark.parametrize("name", ["precision", "F1", "MCC", "Fowlkes-Mallows", "Cohen's kappa"])
 def test_D6_the_others_fail_on_one_test_set_already(name):
-    found = answer(FAMILIAR[name], shares=[0.7, 0.3])
-    assert_proves(found.witness, FAMILIAR[name])
-    for pair in (found.witness.better, found.witness.worse):
+    verdict = answer(FAMILIAR[name], shares=[0.7, 0.3])
+    assert_proves(verdict.witness, FAMILIAR[name])
+    for pair in (verdict.witness.better, verdict.witness.worse):
         np.testing.assert_allclose(pair.shares, [[0.7, 0.3]] * 2, rtol=1e-12)
 
 
@@ -120,10 +120,10 @@ cells = st.lists(st.integers(-5, 9), min_size=6, max_size=6).filter(
 @given(cells)
 def test_D6_any_cost_matrix_complies_and_is_found_again(costs):
     problem = Problem(np.reshape(costs, (2, 3)))  # two classes, three decisions
-    found = answer(Loss(partial(expected_cost, problem=problem)), shape=(2, 3))
+    verdict = answer(Loss(partial(expected_cost, problem=problem)), shape=(2, 3))
     advantage = problem.costs.max(axis=1, keepdims=True) - problem.costs
     # The utilities are measured by differences and rounded to nine digits.
-    np.testing.assert_allclose(found.utilities, advantage / advantage.max(), atol=2e-9)
+    np.testing.assert_allclose(verdict.utilities, advantage / advantage.max(), atol=2e-9)
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_a_deployment_prior_makes_a_cost_depend_on_the_shares_of_the_test_set():
     ],
     ids=["steps", "constant", "undefined"],
 )
-def test_flat_metrics_tie_what_utilities_tell_apart(metric):
-    found = answer(metric)
-    assert not found.complies
-    assert found.witness is None
-    assert "flat or undefined" in found.reason
+def test_flat_metrics_tie_what_utilities_distinguish(metric):
+    verdict = answer(metric)
+    assert not verdict.complies
+    assert verdict.witness is None
+    assert "flat or undefined" in verdict.reason
 
 
 def test_a_metric_that_jumps_is_refuted_although_its_slopes_agree():
@@ -209,12 +209,12 @@ def test_balanced_error_rate_is_a_loss_and_its_witness_is_one_of_losses():
 
 
 def test_a_witness_prints_its_four_tables():
-    found = answer(FAMILIAR["F1"])
-    shown = repr(found)
+    verdict = answer(FAMILIAR["F1"])
+    shown = repr(verdict)
     assert shown.startswith("Compliance: no, the same change of the table")
-    assert repr(found.witness) in shown
+    assert repr(verdict.witness) in shown
     numbers = [int(word) for word in shown.split() if word.isdigit()]
-    tables = (found.witness.better.values, found.witness.worse.values)
+    tables = (verdict.witness.better.values, verdict.witness.worse.values)
     assert numbers == [
         int(cell)
         for pair in tables
@@ -222,7 +222,7 @@ def test_a_witness_prints_its_four_tables():
         for part in row
         for cell in part
     ]
-    for values in (found.witness.better_values, found.witness.worse_values):
+    for values in (verdict.witness.better_values, verdict.witness.worse_values):
         assert f"from {values[0]:.6g} to {values[1]:.6g}" in shown
 
 

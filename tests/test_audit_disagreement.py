@@ -153,15 +153,15 @@ def test_leading_axes_are_carried_through():
     replicates = {name: Counts(rng.integers(1, 30, (5, 4, 2, 2))) for name in "AB"}
     told = disagreement(replicates, FACTORY, metrics=FAMILIAR)
     assert told.values.shape == (5, 4, len(FAMILIAR), 2)
-    one = disagreement(
+    result = disagreement(
         {name: table[2, 3] for name, table in replicates.items()}, FACTORY, metrics=FAMILIAR
     )
-    np.testing.assert_array_equal(told.regret[2, 3], one.regret)
-    np.testing.assert_array_equal(told.picks[2, 3], one.picks)
+    np.testing.assert_array_equal(told.regret[2, 3], result.regret)
+    np.testing.assert_array_equal(told.picks[2, 3], result.picks)
     assert repr(told) == "Disagreement of shape (5, 4) x 9 metrics x 2 models"
 
 
-def test_ties_are_listed_and_cost_what_the_dearest_pick_costs():
+def test_ties_are_listed_and_cost_what_the_most_expensive_pick_costs():
     same = Counts([[40, 10], [10, 40]])
     other = Counts([[45, 5], [15, 35]])  # as accurate, but it misses more
     problem = Problem.binary(false_alarm=1, miss=9)

@@ -63,8 +63,8 @@ def population(variance, step=1e-3, reach=9.0):
 def test_E19_the_best_threshold_of_a_metric_tells_the_costs_it_implies(
     variance, name, threshold, ratio
 ):
-    found = implied_costs(population(variance), FAMILIAR[name], scale=LogOdds())
-    (optimum,) = found.optima
+    implied = implied_costs(population(variance), FAMILIAR[name], scale=LogOdds())
+    (optimum,) = implied.optima
     assert abs(optimum.threshold - threshold) < 2e-3  # two cells
     np.testing.assert_allclose(optimum.bayes.cost_ratio, ratio, rtol=3e-3)
     np.testing.assert_allclose(
@@ -147,13 +147,13 @@ def loss_at(rows, cut, c):
 
 def shares_of_runs(rows):
     """Every cost proportion at which some two cuts cost the same."""
-    found = {0.0, 1.0}
+    shares = {0.0, 1.0}
     for start in range(len(rows)):
         for end in range(start + 1, len(rows) + 1):
             total = sum(a + b for a, b in rows[start:end])
             if total:
-                found.add(sum(b for _, b in rows[start:end]) / total)
-    return sorted(found)
+                shares.add(sum(b for _, b in rows[start:end]) / total)
+    return sorted(shares)
 
 
 @given(weights)
@@ -170,30 +170,30 @@ def test_empirical_costs_are_those_for_which_no_other_cut_is_cheaper(rows):
                 for other in range(len(rows) + 1)
             )
         ]
-        found = costs_of_threshold(table, threshold, scale=RawScores()).empirical
+        interval = costs_of_threshold(table, threshold, scale=RawScores()).empirical
         if cheapest:
             np.testing.assert_allclose(
-                found.cost_proportion, [min(cheapest), max(cheapest)], atol=1e-12
+                interval.cost_proportion, [min(cheapest), max(cheapest)], atol=1e-12
             )
-            assert found.reason == ""
+            assert interval.reason == ""
         else:
-            assert found.is_empty
-            assert "below the convex hull" in found.reason
+            assert interval.is_empty
+            assert "below the convex hull" in interval.reason
 
 
 @given(weights)
 def test_the_optima_are_the_best_of_all_cuts(rows):
     table = ScoreTable(np.arange(len(rows)), rows)
     problem = Problem.binary(false_alarm=2, miss=3)
-    found = implied_costs(table, Loss(partial(expected_cost, problem=problem)), scale=RawScores())
+    implied = implied_costs(table, Loss(partial(expected_cost, problem=problem)), scale=RawScores())
     size = sum(a + b for a, b in rows)
     losses = [5 * loss_at(rows, cut, 0.4) / size for cut in range(len(rows) + 1)]
-    assert found.value == pytest.approx(min(losses))
+    assert implied.value == pytest.approx(min(losses))
     kept = [cut for cut in range(len(rows)) if sum(rows[cut])]
     distinct = [0, *(cut + 1 for cut in kept)]  # cuts at scores without cases decide as others do
     best = [table.thresholds[cut] for cut in distinct if losses[cut] <= min(losses) + 1e-9]
-    assert [optimum.threshold for optimum in found.optima] == best
-    for optimum in found.optima:
+    assert [optimum.threshold for optimum in implied.optima] == best
+    for optimum in implied.optima:
         low, high = optimum.empirical.cost_proportion
         assert low - 1e-12 <= 0.4 <= high + 1e-12
 
@@ -205,21 +205,21 @@ TABLE = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
 
 def test_a_threshold_off_the_hull_is_right_for_no_costs():
     table = ScoreTable([1, 2, 3, 4], [[3, 0], [1, 2], [2, 1], [0, 4]])
-    found = costs_of_threshold(table, 2, scale=RawScores())
-    assert found.empirical.is_empty
-    assert np.isnan(found.empirical.cost_ratio).all()
-    assert found.empirical.reason == (
+    implied = costs_of_threshold(table, 2, scale=RawScores())
+    assert implied.empirical.is_empty
+    assert np.isnan(implied.empirical.cost_ratio).all()
+    assert implied.empirical.reason == (
         "the threshold lies below the convex hull of the ROC curve: "
         "whatever the costs, 1 or 3 is cheaper"
     )
-    assert found.bayes.is_empty
-    assert found.bayes.reason == "raw scores have no Bayes threshold"
+    assert implied.bayes.is_empty
+    assert implied.bayes.reason == "raw scores have no Bayes threshold"
 
 
 def test_a_threshold_on_a_straight_piece_of_the_hull_is_right_for_one_ratio():
     table = ScoreTable([1, 2, 3], [[3, 0], [2, 1], [2, 1]])
-    found = costs_of_threshold(table, 2, scale=RawScores())
-    np.testing.assert_allclose(found.empirical.cost_ratio, [2, 2])
+    implied = costs_of_threshold(table, 2, scale=RawScores())
+    np.testing.assert_allclose(implied.empirical.cost_ratio, [2, 2])
 
 
 def test_extreme_thresholds_are_right_for_extreme_costs():
@@ -245,9 +245,9 @@ def test_other_class_shares_come_in_through_the_table():
 
 def test_tied_optima_are_all_listed():
     table = ScoreTable([1, 2, 3], [[1, 0], [1, 1], [0, 1]])
-    found = implied_costs(table, Loss(error_rate), scale=RawScores())
-    assert [optimum.threshold for optimum in found.optima] == [1, 2]
-    assert [optimum.below for optimum in found.optima] == [2, 3]
+    implied = implied_costs(table, Loss(error_rate), scale=RawScores())
+    assert [optimum.threshold for optimum in implied.optima] == [1, 2]
+    assert [optimum.below for optimum in implied.optima] == [2, 3]
 
 
 def chooses(cut):
@@ -281,8 +281,8 @@ def test_replicates_print_the_quantiles_of_the_cost_ratio():
 
 
 def test_implied_costs_print_their_thresholds_and_costs():
-    found = implied_costs(TABLE, FAMILIAR["F1"], scale=Probabilities())
-    head, _, row = repr(found).splitlines()
+    implied = implied_costs(TABLE, FAMILIAR["F1"], scale=Probabilities())
+    head, _, row = repr(implied).splitlines()
     assert head.startswith("ImpliedCosts: 0.7451 at best")
     assert row.split() == ["0.3", "0.6667", "to", "2.333", "0.5", "to", "2"]
     raw = implied_costs(TABLE, FAMILIAR["F1"], scale=RawScores())
@@ -290,13 +290,13 @@ def test_implied_costs_print_their_thresholds_and_costs():
 
 
 def test_a_threshold_that_was_asked_for_is_kept_beside_those_that_decide_alike():
-    found = costs_of_threshold(TABLE, 0.5, scale=Probabilities())
-    assert (found.asked, found.cost_proportion, found.cost_ratio) == (0.5, 0.5, 1)
-    assert (found.threshold, found.below) == (0.3, 0.6)
+    implied = costs_of_threshold(TABLE, 0.5, scale=Probabilities())
+    assert (implied.asked, implied.cost_proportion, implied.cost_ratio) == (0.5, 0.5, 1)
+    assert (implied.threshold, implied.below) == (0.3, 0.6)
     odd = costs_of_threshold(TABLE, 0.4, scale=Probabilities())
     assert odd.cost_ratio == pytest.approx(1.5)
-    assert odd.bayes == found.bayes
-    assert odd != found
+    assert odd.bayes == implied.bayes
+    assert odd != implied
     assert np.isnan(costs_of_threshold(TABLE, 0.5, scale=RawScores()).cost_ratio)
     assert costs_of_threshold(TABLE, -1, scale=Probabilities()).cost_ratio == np.inf
 
@@ -352,9 +352,11 @@ def test_tables_of_one_class_answer_without_warnings(weights):
 
 
 def test_a_metric_that_is_undefined_everywhere_has_no_optimum():
-    found = implied_costs(ScoreTable([1, 2], [[1, 0], [1, 0]]), FAMILIAR["MCC"], scale=RawScores())
-    assert np.isnan(found.value)
-    assert found.optima == ()
+    implied = implied_costs(
+        ScoreTable([1, 2], [[1, 0], [1, 0]]), FAMILIAR["MCC"], scale=RawScores()
+    )
+    assert np.isnan(implied.value)
+    assert implied.optima == ()
     lost = ScoreTable([1, 2], [[[1, 0], [1, 0]], [[1, 0], [0, 1]]])
     spread = implied_costs_of_replicates(lost, FAMILIAR["MCC"], scale=RawScores())
     assert np.isnan(spread.threshold).tolist() == [True, False]

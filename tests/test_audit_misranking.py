@@ -66,7 +66,7 @@ def study(request):
     return request.param, misranking(metrics, **setting, error=sds, pairs=PAIRS, rng=rng)
 
 
-def within_four_errors(found, printed, pairs, exact=False):
+def within_four_errors(actual, printed, pairs, exact=False):
     """Values that were printed from 10**6 pairs, and rounded, have errors too; exact ones do not.
 
     Where exact ones are among them, `exact` says which.
@@ -74,22 +74,22 @@ def within_four_errors(found, printed, pairs, exact=False):
     share = np.asarray(printed) / 100
     drawn = np.where(exact, 0.0, 1e-6)
     error = np.sqrt(share * (1 - share) * (1 / pairs + drawn))
-    return np.abs(found - share) <= 4 * error + np.where(exact, 5e-7, 5e-5)
+    return np.abs(actual - share) <= 4 * error + np.where(exact, 5e-7, 5e-5)
 
 
 def test_D9_all_sixteen_percentages_are_reproduced(study):
     setting, result = study
-    found = np.array([result.share(name) for name in (*COMPARED, "error 0.11")])
+    shares = np.array([result.share(name) for name in (*COMPARED, "error 0.11")])
     exact = [(setting, name) in EXACT for name in (*COMPARED, "error 0.11")]
-    close = within_four_errors(found, PRINTED[setting], PAIRS, exact)
-    assert close.all(), dict(zip(COMPARED, 100 * found, strict=False))
+    close = within_four_errors(shares, PRINTED[setting], PAIRS, exact)
+    assert close.all(), dict(zip(COMPARED, 100 * shares, strict=False))
 
 
 def test_D10_the_table_over_the_size_of_the_error_is_reproduced(study):
     setting, result = study
-    found = np.array([result.share(f"error {sd}") for sd in ERRORS])
-    assert within_four_errors(found, PRINTED_ERRORS[setting], PAIRS).all(), 100 * found
-    assert (np.diff(found) > 0).all()
+    shares = np.array([result.share(f"error {sd}") for sd in ERRORS])
+    assert within_four_errors(shares, PRINTED_ERRORS[setting], PAIRS).all(), 100 * shares
+    assert (np.diff(shares) > 0).all()
 
 
 def test_D10_utilities_with_errors_of_a_fifth_still_err_less_than_every_metric(study):
@@ -406,7 +406,7 @@ def test_a_seed_repeats_the_study_and_memory_does_not_grow_with_the_pairs():
     assert peak(100_000)[1] == first
 
 
-def test_progress_is_told_after_each_block():
+def test_progress_is_reported_after_each_block():
     told = []
     misranking(
         {"accuracy": FAMILIAR["accuracy"]},
@@ -579,9 +579,9 @@ def test_assessed_utilities_are_distributed_as_by_drawing_again_the_whole_matrix
     error = np.sqrt((slow.var(axis=0) + fast.var(axis=0)) / n)
     assert (np.abs(slow.mean(axis=0) - fast.mean(axis=0)) < 4 * error).all()
     for power in (2, 3):
-        one, two = slow**power, fast**power
-        spread = np.sqrt((one.var(axis=0) + two.var(axis=0)) / n)
-        assert (np.abs(one.mean(axis=0) - two.mean(axis=0)) < 4 * spread).all()
+        plain, two = slow**power, fast**power
+        spread = np.sqrt((plain.var(axis=0) + two.var(axis=0)) / n)
+        assert (np.abs(plain.mean(axis=0) - two.mean(axis=0)) < 4 * spread).all()
     assert (fast[:, np.arange(len(true)), true.argmax(axis=1)] >= fast.max(axis=2)).all()
 
 

@@ -73,7 +73,7 @@ def test_D5_matrices_that_reward_mistakes_or_nothing_have_no_point():
     assert np.isnan(points).tolist() == [[True, True], [True, True], [False, False]]
 
 
-def test_D5_a_right_decision_that_rounding_alone_makes_dearer_has_a_point():
+def test_D5_a_right_decision_that_rounding_alone_makes_more_expensive_has_a_point():
     costs = 1e6 * np.array([[0.1 + 0.2, 0.3], [1.0, 0.0]])
     assert costs[0, 0] > costs[0, 1]
     np.testing.assert_allclose(Problem(costs).utility_coordinates, [0.3, -0.7], atol=1e-12)

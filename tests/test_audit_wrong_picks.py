@@ -59,7 +59,7 @@ def test_wrong_picks_are_what_the_plain_loop_counts():
     size = 60
     drawn = truths(size)
     problems = [PLAUSIBLE[r % len(PLAUSIBLE)] for r in range(size)]
-    found = wrong_picks(
+    study = wrong_picks(
         OBSERVED,
         drawn,
         lambda rng, n: problems[:n],
@@ -90,23 +90,23 @@ def test_wrong_picks_are_what_the_plain_loop_counts():
             known[q] += sum(cost[p] > least + 1e-9 for p in informed_picks) / len(informed_picks)
             regrets[q].append(sum(cost[p] - least for p in picks) / len(picks))
             regret[q] += regrets[q][-1]
-    assert found.criteria == ("cheapest", "no error", "expected costs")
-    np.testing.assert_allclose(found.wrong * size, wrong)
-    np.testing.assert_allclose(found.wrong_if_known * size, known)
-    np.testing.assert_allclose(found.regret * size, regret)
-    share = found.wrong
-    np.testing.assert_allclose(found.wrong_errors, np.sqrt(share * (1 - share) / size))
+    assert study.criteria == ("cheapest", "no error", "expected costs")
+    np.testing.assert_allclose(study.wrong * size, wrong)
+    np.testing.assert_allclose(study.wrong_if_known * size, known)
+    np.testing.assert_allclose(study.regret * size, regret)
+    share = study.wrong
+    np.testing.assert_allclose(study.wrong_errors, np.sqrt(share * (1 - share) / size))
     np.testing.assert_allclose(
-        found.regret_errors, [np.std(each) / np.sqrt(size) for each in regrets]
+        study.regret_errors, [np.std(each) / np.sqrt(size) for each in regrets]
     )
-    assert (found.regret_errors[:2] > 0).all()
-    assert found.wrong_if_known[1] == 0
-    assert (found.draws, found.undefined) == (size, 0)
+    assert (study.regret_errors[:2] > 0).all()
+    assert study.wrong_if_known[1] == 0
+    assert (study.draws, study.undefined) == (size, 0)
 
 
 def test_larger_errors_in_the_costs_pick_wrong_more_often():
     rng = np.random.default_rng(3)
-    found = wrong_picks(
+    study = wrong_picks(
         OBSERVED,
         truths(3000),
         PLAUSIBLE,
@@ -114,11 +114,11 @@ def test_larger_errors_in_the_costs_pick_wrong_more_often():
         errors={f"{sd:.0%} error": AssessmentError(sd) for sd in (0.0, 0.1, 0.2)},
         rng=rng,
     )
-    assert found.criteria == ("0% error", "10% error", "20% error", "expected costs")
-    assert found.wrong_if_known[0] == 0
-    assert 0 < found.wrong_if_known[1] < found.wrong_if_known[2]
-    assert found.regret[0] < found.regret[1] < found.regret[2]
-    np.testing.assert_allclose(found.picks.sum(axis=1), 1)
+    assert study.criteria == ("0% error", "10% error", "20% error", "expected costs")
+    assert study.wrong_if_known[0] == 0
+    assert 0 < study.wrong_if_known[1] < study.wrong_if_known[2]
+    assert study.regret[0] < study.regret[1] < study.regret[2]
+    np.testing.assert_allclose(study.picks.sum(axis=1), 1)
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_known_tables_and_drawn_problems_are_the_study_of_the_paper():
     names = ("accuracy", "precision", "F1")
     metrics = {name: FAMILIAR[name] for name in names}
     errors = {"error": AssessmentError(0.11)}
-    found = wrong_picks(
+    result = wrong_picks(
         {name: table[0] for name, table in worlds.items()},
         worlds,
         problems,
@@ -149,7 +149,7 @@ def test_known_tables_and_drawn_problems_are_the_study_of_the_paper():
     )
     study = misranking(metrics, **setting, error=errors, pairs=100_000, rng=rng)
     for name in (*names, "error"):
-        known = found.wrong_if_known[found.criteria.index(name)]
+        known = result.wrong_if_known[result.criteria.index(name)]
         wrong = study.share(name)
         assert abs(known - wrong) < 4 * np.sqrt(wrong * (1 - wrong) * (1 / size + 1e-5))
 
@@ -164,11 +164,11 @@ def test_joint_counts_keep_the_models_paired():
     problem = Problem.binary(false_alarm=1, miss=2)
     joint = JointCounts.from_decisions(truth, decided, problem)
     resampled = resample(joint, AllCases(), replicates=500, rng=rng)
-    found = wrong_picks(joint, resampled, [problem], metrics=FAMILIAR, errors={}, rng=rng)
-    assert found.models == ("A", "B")
-    assert 0 < found.wrong[-1] < 0.5
-    assert "WrongPicks over 500 worlds" in repr(found)
-    assert "<table>" in found._repr_html_()
+    study = wrong_picks(joint, resampled, [problem], metrics=FAMILIAR, errors={}, rng=rng)
+    assert study.models == ("A", "B")
+    assert 0 < study.wrong[-1] < 0.5
+    assert "WrongPicks over 500 worlds" in repr(study)
+    assert "<table>" in study._repr_html_()
 
 
 def test_ties_count_by_the_share_of_picks_that_are_wrong():
@@ -177,7 +177,7 @@ def test_ties_count_by_the_share_of_picks_that_are_wrong():
     problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
     models = {"a": same, "b": worse}
     worlds = {name: Counts(table.values[None]) for name, table in models.items()}
-    found = wrong_picks(
+    study = wrong_picks(
         models,
         worlds,
         [problem],
@@ -185,9 +185,9 @@ def test_ties_count_by_the_share_of_picks_that_are_wrong():
         errors={},
         rng=np.random.default_rng(0),
     )
-    assert found.wrong.tolist() == [0.5, 0]
-    np.testing.assert_allclose(found.regret, [0.2, 0])
-    assert "costs in EUR" in repr(found)
+    assert study.wrong.tolist() == [0.5, 0]
+    np.testing.assert_allclose(study.regret, [0.2, 0])
+    assert "costs in EUR" in repr(study)
 
 
 def test_weights_of_the_problems_are_their_probabilities():
@@ -216,10 +216,10 @@ def test_worlds_that_lose_a_class_are_counted_and_left_out():
         "b": Counts([[[2, 2], [0, 3]], [[2, 5], [0, 0]]]),
     }
     problem = Problem.binary(false_alarm=1, miss=9, prior=[0.9, 0.1])
-    found = wrong_picks(
+    study = wrong_picks(
         models, worlds, [problem], metrics={}, errors={}, rng=np.random.default_rng(0)
     )
-    assert (found.draws, found.undefined) == (1, 1)
+    assert (study.draws, study.undefined) == (1, 1)
     lost = {name: table[1:] for name, table in worlds.items()}
     with pytest.raises(InputError, match="truths must hold a replicate in which every model"):
         wrong_picks(models, lost, [problem], metrics={}, errors={}, rng=np.random.default_rng(0))

@@ -87,7 +87,7 @@ def test_labels_must_be_distinct_text_or_whole_numbers():
         ([1, 1], ("y_true and weights", "3 rows", "has 2")),
     ],
 )
-def test_weights_that_are_none_are_refused_by_every_tally(weights, fragments):
+def test_invalid_weights_are_refused_by_every_tally(weights, fragments):
     y = ["legit", "fraud", "legit"]
     decided = ["approve", "block", "review"]
     for make in (
@@ -208,7 +208,7 @@ def test_the_positive_label_is_stated_unless_labels_are_zero_and_one():
         ("abc", ("real numbers",)),
     ],
 )
-def test_posteriors_that_are_none_are_refused(posteriors, fragments):
+def test_invalid_posteriors_are_refused(posteriors, fragments):
     refuses(lambda: stakes.bayes_decisions(posteriors, TWO_BY_THREE), *fragments)
 
 
@@ -277,7 +277,7 @@ def test_questions_that_need_a_prior_say_so():
     refuses(lambda: TWO_BY_THREE.perfect_cost, "perfect_cost needs a stated prior")
 
 
-def test_problem_files_that_are_none_are_refused(tmp_path):
+def test_invalid_problem_files_are_refused(tmp_path):
     def file(text: str):
         path = tmp_path / "problem.toml"
         path.write_text(text)
@@ -383,8 +383,8 @@ def test_more_cases_than_can_be_counted_are_refused_by_the_bootstrap():
 def test_the_brier_score_of_nearly_perfect_posteriors_keeps_its_digits():
     small = 1e-10
     rows = [[1 - small, small], [small, 1 - small]]
-    found = stakes.scoring.mean_score([0, 1], rows, stakes.scoring.Brier())
-    assert found == pytest.approx(2 * small**2, rel=1e-14, abs=0)
+    score = stakes.scoring.mean_score([0, 1], rows, stakes.scoring.Brier())
+    assert score == pytest.approx(2 * small**2, rel=1e-14, abs=0)
 
 
 @pytest.mark.parametrize("classes", [10**5, 2**70])
@@ -406,8 +406,8 @@ def test_small_costs_are_evaluated_without_a_warning_and_as_others_are():
         stakes.evaluate(y, models, Problem([[0, c], [3 * c, 0]]), calibrator=None, replicates=20)
         for c in (1e-99, 1.0)
     )
-    for one, other in zip(small.systems, usual.systems, strict=True):
-        assert one.cost.high == pytest.approx(other.cost.high * 1e-99, rel=1e-6)
+    for system, other in zip(small.systems, usual.systems, strict=True):
+        assert system.cost.high == pytest.approx(other.cost.high * 1e-99, rel=1e-6)
 
 
 def test_a_smooth_curve_is_that_of_one_table():

@@ -121,14 +121,18 @@ def test_decomposition_carries_leading_axes_and_priors(rule: Any) -> None:
     together = decompose(stacked(first, second), rule)
     alone = [decompose(table, rule) for table in (first, second)]
     for part in ("score", "miscalibration", "discrimination", "uncertainty"):
-        assert_allclose(getattr(together, part), [getattr(one, part) for one in alone])
+        assert_allclose(getattr(together, part), [getattr(parts, part) for parts in alone])
     deployed = decompose(first.with_prior([0.9, 0.1]), rule)
     assert_allclose(deployed.uncertainty, rule.entropy(np.array([0.9, 0.1])))
 
 
 def test_decomposition_of_one_class_of_one_case_and_of_certainty() -> None:
-    one = decompose(ScoreTable.from_scores([1, 1], [0.5, 0.5]), HalfBrier())
-    assert (float(one.score), float(one.miscalibration), float(one.uncertainty)) == (0.25, 0.25, 0)
+    certain = decompose(ScoreTable.from_scores([1, 1], [0.5, 0.5]), HalfBrier())
+    assert (float(certain.score), float(certain.miscalibration), float(certain.uncertainty)) == (
+        0.25,
+        0.25,
+        0,
+    )
     wrong = decompose(ScoreTable.from_scores([0, 1, 1], [0.0, 0.0, 1.0]), LogLoss())
     assert float(wrong.miscalibration) == inf
     assert float(wrong.refinement) == pytest.approx(2 / 3 * math.log(2))  # one block is even
@@ -186,24 +190,24 @@ def test_the_optimal_cost_is_the_least_over_all_thresholds(
     problem = Problem.binary(false_alarm=threshold, miss=1 - threshold)
     if prior is not None:
         problem = problem.with_prior([1 - prior, prior])
-    found = table_cost_of_miscalibration(table, problem)
+    cost = table_cost_of_miscalibration(table, problem)
     least = expected_cost(table.counts(), problem).min()
-    assert_allclose(found.optimal, least, atol=1e-12)
-    assert_allclose(found.recalibrated, least, atol=1e-12)
-    assert found.threshold_loss >= -1e-12
+    assert_allclose(cost.optimal, least, atol=1e-12)
+    assert_allclose(cost.recalibrated, least, atol=1e-12)
+    assert cost.threshold_loss >= -1e-12
 
 
 @given(tables)
 def test_the_actual_cost_is_that_of_bayes_decisions(table: ScoreTable) -> None:
-    found = table_cost_of_miscalibration(table, fraud)
+    cost = table_cost_of_miscalibration(table, fraud)
     y = np.tile([0, 1], table.scores.size)
     decided = bayes_decisions(np.repeat(table.scores, 2), fraud)
     keep = table.weights.ravel() > 0
     counts = Counts.from_decisions(
         y[keep], decided[keep], fraud, weights=table.weights.ravel()[keep]
     )
-    assert_allclose(found.actual, expected_cost(counts, fraud))
-    assert found.optimal <= found.actual + 1e-9
+    assert_allclose(cost.actual, expected_cost(counts, fraud))
+    assert cost.optimal <= cost.actual + 1e-9
 
 
 @given(tables)
@@ -247,10 +251,10 @@ def test_rows_and_tables_agree_on_the_cost_of_miscalibration() -> None:
 def test_costs_of_many_classes_have_no_optimal_threshold() -> None:
     problem = Problem([[0, 1], [2, 0], [5, 1]], classes=["a", "b", "c"])
     q = np.array([[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]])
-    found = cost_of_miscalibration(["a", "b", "c"], q, q, problem, weights=[1, 2, 1])
-    assert np.isnan(found.optimal)
-    assert np.isnan(found.threshold_loss)
-    assert float(found.calibration_loss) == 0
+    cost = cost_of_miscalibration(["a", "b", "c"], q, q, problem, weights=[1, 2, 1])
+    assert np.isnan(cost.optimal)
+    assert np.isnan(cost.threshold_loss)
+    assert float(cost.calibration_loss) == 0
     table = ScoreTable([0.5], [[1, 1]])
     with pytest.raises(InputError, match="problem must have two classes"):
         table_cost_of_miscalibration(table, problem)
@@ -260,8 +264,8 @@ def test_the_cost_of_miscalibration_carries_leading_axes_and_labels() -> None:
     first, second = drawn(40, 1), drawn(30, 2, slope=0.5)
     together = table_cost_of_miscalibration(stacked(first, second), fraud)
     alone = [table_cost_of_miscalibration(table, fraud) for table in (first, second)]
-    assert_allclose(together.actual, [one.actual for one in alone])
-    assert_allclose(together.optimal, [one.optimal for one in alone])
+    assert_allclose(together.actual, [single.actual for single in alone])
+    assert_allclose(together.optimal, [single.optimal for single in alone])
     named = Problem(fraud.costs, classes=["legit", "fraud"], decisions=["a", "r", "b"])
     table = ScoreTable.from_scores(["legit", "fraud"], [0.2, 0.8], positive="fraud")
     assert float(table_cost_of_miscalibration(table, named).actual) == 1.5  # review, block
@@ -274,18 +278,18 @@ def test_the_cost_of_miscalibration_carries_leading_axes_and_labels() -> None:
 
 def slow_gaps(table: ScoreTable, bins: int) -> list[tuple[float, float]]:
     """Weight and gap of every bin (i/bins, (i + 1)/bins] that holds cases."""
-    found = []
+    gaps = []
     for i in range(bins):
-        own = [
+        inside = [
             j
             for j, s in enumerate(table.scores)
             if i / bins < s <= (i + 1) / bins or (i == 0 and s == 0)
         ]
-        mass = float(table.weights[own].sum())
+        mass = float(table.weights[inside].sum())
         if mass:
-            mean = float(table.weights[own].sum(axis=1) @ table.scores[own]) / mass
-            found.append((mass, abs(mean - float(table.weights[own, 1].sum()) / mass)))
-    return found
+            mean = float(table.weights[inside].sum(axis=1) @ table.scores[inside]) / mass
+            gaps.append((mass, abs(mean - float(table.weights[inside, 1].sum()) / mass)))
+    return gaps
 
 
 @given(tables, st.integers(1, 12))
@@ -348,10 +352,10 @@ def slow_norms(cases: list[tuple[float, bool, float]], count: int) -> tuple[floa
     """L1, L2 and largest gap of forecasts, outcomes and weights, case after case."""
     sums = [[0.0, 0.0, 0.0] for _ in range(count)]
     for q, hit, w in cases:
-        own = sums[slow_bin(q, count)]
-        own[0] += w
-        own[1] += w * q
-        own[2] += w * hit
+        bin_sums = sums[slow_bin(q, count)]
+        bin_sums[0] += w
+        bin_sums[1] += w * q
+        bin_sums[2] += w * hit
     total = sum(mass for mass, _, _ in sums)
     gaps = [(mass / total, abs(s / mass - h / mass)) for mass, s, h in sums if mass > 0]
     first = sum(share * gap for share, gap in gaps)
@@ -387,9 +391,9 @@ def test_top_label_and_class_wise_errors_are_their_definitions(
     assert_allclose(
         [calibration_error(class_tables(y, q, **options), bins, p) for p in (1, 2, math.inf)],
         [
-            sum(one[0] for one in norms) / size,
-            math.sqrt(sum(one[1] ** 2 for one in norms) / size),
-            max(one[2] for one in norms),
+            sum(norm[0] for norm in norms) / size,
+            math.sqrt(sum(norm[1] ** 2 for norm in norms) / size),
+            max(norm[2] for norm in norms),
         ],
         atol=1e-9,
     )
@@ -414,9 +418,9 @@ def test_spiegelhalters_test_is_the_brier_score_against_its_expectation() -> Non
     expected = np.sum(w * s * (1 - s))
     variance = np.sum(w * (1 - 2 * s) ** 2 * s * (1 - s))
     z = (scoring.brier(table) * 500 - expected) / np.sqrt(variance)
-    found = spiegelhalter(table)
-    assert_allclose(found.statistic, z)
-    assert_allclose(found.p_value, 2 * stats.norm.sf(abs(z)))
+    test = spiegelhalter(table)
+    assert_allclose(test.statistic, z)
+    assert_allclose(test.p_value, 2 * stats.norm.sf(abs(z)))
     assert np.isnan(spiegelhalter(ScoreTable([0.5], [[3, 1]])).p_value)
 
 
@@ -466,7 +470,7 @@ def test_measures_of_a_single_table_are_plain_numbers() -> None:
     plain += [costs.actual, costs.calibration_loss, costs.calibration_share]
     plain += [calibration_in_the_large(table), mean_score_gap(table), spiegelhalter(table).p_value]
     plain += [calibration_error(table, EqualWidth(5), 1), scoring.brier(table)]
-    assert all(isinstance(one, np.float64) for one in plain)
+    assert all(isinstance(value, np.float64) for value in plain)
     assert isinstance(line.converged, np.bool_)
 
 
@@ -500,9 +504,9 @@ def test_the_reliability_curve_is_the_share_of_positives_bin_by_bin(
     assert_allclose(curve.bin_weights @ curve.bin_shares, table.weights[:, 1].sum())
     numbers = bins.numbers(table).tolist()
     for j, s in enumerate(curve.scores.tolist()):
-        own = [i for i, number in enumerate(numbers) if number == numbers[j]]
+        same_bin = [i for i, number in enumerate(numbers) if number == numbers[j]]
         assert s == table.scores[j]
-        share = table.weights[own, 1].sum() / table.weights[own].sum()
+        share = table.weights[same_bin, 1].sum() / table.weights[same_bin].sum()
         assert curve.observed[j] == pytest.approx(share)
     if isinstance(bins, HullBins):
         assert (np.diff(curve.observed) >= 0).all()
@@ -527,12 +531,12 @@ def test_consistency_bands_hold_the_curves_of_calibrated_scores(bins: Any) -> No
     mass = np.full(19, 30.0)
     blank = ScoreTable(scores, np.stack([mass - 10, mass - 20], axis=1))
     lower, upper = consistency_band(blank, bins, replicates=1000, rng=rng).limits(0.9)
-    held = []
+    covered = []
     for _ in range(400):
         hits = rng.binomial(30, scores)
         curve = reliability(ScoreTable(scores, np.stack([30 - hits, hits], axis=1)), bins)
-        held.append((lower - 1e-12 <= curve.observed) & (curve.observed <= upper + 1e-12))
-    assert 0.88 <= np.mean(held) <= 0.95
+        covered.append((lower - 1e-12 <= curve.observed) & (curve.observed <= upper + 1e-12))
+    assert 0.88 <= np.mean(covered) <= 0.95
     biased = rng.binomial(30, np.sqrt(scores))
     curve = reliability(ScoreTable(scores, np.stack([30 - biased, biased], axis=1)), bins)
     assert np.mean(curve.observed > upper) > 0.3
@@ -548,14 +552,14 @@ def test_confidence_bands_hold_the_truth_at_rare_scores_too(bins: Any) -> None:
     """
     rng = np.random.default_rng(2)
     scores, truth = np.linspace(0.05, 0.95, 19), np.linspace(0.05, 0.95, 19) ** 2
-    held = []
+    covered = []
     for _ in range(150):
         hits = rng.binomial(60, truth)
         table = ScoreTable(scores, np.stack([60 - hits, hits], axis=1))
         lower, upper = confidence_band(table, bins, replicates=200, rng=rng).limits(0.9)
-        held.append((lower <= truth) & (truth <= upper))
-    assert 0.88 <= np.mean(held) <= 0.96
-    assert np.mean(held, axis=0).min() >= 0.87 - 4 * math.sqrt(0.87 * 0.13 / 150)
+        covered.append((lower <= truth) & (truth <= upper))
+    assert 0.88 <= np.mean(covered) <= 0.96
+    assert np.mean(covered, axis=0).min() >= 0.87 - 4 * math.sqrt(0.87 * 0.13 / 150)
 
 
 def test_bands_of_fixed_bins_keep_a_number_for_each_bin_and_spread_it_over_the_scores() -> None:

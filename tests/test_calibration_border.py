@@ -107,30 +107,30 @@ def test_posteriors_that_name_their_classes_cannot_be_read_in_the_wrong_order(
     measure: Callable[..., Any],
 ) -> None:
     expected = measure(RIGHT, classes=CLASSES)
-    for given in TWO.values():
-        assert measure(given, classes=CLASSES) == pytest.approx(expected)
-        assert measure(given) == pytest.approx(expected)  # the names are stated already
+    for posteriors in TWO.values():
+        assert measure(posteriors, classes=CLASSES) == pytest.approx(expected)
+        assert measure(posteriors) == pytest.approx(expected)  # the names are stated already
     assert measure(Posteriors(RIGHT), classes=CLASSES) == pytest.approx(expected)
 
 
 def test_costs_go_by_the_names_of_the_columns() -> None:
     expected = calibration.cost_of_miscalibration(LABELS, FRAUD, FRAUD, problem)
-    for given in TWO.values():
-        found = calibration.cost_of_miscalibration(LABELS, given, given, problem)
+    for posteriors in TWO.values():
+        cost = calibration.cost_of_miscalibration(LABELS, posteriors, posteriors, problem)
         for part in ("actual", "recalibrated", "optimal"):
-            assert_allclose(getattr(found, part), getattr(expected, part))
+            assert_allclose(getattr(cost, part), getattr(expected, part))
 
 
 @pytest.mark.parametrize("calibrator", TAKES_POSTERIORS, ids=lambda c: type(c).__name__)
 def test_maps_of_posteriors_go_by_names_when_fitted_and_when_called(calibrator: Calibrator) -> None:
     plain = calibrator.fit(RIGHT, LABELS, classes=CLASSES)
-    for given in TWO.values():
-        fitted = calibrator.fit(given, LABELS, classes=CLASSES)
+    for posteriors in TWO.values():
+        fitted = calibrator.fit(posteriors, LABELS, classes=CLASSES)
         assert_allclose(fitted(RIGHT), plain(RIGHT), atol=1e-12)
-        assert_allclose(plain(given), plain(RIGHT), atol=1e-12)
-        as_named = calibrator.fit(given, LABELS)
+        assert_allclose(plain(posteriors), plain(RIGHT), atol=1e-12)
+        as_named = calibrator.fit(posteriors, LABELS)
         assert as_named.classes == ("fraud", "legit")
-        assert_allclose(as_named(given)[:, ::-1], plain(RIGHT), rtol=1e-5, atol=1e-9)
+        assert_allclose(as_named(posteriors)[:, ::-1], plain(RIGHT), rtol=1e-5, atol=1e-9)
     single = plain(Posteriors(1 - FRAUD, classes=["fraud", "legit"]))  # P(legit)
     assert_allclose(single, plain(FRAUD))
 
@@ -138,20 +138,20 @@ def test_maps_of_posteriors_go_by_names_when_fitted_and_when_called(calibrator: 
 @pytest.mark.parametrize("calibrator", TAKES_POSTERIORS[2:], ids=lambda c: type(c).__name__)
 def test_the_same_holds_for_three_classes(calibrator: Calibrator) -> None:
     plain = calibrator.fit(THREE, THIRDS, classes=["c", "a", "b"])
-    for given in MANY.values():
-        fitted = calibrator.fit(given, THIRDS, classes=["c", "a", "b"])
-        assert_allclose(fitted(given), plain(THREE), rtol=1e-6, atol=1e-9)
-        crossed = cross_calibrate(given, THIRDS, calibrator, 3, rng=np.random.default_rng(0))
+    for posteriors in MANY.values():
+        fitted = calibrator.fit(posteriors, THIRDS, classes=["c", "a", "b"])
+        assert_allclose(fitted(posteriors), plain(THREE), rtol=1e-6, atol=1e-9)
+        crossed = cross_calibrate(posteriors, THIRDS, calibrator, 3, rng=np.random.default_rng(0))
         assert crossed.shape == THREE.shape
 
 
 @pytest.mark.parametrize("calibrator", TAKES_SCORES, ids=lambda c: type(c).__name__)
 def test_maps_of_scores_take_the_second_class_of_named_posteriors(calibrator: Calibrator) -> None:
     plain = calibrator.fit(FRAUD, LABELS, classes=CLASSES)
-    for given in TWO.values():
-        fitted = calibrator.fit(given, LABELS, classes=CLASSES)
+    for posteriors in TWO.values():
+        fitted = calibrator.fit(posteriors, LABELS, classes=CLASSES)
         assert fitted == plain
-        assert_allclose(fitted(given), plain(FRAUD))
+        assert_allclose(fitted(posteriors), plain(FRAUD))
     assert calibrator.fit(Scores(FRAUD), LABELS, classes=CLASSES) == plain
     with pytest.raises(InputError, match=r"column 1, P\(second class\)"):
         calibrator.fit(RIGHT, LABELS, classes=CLASSES)
@@ -163,9 +163,9 @@ def test_maps_of_scores_take_the_second_class_of_named_posteriors(calibrator: Ca
 def test_cross_calibration_goes_by_names(calibrator: Calibrator) -> None:
     options: dict[str, Any] = {"classes": CLASSES}
     plain = cross_calibrate(FRAUD, LABELS, calibrator, 4, rng=np.random.default_rng(2), **options)
-    for given in TWO.values():
+    for posteriors in TWO.values():
         crossed = cross_calibrate(
-            given, LABELS, calibrator, 4, rng=np.random.default_rng(2), **options
+            posteriors, LABELS, calibrator, 4, rng=np.random.default_rng(2), **options
         )
         assert_allclose(crossed if crossed.ndim == 1 else crossed[:, 1], plain, atol=1e-12)
 
@@ -303,7 +303,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
 @pytest.mark.parametrize(
     ("mistake", "message"), [row[1:] for row in MISTAKES], ids=[row[0] for row in MISTAKES]
 )
-def test_a_mistake_is_told_by_argument_rule_evidence_and_remedy(
+def test_a_mistake_is_explained_by_argument_rule_evidence_and_remedy(
     mistake: Callable[[], Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:

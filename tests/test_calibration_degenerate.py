@@ -25,7 +25,9 @@ from stakes.calibration.fitting import RIDGE
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())
-each_bent = pytest.mark.parametrize("calibrator", BENT, ids=[type(one).__name__ for one in BENT])
+each_bent = pytest.mark.parametrize(
+    "calibrator", BENT, ids=[type(calibrator).__name__ for calibrator in BENT]
+)
 
 
 def overlapping(values: list[float], seed: int) -> tuple[FloatArray, IntArray]:
@@ -85,7 +87,7 @@ def test_scores_of_three_values_leave_nothing_to_gain(
 
 
 @each_bent
-def test_two_values_that_tell_the_classes_apart_give_a_bounded_fit(calibrator: Calibrator) -> None:
+def test_two_values_that_separate_the_classes_give_a_bounded_fit(calibrator: Calibrator) -> None:
     for values in ([0.0, 1.0], [0.2, 0.7]):
         fitted = calibrator.fit(np.repeat(values, 4), [0] * 4 + [1] * 4)
         assert not fitted.converged
@@ -145,13 +147,13 @@ def test_what_calibration_in_the_large_adds_makes_the_mean_right(
     scores: Any, weights: Any, expected: float | None
 ) -> None:
     table = ScoreTable(scores, weights)
-    found = float(calibration_in_the_large(table))
+    intercept = float(calibration_in_the_large(table))
     if expected is not None:
-        assert found == pytest.approx(expected, abs=5e-3)
+        assert intercept == pytest.approx(expected, abs=5e-3)
     with np.errstate(divide="ignore"):
         odds = np.log(table.scores) - np.log(1 - table.scores)
     finite = np.abs(odds[np.isfinite(odds)]).max(initial=53 * np.log(2))
-    chances = 1 / (1 + np.exp(-np.clip(odds, -finite, finite) - found))
+    chances = 1 / (1 + np.exp(-np.clip(odds, -finite, finite) - intercept))
     mean = np.average(chances, weights=table.weights.sum(axis=1))
     assert mean == pytest.approx(float(table.shares[1]), rel=1e-9)
 
@@ -160,12 +162,12 @@ def test_calibration_in_the_large_is_carried_through_leading_axes() -> None:
     weights = np.random.default_rng(0).integers(0, 5, (3, 2, 4, 2)).astype(float)
     weights[0, 0, :, 1] = 0
     table = ScoreTable([0.0, 0.2, 0.7, 1.0], weights)
-    found = calibration_in_the_large(table)
-    assert found.shape == (3, 2)
-    assert np.isnan(found[0, 0])
+    intercept = calibration_in_the_large(table)
+    assert intercept.shape == (3, 2)
+    assert np.isnan(intercept[0, 0])
     for place in np.ndindex(3, 2):
         alone = calibration_in_the_large(table[place])
-        assert_allclose(found[place], alone, atol=1e-9)
+        assert_allclose(intercept[place], alone, atol=1e-9)
 
 
 # The edges of float64 ----------------------------------------------------------------------------
@@ -173,14 +175,14 @@ def test_calibration_in_the_large_is_carried_through_leading_axes() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-12, 1.0, 1e9, 1e160, 1e300])
 @pytest.mark.parametrize("calibrator", [Logistic(), Platt()])
-def test_the_cluster_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
+def test_the_unit_of_the_scores_does_not_matter(calibrator: Calibrator, scale: float) -> None:
     x, y = np.array([1.0, 2.0, 3.0, 1.5, 2.2]) / 2, [0, 1, 1, 1, 0]
     plain, scaled = calibrator.fit(x, y), calibrator.fit(x * scale, y)
     assert scaled.converged
     assert_allclose(scaled(x * scale), plain(x), rtol=1e-9)
 
 
-def test_scores_far_from_zero_but_close_together_are_told_apart() -> None:
+def test_scores_far_from_zero_but_close_together_are_distinguished() -> None:
     x, y = np.array([0.0, 1.0, 2.0, 0.5, 1.5]), [0, 1, 1, 1, 0]
     moved: Any = Logistic().fit(1e9 + x, y)
     assert moved.converged
@@ -229,7 +231,7 @@ def test_the_temperature_of_cases_that_are_all_right_is_bounded_by_the_ridge():
 def test_the_bounded_temperature_of_posteriors_worse_than_uniform_ones_grows_with_their_logits():
     rows = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]])
     fits = [Temperature().fit(normalized(rows**by), [2, 0, 1]) for by in (1, 3)]
-    assert not any(one.converged for one in fits)
+    assert not any(fit.converged for fit in fits)
     assert fits[1].temperature == pytest.approx(3 * fits[0].temperature, rel=1e-9)
 
 

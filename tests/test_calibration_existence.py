@@ -62,9 +62,9 @@ def margins(calibrator: Calibrator, logs: FloatArray, y: IntArray) -> FloatArray
         scores = odds if isinstance(calibrator, Affine) else np.exp(logs[:, 1])
         return np.where(y == 1, 1.0, -1.0)[:, None] * np.stack([scores, np.ones(n_cases)], axis=1)
     rows = []
-    for one, true in zip(logs, y, strict=True):
+    for log_row, true in zip(logs, y, strict=True):
         for other in set(range(size)) - {int(true)}:
-            rows.append(_margin(calibrator, one, int(true), other))
+            rows.append(_margin(calibrator, log_row, int(true), other))
     return np.array(rows)
 
 
@@ -72,10 +72,10 @@ def _margin(calibrator: Calibrator, logs: FloatArray, true: int, other: int) -> 
     if isinstance(calibrator, Temperature):
         return logs[[true]] - logs[[other]]
     sign = np.eye(logs.size)[true] - np.eye(logs.size)[other]
-    own = np.stack([logs, np.ones(logs.size)], axis=1)  # features of each class
+    features = np.stack([logs, np.ones(logs.size)], axis=1)  # features of each class
     if isinstance(calibrator, FullAffine):
-        own = np.tile(np.append(logs, 1.0), (logs.size, 1))
-    return (sign[:, None] * own).ravel()
+        features = np.tile(np.append(logs, 1.0), (logs.size, 1))
+    return (sign[:, None] * features).ravel()
 
 
 def has_optimum(calibrator: Calibrator, logs: FloatArray, y: IntArray, weights: FloatArray) -> bool:
@@ -85,14 +85,14 @@ def has_optimum(calibrator: Calibrator, logs: FloatArray, y: IntArray, weights: 
             return not logs.std(axis=1).any()
     rows = margins(calibrator, logs, y)
     not_negative = {BetaMap: 2, Temperature: 1}.get(type(calibrator), 0)
-    found = linprog(
+    optimum = linprog(
         -rows.sum(axis=0),
         A_ub=np.concatenate([rows, -rows]),
         b_ub=np.repeat([1.0, 0.0], len(rows)),
         bounds=[(0 if k < not_negative else None, None) for k in range(rows.shape[1])],
     )
-    assert found.success
-    return bool(-found.fun < 0.5)  # what can be raised at all can be raised to one
+    assert optimum.success
+    return bool(-optimum.fun < 0.5)  # what can be raised at all can be raised to one
 
 
 def scores_for(calibrator: Calibrator, q: FloatArray) -> FloatArray:
@@ -233,7 +233,7 @@ def line_objective(y: IntArray) -> fitting.Objective:
     return multiclass._objective(multiclass._SharedFeatures, features, y, np.full(200, 1 / 200))
 
 
-def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
+def test_each_step_gains_what_the_bound_on_second_derivatives_guarantees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From starts so far off that a whole Newton step gains less, or loses."""
@@ -245,8 +245,8 @@ def test_each_step_gains_what_the_bound_on_second_derivatives_promises(
         objective: Any, point: Any, here: Any, step: Any, change: float, far: float
     ) -> tuple[Any, Any]:
         after, there = moved(objective, point, here, step, change, far)
-        promised = ((1 + change) * np.log1p(change) - change) / change**2
-        assert here.loss - there.loss >= -float(here.gradient @ step) * promised - 1e-15
+        guaranteed = ((1 + change) * np.log1p(change) - change) / change**2
+        assert here.loss - there.loss >= -float(here.gradient @ step) * guaranteed - 1e-15
         cut.append(not np.array_equal(after, point + step))
         return after, there
 
@@ -320,13 +320,15 @@ def test_nearly_even_posteriors_are_fitted_as_if_they_were_wide(
     overlapping = calibrator.fit(scores, [0, 0, 1, 0, 1, 1])
     assert overlapping.converged
     wide = Logistic().fit(x, [0, 0, 1, 0, 1, 1])(x)
-    found = overlapping(scores)
+    posteriors = overlapping(scores)
     atol = 0.02 if width == 1e-2 else 1e-4  # logarithms bend
-    assert_allclose(found if found.ndim == 1 else found[:, 1], wide, atol=atol)
+    assert_allclose(posteriors if posteriors.ndim == 1 else posteriors[:, 1], wide, atol=atol)
     apart = calibrator.fit(scores, [0, 0, 0, 1, 1, 1])
     assert not apart.converged
     assert_finite(apart, scores)
-    low, high = (one if one.ndim == 0 else one[1] for one in apart(scores)[[0, 5]])
+    low, high = (
+        posterior if posterior.ndim == 0 else posterior[1] for posterior in apart(scores)[[0, 5]]
+    )
     assert low < 1e-3
     assert high > 0.999
 
@@ -452,10 +454,10 @@ def test_a_start_on_a_part_of_the_cases_changes_nothing(
     y = (rng.random(3000) < q**2).astype(np.intp)
     lonely = np.zeros(3000, dtype=np.intp)
     lonely[[1, 1001, 2001]] = 1  # none of them in the part
-    plain = [calibrator.fit(q, one) for one in (y, lonely)]
+    plain = [calibrator.fit(q, labels) for labels in (y, lonely)]
     monkeypatch.setattr(fitting, "_SAMPLE", 300)
-    for one, fitted in zip((y, lonely), plain, strict=True):
-        again = calibrator.fit(q, one)
+    for labels, fitted in zip((y, lonely), plain, strict=True):
+        again = calibrator.fit(q, labels)
         assert again.converged == fitted.converged
         assert_allclose(again(q), fitted(q), rtol=1e-7)
 
@@ -477,10 +479,13 @@ def test_many_classes_are_fitted_class_by_class_as_few_are_together(
         q[:, 0] = 0.01
     weights = rng.uniform(0.5, 2, 1600)
     calls: list[str] = []
-    each_class = multiclass._fit_each_class
-    monkeypatch.setattr(
-        multiclass, "_fit_each_class", lambda *rest: (calls.append("each"), each_class(*rest))[1]
-    )
+    fit_each_class = multiclass._fit_each_class
+
+    def counted(*arguments: Any) -> Any:
+        calls.append("each")
+        return fit_each_class(*arguments)
+
+    monkeypatch.setattr(multiclass, "_fit_each_class", counted)
     many = VectorScaling().fit(q, y, weights=weights)
     assert calls == ([] if constant else ["each"])
     monkeypatch.setattr(multiclass, "_MANY", 1000)

@@ -39,13 +39,13 @@ def _fitted() -> dict[str, CalibrationMap]:
     z = (rng.random(300)[:, None] > np.cumsum(rows, axis=1)).sum(axis=1)
     two = (Isotonic(), Affine(), Logistic(), BetaMap(), Histogram(EqualMass(5)))
     many = (Identity(), Temperature(), VectorScaling(), FullAffine(), OneVsRestIsotonic())
-    made: list[CalibrationMap] = [calibrator.fit(q, y) for calibrator in two]
-    made += [calibrator.fit(rows, z) for calibrator in many]
-    return {one.kind: one for one in made}
+    maps: list[CalibrationMap] = [calibrator.fit(q, y) for calibrator in two]
+    maps += [calibrator.fit(rows, z) for calibrator in many]
+    return {fitted.kind: fitted for fitted in maps}
 
 
 MAPS = _fitted()
-FIELDS = [(kind, field.name) for kind, one in MAPS.items() for field in fields(one)]  # type: ignore[arg-type]
+FIELDS = [(kind, field.name) for kind, fitted in MAPS.items() for field in fields(fitted)]  # type: ignore[arg-type]
 WRONG: dict[str, Any] = {
     "null": None,
     "text": "x",

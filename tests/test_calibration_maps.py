@@ -224,7 +224,7 @@ def test_bad_input_is_refused_with_its_name(calibrator: Calibrator) -> None:
         fitted(np.full_like(scores, np.nan))
 
 
-def test_maps_of_posteriors_refuse_scores_that_are_none() -> None:
+def test_maps_of_posteriors_refuse_invalid_scores() -> None:
     for calibrator in (Affine(), BetaMap(), Temperature(), FullAffine()):
         with pytest.raises(InputError, match="probabilities in"):
             calibrator.fit([-1.0, 2.0, 0.5], [0, 1, 1])
@@ -266,9 +266,9 @@ def slow_pav(rows: list[tuple[int, float, float]]) -> dict[float, float]:
     """Pool adjacent violators, one block at a time."""
     blocks: list[list[Any]] = []
     for score in sorted({row[1] for row in rows}):
-        own = [row for row in rows if row[1] == score]
-        mass = sum(row[2] for row in own)
-        blocks.append([[score], sum(row[0] * row[2] for row in own), mass])
+        ties = [row for row in rows if row[1] == score]
+        mass = sum(row[2] for row in ties)
+        blocks.append([[score], sum(row[0] * row[2] for row in ties), mass])
         while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
             scores, hits, mass = blocks.pop()
             blocks[-1] = [blocks[-1][0] + scores, blocks[-1][1] + hits, blocks[-1][2] + mass]
@@ -363,8 +363,8 @@ def test_derivatives_are_the_limits_of_differences(
     products = np.array([here.product(step) for step in np.eye(size)])
     assert_allclose(products, second, atol=1e-7)
     for number, block in enumerate(here.rough()):
-        own = slice(number * len(block), (number + 1) * len(block))
-        assert_allclose(block, products[own, own], atol=1e-12)
+        rows_of_block = slice(number * len(block), (number + 1) * len(block))
+        assert_allclose(block, products[rows_of_block, rows_of_block], atol=1e-12)
     for module in (logistic, multiclass):
         monkeypatch.setattr(module, "_BLOCK", 20)
     in_blocks = objectives(*cases)[name].at(point)
@@ -422,8 +422,8 @@ def test_beta_maps_are_the_best_that_do_not_fall(seed: int) -> None:
         return float(np.mean(np.logaddexp(0, z) - y * z)), design @ surplus / 60
 
     bounds = [(0, None), (0, None), (None, None)]
-    found = minimize(loss, [0.5, 0.5, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
-    assert loss(np.array([fitted.a, fitted.b, fitted.intercept]))[0] <= found.fun + 1e-9
+    optimum = minimize(loss, [0.5, 0.5, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
+    assert loss(np.array([fitted.a, fitted.b, fitted.intercept]))[0] <= optimum.fun + 1e-9
 
 
 def test_the_best_temperature_is_where_the_log_loss_is_least() -> None:
@@ -435,8 +435,8 @@ def test_the_best_temperature_is_where_the_log_loss_is_least() -> None:
             scaled = np.log(rows) / np.exp(log_t)
             return float(np.mean(np.logaddexp.reduce(scaled, axis=1) - scaled[np.arange(400), y]))
 
-        found = minimize_scalar(loss, bounds=(-3, 3), options={"xatol": 1e-10})
-        assert fitted.temperature == pytest.approx(np.exp(found.x), rel=1e-6)
+        optimum = minimize_scalar(loss, bounds=(-3, 3), options={"xatol": 1e-10})
+        assert fitted.temperature == pytest.approx(np.exp(optimum.x), rel=1e-6)
         assert fitted.converged
 
 
@@ -456,8 +456,8 @@ def test_affine_maps_of_many_classes_have_the_least_log_loss(calibrator: Calibra
 
     slow = minimize(loss, np.zeros(6 if vector else 12), method="BFGS", options={"gtol": 1e-8})
     assert log_loss(y, fitted(q), weights) <= slow.fun + 1e-10
-    own = np.append(fitted.slopes if vector else fitted.matrix.ravel(), fitted.intercepts)
-    assert loss(own) == pytest.approx(log_loss(y, fitted(q), weights), abs=1e-12)
+    parameters = np.append(fitted.slopes if vector else fitted.matrix.ravel(), fitted.intercepts)
+    assert loss(parameters) == pytest.approx(log_loss(y, fitted(q), weights), abs=1e-12)
 
 
 def test_a_full_map_of_classes_that_are_apart_is_bounded() -> None:

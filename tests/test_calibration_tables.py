@@ -59,8 +59,8 @@ def test_the_smooth_curve_is_lowess_and_its_errors_are_means_and_quantiles(rows)
     # One case of each class, of weight zero, so that both labels are known.
     table = ScoreTable.from_scores([0, 1, *y], [0, 0, *x], weights=[0, 0] + [1] * len(x))
     curve = slow_lowess(x, [float(label) for label in y])
-    found = np.interp(x, table.scores, smooth_curve(table))
-    assert_allclose(found, curve, atol=1e-8)
+    heights = np.interp(x, table.scores, smooth_curve(table))
+    assert_allclose(heights, curve, atol=1e-8)
     errors = np.abs(np.array(x) - curve)
     expected = [errors.mean(), *np.quantile(errors, [0.5, 0.9, 1.0])]
     assert_allclose(smooth_calibration_errors(table), expected, atol=1e-8)
@@ -75,9 +75,9 @@ def test_weights_of_the_smooth_curve_are_repetitions_and_leading_axes_stay():
     expected = smooth_calibration_errors(repeated)
     assert_allclose(smooth_calibration_errors(weighted), expected, rtol=1e-12)
     both = ScoreTable(weighted.scores, np.stack([weighted.weights, 0 * weighted.weights]))
-    found = smooth_calibration_errors(both)
-    assert_allclose(found[0], expected, rtol=1e-12)
-    assert np.isnan(found[1]).all()
+    errors = smooth_calibration_errors(both)
+    assert_allclose(errors[0], expected, rtol=1e-12)
+    assert np.isnan(errors[1]).all()
     scaled = ScoreTable(weighted.scores, 0.37 * weighted.weights)
     assert_allclose(smooth_calibration_errors(scaled)[0], expected[0], rtol=0.05)
 
@@ -182,8 +182,8 @@ VAL_PROB = {
 def test_the_table_is_that_of_val_prob():
     p = np.round(0.02 + 0.96 * (37 * np.arange(120) % 120) / 120, 4)
     table = table_of([int(digit) for digit in OUTCOMES], p)
-    found = {row.metric: row.value for row in table.rows}
-    assert found == pytest.approx(VAL_PROB, rel=2e-9)
+    values = {row.metric: row.value for row in table.rows}
+    assert values == pytest.approx(VAL_PROB, rel=2e-9)
     assert table["intercept"][3:] == pytest.approx((-1.1303257190, -0.1819428112), rel=3e-6)
     assert table["slope"][3:] == pytest.approx((0.7173855041, 1.5855514571), rel=3e-6)
     large = table["calibration in the large"]
@@ -191,7 +191,7 @@ def test_the_table_is_that_of_val_prob():
 
 
 def test_calibration_in_the_large_varies_as_the_cases_do_where_the_slope_is_not_one():
-    """The jackknife: an overfitted model promises less variance than its cases have."""
+    """The jackknife: an overfitted model predicts less variance than its cases have."""
     rng = np.random.default_rng(5)
     odds = 2.5 * rng.normal(size=150)
     y, p = (rng.random(150) < expit(0.2 * odds)).astype(int), expit(odds)
@@ -260,8 +260,8 @@ def test_the_interval_of_the_ici_holds_the_truth(slope):
         table_of(*sample(seed, 200, slope), replicates=40, rng=np.random.default_rng(seed))["ICI"]
         for seed in range(40)
     ]
-    held = [row.low <= truth <= row.high for row in rows]
-    assert np.mean(held) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 40)
+    covered = [row.low <= truth <= row.high for row in rows]
+    assert np.mean(covered) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 40)
 
 
 @pytest.mark.slow
@@ -284,15 +284,15 @@ def test_intervals_of_distances_hold_the_truth_with_clusters_and_weights(slope, 
 
     odds, _, _ = draw(100_000, 1)
     truth = np.mean(np.abs(marginal(odds) - marginal(slope * odds)))
-    held = []
+    covered = []
     for seed in range(40):
         odds, y, owner = draw(200, seed)
         weights = None if tau else 0.2 + np.random.default_rng(seed).random(200)
         options = {"clusters": owner} if tau else {"sample_weight": weights}
         rng = np.random.default_rng(seed)
         row = table_of(y, marginal(odds).round(2), replicates=40, rng=rng, **options)["ICI"]
-        held.append(row.low <= truth <= row.high)
-    assert np.mean(held) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 40)
+        covered.append(row.low <= truth <= row.high)
+    assert np.mean(covered) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 40)
 
 
 def test_bad_input_is_refused():

@@ -65,8 +65,8 @@ def repaired(samples: tuple[SimulatedCases, SimulatedCases]) -> dict[Calibrator,
         calibrator: calibrator.fit(sharpened(fit.posteriors), fit.y_true)
         for calibrator in CALIBRATORS
     }
-    assert all(one.converged for one in fitted.values())
-    return {calibrator: one(sharpened(test.posteriors)) for calibrator, one in fitted.items()}
+    assert all(fit.converged for fit in fitted.values())
+    return {calibrator: fit(sharpened(test.posteriors)) for calibrator, fit in fitted.items()}
 
 
 def sharpened(posteriors: FloatArray) -> FloatArray:
@@ -146,7 +146,7 @@ def test_E21_E23_repaired_bayes_decisions_cost_within_one_percent_of_the_optimum
     """What decisions are expected to cost is known here, because the true posteriors are.
 
     Counted over the same cases, the costs differ by what chance allows: under Cimb by 1 % or so,
-    because everything hangs on the 2,222 cases of the last class.
+    because everything depends on the 2,222 cases of the last class.
     """
     _, test = samples
     problem, sharp, mended = COSTS[matrix], sharpened(test.posteriors), repaired[calibrator]
@@ -181,7 +181,7 @@ def test_E23_cross_calibration_needs_no_second_sample(
     assert parts.miscalibration / (parts.score - best) == pytest.approx(1, abs=0.05)
 
 
-def test_E23_two_classes_are_mended_by_affine_and_isotonic_maps() -> None:
+def test_E23_two_classes_are_recalibrated_by_affine_and_isotonic_maps() -> None:
     rng = np.random.default_rng(3)
     fit, test = (
         gaussian_classes(40_000, prior=[0.8, 0.2], variance=0.2, rng=rng) for _ in range(2)

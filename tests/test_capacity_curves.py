@@ -22,9 +22,9 @@ PROBLEM = Problem([[0, 2, 9, 4], [6, 0, 3, 4], [20, 8, 0, 4]], prior=[0.7, 0.2, 
 def test_the_cost_at_a_capacity_is_the_dual_value_of_the_limit(share):
     curve = capacity_curve(ROWS, PROBLEM, 3, weights=WEIGHTS)
     limited = PROBLEM.with_limits([Limit.share(3, at_most=share)])
-    found = price_limits(ROWS, limited, weights=WEIGHTS)
-    assert float(curve.cost(share)) == pytest.approx(found.dual_value, abs=1e-9)
-    assert float(curve.price(share)) == pytest.approx(found.prices[0], abs=1e-9)
+    priced = price_limits(ROWS, limited, weights=WEIGHTS)
+    assert float(curve.cost(share)) == pytest.approx(priced.dual_value, abs=1e-9)
+    assert float(curve.price(share)) == pytest.approx(priced.prices[0], abs=1e-9)
 
 
 def test_capacity_is_worth_less_and_less():
@@ -67,8 +67,8 @@ def test_the_cost_of_covered_labelled_cases_is_their_sum():
     curve = coverage_curve(ROWS, problem, y_true=TRUTH)
     expected = ROWS @ problem.costs
     for share, price in zip(curve.shares, curve.break_even_prices, strict=True):
-        own = [i for i in range(60) if expected[i].min() <= price + 1e-9]
-        cost = sum(problem.costs[TRUTH[i], int(np.argmin(expected[i]))] for i in own) / 60
+        covered = [i for i in range(60) if expected[i].min() <= price + 1e-9]
+        cost = sum(problem.costs[TRUTH[i], int(np.argmin(expected[i]))] for i in covered) / 60
         assert float(curve.cost(share)) == pytest.approx(cost, abs=1e-9)
 
 
@@ -77,10 +77,13 @@ def test_score_tables_have_the_curves_of_their_rows():
     truth = (RNG.random(80) < p).astype(int)
     problem = Problem([[0, 3, 25], [180, 8, 0]])
     table = ScoreTable.from_scores(truth, p)
-    rows, held = capacity_curve(p, problem, 1, y_true=truth), table_capacity(table, problem, 1)
+    rows, from_table = (
+        capacity_curve(p, problem, 1, y_true=truth),
+        table_capacity(table, problem, 1),
+    )
     x = np.linspace(0, 1, 11)
-    assert held.cost(x) == pytest.approx(rows.cost(x))
-    assert held.prices == pytest.approx(rows.prices)
+    assert from_table.cost(x) == pytest.approx(rows.cost(x))
+    assert from_table.prices == pytest.approx(rows.prices)
     covered = coverage_curve(p, problem, y_true=truth)
     assert table_coverage(table, problem).cost(x) == pytest.approx(covered.cost(x))
 
@@ -108,8 +111,8 @@ def test_a_capacity_for_no_decision_is_refused():
 def test_prices_beyond_all_cases_and_of_no_number_are_undefined():
     capacity, coverage = capacity_curve(ROWS, PROBLEM, 1), coverage_curve(ROWS, PROBLEM)
     for name, price in (("share", capacity.price), ("coverage", coverage.break_even)):
-        found = price([np.nan, -0.1, 1.1, 0.5])
-        assert np.isnan(found).tolist() == [True, True, True, False]
+        prices = price([np.nan, -0.1, 1.1, 0.5])
+        assert np.isnan(prices).tolist() == [True, True, True, False]
         with pytest.raises(InputError, match=f"{name} must hold real numbers"):
             price("half")
     with pytest.raises(InputError, match="coverage must hold real numbers"):

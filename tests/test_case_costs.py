@@ -249,9 +249,9 @@ def test_costs_from_two_sources_or_for_other_cases_are_refused(problem):
 def test_bayes_decisions_use_the_costs_of_each_case(problem):
     data, p, *_ = drawn(400)
     costs = loop_costs(data)
-    expected = [(1 - q) * own[0] + q * own[1] for q, own in zip(p, costs, strict=True)]
-    found = stakes.decide.expected_costs(p, problem, data=data)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    expected = [(1 - q) * case[0] + q * case[1] for q, case in zip(p, costs, strict=True)]
+    actual = stakes.decide.expected_costs(p, problem, data=data)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
     labels = np.array(problem.decisions)[np.argmin(expected, axis=1)]
     decided = stakes.bayes_decisions(p, problem, data=data)
     assert set(decided) == {"approve", "review", "block"}
@@ -296,13 +296,13 @@ def test_measures_of_rows_charge_each_case_its_own_costs(problem, prior, weighte
     shares = mass / mass.sum() if prior is None else np.array(prior)
     cost, best = shares @ (spent / mass), shares @ (perfect / mass)
     naive = (shares @ (constant / mass[:, None])).min()
-    given = {"problem": stated, "sample_weight": weights, "data": data}
-    assert metrics.expected_cost(y, decided, **given) == pytest.approx(cost, rel=1e-9)
-    assert metrics.bayes_cost(y, p, **given) == pytest.approx(cost, rel=1e-9)
+    options = {"problem": stated, "sample_weight": weights, "data": data}
+    assert metrics.expected_cost(y, decided, **options) == pytest.approx(cost, rel=1e-9)
+    assert metrics.bayes_cost(y, p, **options) == pytest.approx(cost, rel=1e-9)
     normalized = (cost - best) / (naive - best)
-    assert metrics.normalized_cost(y, decided, **given) == pytest.approx(normalized, rel=1e-9)
-    assert metrics.normalized_bayes_cost(y, p, **given) == pytest.approx(normalized, rel=1e-9)
-    assert metrics.utility_yield(y, decided, **given) == pytest.approx(-cost, rel=1e-9)
+    assert metrics.normalized_cost(y, decided, **options) == pytest.approx(normalized, rel=1e-9)
+    assert metrics.normalized_bayes_cost(y, p, **options) == pytest.approx(normalized, rel=1e-9)
+    assert metrics.utility_yield(y, decided, **options) == pytest.approx(-cost, rel=1e-9)
 
 
 # Thresholds --------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_scores_weighed_by_stakes_cost_at_every_threshold_what_the_cases_cost(pr
     costs = problem.case_costs(data)
     assert (costs[:, 0, 1] < costs[:, 0, 0]).any()
     counts = table.counts()
-    found = stakes.expected_cost(
+    cost = stakes.expected_cost(
         Counts(counts.values, classes=stand.classes, decisions=stand.decisions), stand
     )
     brute = [
@@ -337,7 +337,7 @@ def test_scores_weighed_by_stakes_cost_at_every_threshold_what_the_cases_cost(pr
         )
         for threshold in table.thresholds
     ]
-    np.testing.assert_allclose(found, brute, rtol=1e-9)
+    np.testing.assert_allclose(cost, brute, rtol=1e-9)
     best = stakes.best_threshold(table, stand)
     assert best.cost == pytest.approx(min(brute), rel=1e-9)
 
@@ -361,8 +361,8 @@ def test_the_numbers_of_empulse_come_out():
     drawn_costs = {name: rng.lognormal(1, 1, n).round(3) for name in names}
     large = (y, d, drawn_costs, 4.23285, -0.11287848214086171)
     for truth, decided, data, cost, saved in (small, large):
-        given: dict[str, Any] = {"problem": costs, "data": data}
-        found = metrics.expected_cost(truth, decided, **given)
-        constant = [metrics.expected_cost(truth, [d] * len(truth), **given) for d in (0, 1)]
-        assert found == pytest.approx(cost, rel=1e-9)
-        assert 1 - found / min(constant) == pytest.approx(saved, rel=1e-9)
+        options: dict[str, Any] = {"problem": costs, "data": data}
+        mean_cost = metrics.expected_cost(truth, decided, **options)
+        constant = [metrics.expected_cost(truth, [d] * len(truth), **options) for d in (0, 1)]
+        assert mean_cost == pytest.approx(cost, rel=1e-9)
+        assert 1 - mean_cost / min(constant) == pytest.approx(saved, rel=1e-9)

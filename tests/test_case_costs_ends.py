@@ -51,8 +51,8 @@ def test_data_beside_a_problem_without_columns_are_refused(world):
         evaluate(world.y, world.models, PAYMENTS.at(amount=80), data=world.data)
     assert caught.value.argument == "data"
     same = np.broadcast_to(PAYMENTS.at(amount=80).costs, (400, 2, 3))
-    found = evaluate(world.y, world.models, PAYMENTS, case_costs=same, **QUICK)
-    assert not found.problem.columns
+    report = evaluate(world.y, world.models, PAYMENTS, case_costs=same, **QUICK)
+    assert not report.problem.columns
 
 
 # Totals ------------------------------------------------------------------------------------------
@@ -61,12 +61,12 @@ def test_data_beside_a_problem_without_columns_are_refused(world):
 def test_totals_have_the_digits_that_their_intervals_support(yearly):
     """Two digits of half the width, as costs per case have."""
     text = str(yearly)
-    for one in yearly.systems:
-        exact = 1_234_567 * one.cost.value
+    for system in yearly.systems:
+        exact = 1_234_567 * system.cost.value
         assert f"{exact:,.0f}" not in text
-        half = (one.total.high - one.total.low) / 2
+        half = (system.total.high - system.total.low) / 2
         places = 1 - int(np.floor(np.log10(half)))
-        assert f"{round(exact, places):,.0f}" in text, one.name
+        assert f"{round(exact, places):,.0f}" in text, system.name
 
 
 def test_the_total_of_what_needs_no_model_is_rounded_as_the_model_beside_it(world):
@@ -96,8 +96,10 @@ def test_frames_of_a_report_have_totals_where_a_volume_is_stated(world, yearly):
     pytest.importorskip("narwhals")
     pyarrow = pytest.importorskip("pyarrow")
     frame = yearly.frame(library=pyarrow)
-    assert frame.column("total").to_pylist() == [one.total.value for one in yearly.systems]
-    assert frame.column("total_high").to_pylist() == [one.total.high for one in yearly.systems]
+    assert frame.column("total").to_pylist() == [system.total.value for system in yearly.systems]
+    assert frame.column("total_high").to_pylist() == [
+        system.total.high for system in yearly.systems
+    ]
     bare = evaluate(world.y, world.models, PAYMENTS, data=world.data, **QUICK)
     assert "total" not in bare.frame(library=pyarrow).column_names
 
@@ -105,7 +107,7 @@ def test_frames_of_a_report_have_totals_where_a_volume_is_stated(world, yearly):
 # The same as no model ----------------------------------------------------------------------------
 
 
-def test_a_model_that_decides_as_the_costs_alone_do_is_said_to_cost_the_same(world):
+def test_a_model_that_decides_as_the_costs_alone_do_is_reported_to_cost_the_same(world):
     """It is chosen among several, and a choice flatters; but it cannot cost more than its twin."""
     shares = (world.y == "fraud").mean()
     blind = stakes.bayes_decisions(np.full(400, shares), PAYMENTS, data=world.data)
@@ -127,7 +129,7 @@ def test_a_model_that_decides_as_the_costs_alone_do_is_said_to_cost_the_same(wor
     assert "costs as little" not in paid.verdict.reason
 
 
-def test_a_model_that_always_decides_the_same_is_said_to_cost_the_same():
+def test_a_model_that_always_decides_the_same_is_reported_to_cost_the_same():
     y = np.repeat([0, 1], [90, 30])
     rng = np.random.default_rng(3)
     models = {"lazy": Decisions(np.zeros(120, int))} | {
@@ -147,14 +149,14 @@ def test_decisions_that_can_be_reached_are_those_of_each_case_alone(shape):
     rng = np.random.default_rng(0)
     costs = rng.integers(0, 5, (60, *shape)).astype(float)
     costs[:20, :, -1] += 3  # often dominated
-    found = reachable_by_case(np.moveaxis(costs, 0, -1))
-    exact = np.stack([reachable_decisions(Problem(one)) for one in costs], axis=-1)
+    reachable = reachable_by_case(np.moveaxis(costs, 0, -1))
+    exact = np.stack([reachable_decisions(Problem(table)) for table in costs], axis=-1)
     assert not exact.all()
     if shape[0] == 2:
-        np.testing.assert_array_equal(found, exact)
+        np.testing.assert_array_equal(reachable, exact)
     else:
-        assert (found >= exact).all()  # what is not the cheapest anywhere may be kept
-        assert not found.all()
+        assert (reachable >= exact).all()  # what is not the cheapest anywhere may be kept
+        assert not reachable.all()
 
 
 @pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
@@ -175,9 +177,11 @@ def test_a_decision_that_is_never_the_cheapest_leaves_the_intervals_of_bayes_dec
         if first.model == "hand":
             continue
         for part in ("cost", "normalized"):
-            one, other = (getattr(system, part) for system in (first, second))
+            first_interval, other = (getattr(system, part) for system in (first, second))
             np.testing.assert_allclose(
-                [one.value, one.low, one.high], [other.value, other.low, other.high], rtol=1e-9
+                [first_interval.value, first_interval.low, first_interval.high],
+                [other.value, other.low, other.high],
+                rtol=1e-9,
             )
     wider = [report.system("hand").cost.high for report in (few, many)]
     assert wider[1] > 1.2 * wider[0]  # people may burn

@@ -37,7 +37,7 @@ class World:
             name: rng.normal(np.where(fraud, e, -e), np.sqrt(2 * e)) + logit
             for name, e in (("weak", 1.0), ("strong", 2.5))
         }
-        self.models = {name: 1 / (1 + np.exp(-one)) for name, one in self.scores.items()}
+        self.models = {name: 1 / (1 + np.exp(-log_odds)) for name, log_odds in self.scores.items()}
         self.weights = rng.integers(0, 3, n).astype(float)
         self.clusters = rng.integers(0, 40, n)
         self.by = np.where(rng.random(n) < 0.4, "north", "south")
@@ -47,11 +47,11 @@ class World:
         return self.data if problem.columns else None
 
 
-def brute(world, problem, decided, weights=None, prior=None, own=None):
+def brute(world, problem, decided, weights=None, prior=None, subset=None):
     """Mean cost of decisions, of perfect ones, of each constant one, row by row."""
     costs = problem.case_costs(world.data)
     n = len(world.y)
-    rows = range(n) if own is None else np.flatnonzero(own)
+    rows = range(n) if subset is None else np.flatnonzero(subset)
     w = np.ones(n) if weights is None else weights
     sums, mass = np.zeros((2, 2 + problem.n_decisions)), np.zeros(2)
     for i in rows:
@@ -113,9 +113,9 @@ def test_a_report_charges_an_array_of_costs_as_it_does_expressions():
     )
     by_array = evaluate(world.y, world.models, base, case_costs=costs)
     assert by_array.problem.columns[:1] == ("cost of block for legit",)
-    for one, other in zip(by_columns.systems, by_array.systems, strict=True):
-        assert one.cost == other.cost
-        np.testing.assert_array_equal(one.counts.values, other.counts.values)
+    for system, other in zip(by_columns.systems, by_array.systems, strict=True):
+        assert system.cost == other.cost
+        np.testing.assert_array_equal(system.counts.values, other.counts.values)
     assert by_columns.verdict.sentences == by_array.verdict.sentences
 
 
@@ -125,10 +125,12 @@ def test_costs_that_are_the_same_in_every_case_cost_what_a_constant_problem_says
     same = {"amount": np.full(len(world.y), 60.0)}
     by_case = evaluate(world.y, world.models, PAYMENTS, data=same)
     constant = evaluate(world.y, world.models, PAYMENTS.at(amount=60))
-    assert [one.name for one in by_case.systems] == [one.name for one in constant.systems]
-    for one, other in zip(by_case.systems, constant.systems, strict=True):
-        assert one.cost.value == pytest.approx(other.cost.value, rel=1e-9)
-        assert one.normalized.value == pytest.approx(other.normalized.value, rel=1e-9)
+    assert [system.name for system in by_case.systems] == [
+        system.name for system in constant.systems
+    ]
+    for system, other in zip(by_case.systems, constant.systems, strict=True):
+        assert system.cost.value == pytest.approx(other.cost.value, rel=1e-9)
+        assert system.normalized.value == pytest.approx(other.normalized.value, rel=1e-9)
     assert by_case.naive.cost == pytest.approx(constant.naive.cost)
     assert by_case.no_model is not None
     assert by_case.no_model.cost.value == pytest.approx(constant.naive.cost)
@@ -187,9 +189,9 @@ def test_slices_hold_the_costs_of_their_own_cases():
     )
     decided = stakes.bayes_decisions(world.models["weak"], PAYMENTS, data=world.data)
     for part in report.slices:
-        cost = brute(world, PAYMENTS, decided, own=world.by == part.group)[0]
-        found = {one.system: one.cost.value for one in part.costs}
-        assert found["weak (as is)"] == pytest.approx(cost, rel=1e-9)
+        cost = brute(world, PAYMENTS, decided, subset=world.by == part.group)[0]
+        costs = {entry.system: entry.cost.value for entry in part.costs}
+        assert costs["weak (as is)"] == pytest.approx(cost, rel=1e-9)
 
 
 def test_clusters_widen_the_intervals_of_losses():
@@ -203,9 +205,9 @@ def test_clusters_widen_the_intervals_of_losses():
         np.tile(world.y, 2), twice, PAYMENTS, clusters=np.tile(np.arange(300), 2), **common
     )
     once = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
-    width = [one.best.cost.high - one.best.cost.low for one in (alone, once, pairs)]
+    width = [report.best.cost.high - report.best.cost.low for report in (alone, once, pairs)]
     assert width[0] < 0.85 * width[1]
-    assert width[1] <= width[2] < 1.4 * width[1]  # the dearest cluster counts twice
+    assert width[1] <= width[2] < 1.4 * width[1]  # the most expensive cluster counts twice
 
 
 def test_weights_that_are_numbers_of_cases_count_as_repetitions():
@@ -221,10 +223,10 @@ def test_weights_that_are_numbers_of_cases_count_as_repetitions():
         data={"amount": np.repeat(world.data["amount"], times)},
         calibrator=None,
     )
-    for one, other in zip(weighted.systems, repeated.systems, strict=True):
+    for system, other in zip(weighted.systems, repeated.systems, strict=True):
         for part in ("value", "low", "high"):
-            assert getattr(one.cost, part) == pytest.approx(getattr(other.cost, part), rel=1e-6)
-            assert getattr(one.normalized, part) == pytest.approx(
+            assert getattr(system.cost, part) == pytest.approx(getattr(other.cost, part), rel=1e-6)
+            assert getattr(system.normalized, part) == pytest.approx(
                 getattr(other.normalized, part), rel=1e-4
             )
 
@@ -243,7 +245,7 @@ def test_rows_without_weight_need_no_part_in_the_costs():
         weights=world.weights[kept],
         calibrator=None,
     )
-    assert [one.cost for one in some.systems] == [one.cost for one in rest.systems]
+    assert [system.cost for system in some.systems] == [system.cost for system in rest.systems]
 
 
 def test_the_order_of_rows_and_a_cost_that_all_share_change_nothing():
@@ -257,54 +259,54 @@ def test_the_order_of_rows_and_a_cost_that_all_share_change_nothing():
         data={"amount": world.data["amount"][order]},
         calibrator=None,
     )
-    dearer = Problem(
+    shifted = Problem(
         {
             "legit": {"approve": 1000, "review": 1003, "block": "1005 + 0.02*amount"},
             "fraud": {"approve": "1000 + amount", "review": 1008, "block": 1000},
         }
     )
-    more = evaluate(world.y, world.models, dearer, data=world.data, calibrator=None)
-    for one, other, third in zip(there.systems, back.systems, more.systems, strict=True):
-        assert one.cost.high == pytest.approx(other.cost.high, rel=1e-9)
-        assert one.cost.high == pytest.approx(third.cost.high - 1000, rel=1e-6)
-        assert one.normalized.value == pytest.approx(third.normalized.value, rel=1e-9)
+    more = evaluate(world.y, world.models, shifted, data=world.data, calibrator=None)
+    for system, other, third in zip(there.systems, back.systems, more.systems, strict=True):
+        assert system.cost.high == pytest.approx(other.cost.high, rel=1e-9)
+        assert system.cost.high == pytest.approx(third.cost.high - 1000, rel=1e-6)
+        assert system.normalized.value == pytest.approx(third.normalized.value, rel=1e-9)
 
 
 def test_a_factor_on_a_cost_flips_the_verdict_where_the_report_says():
     world = World(800, seed=4)
     report = evaluate(world.y, world.models, PAYMENTS, data=world.data, calibrator=None)
-    [margin] = [one for one in report.margins if one.what.endswith("review for legit")]
+    [margin] = [margin for margin in report.margins if margin.what.endswith("review for legit")]
     assert margin.value == 1
     assert margin.high_rival is not None
     charged: list[Any] = [*report.systems, report.no_model]
 
     def cheapest(factor):
-        spent = {one.name: one.spent.copy() for one in charged}
+        spent = {system.name: system.spent.copy() for system in charged}
         for table in spent.values():
             table[0, 1] *= factor
         totals: dict[str, float] = {name: table.sum() for name, table in spent.items()}
         for d, decision in enumerate(PAYMENTS.decisions):
             losses = PAYMENTS.case_costs(world.data)[np.arange(800), (world.y == "fraud") * 1, d]
-            own = losses * np.where((world.y == "legit") & (d == 1), factor, 1)
-            totals[f"always {decision}"] = own.sum()
+            changed = losses * np.where((world.y == "legit") & (d == 1), factor, 1)
+            totals[f"always {decision}"] = changed.sum()
         return min(totals, key=totals.__getitem__)
 
     assert cheapest(margin.high * 0.999) == report.best.name
     assert cheapest(margin.high * 1.001) == margin.high_rival
 
 
-def test_a_few_dear_cases_are_named_with_their_share():
+def test_a_few_expensive_cases_are_named_with_their_share():
     world = World(2000)
     amount = world.data["amount"].copy()
     amount[np.flatnonzero(world.y == "fraud")[:3]] = 1e6
     models = {"approver": Decisions(np.full(2000, "approve")), **world.models}
     report = evaluate(world.y, {"approver": models["approver"]}, PAYMENTS, data={"amount": amount})
-    [caveat] = [one for one in report.caveats if one.kind == "few cases carry the cost"]
+    [caveat] = [caveat for caveat in report.caveats if caveat.kind == "few cases carry the cost"]
     fraud = np.sort(amount[world.y == "fraud"])
     share = round(100 * fraud[-10:].sum() / fraud.sum())
     assert f"10 of the 2,000 cases are {share} %" in caveat.text or share >= 99
     even = evaluate(world.y, world.models, PAYMENTS, data={"amount": np.full(2000, 50.0)})
-    assert "few cases carry the cost" not in {one.kind for one in even.caveats}
+    assert "few cases carry the cost" not in {caveat.kind for caveat in even.caveats}
 
 
 def test_a_few_cases_that_gain_most_are_named_as_those_that_cost_most_are():
@@ -316,7 +318,7 @@ def test_a_few_cases_that_gain_most_are_named_as_those_that_cost_most_are():
     data = {"amount": amount}
     options: dict[str, Any] = {"calibrator": None, "replicates": 2}
     report = evaluate(y, p, gains, data=data, **options)
-    [caveat] = [one for one in report.caveats if one.kind == "few cases carry the cost"]
+    [caveat] = [caveat for caveat in report.caveats if caveat.kind == "few cases carry the cost"]
     decided = np.asarray(stakes.bayes_decisions(p, gains, data=data)).astype(bool)
     gained = np.sort(amount[y & decided])
     paid = 5 * (~y & decided).sum()
@@ -324,7 +326,7 @@ def test_a_few_cases_that_gain_most_are_named_as_those_that_cost_most_are():
     assert share > 30
     assert f"10 of the 2,000 cases are {share} % of the gain of {report.best.name}" in caveat.text
     even = evaluate(y, p, gains, data={"amount": np.full(2000, 50.0)}, **options)
-    assert "few cases carry the cost" not in {one.kind for one in even.caveats}
+    assert "few cases carry the cost" not in {caveat.kind for caveat in even.caveats}
 
 
 @pytest.mark.parametrize("costs", [[[0, 5], ["amount", 0]], [[0, 5], [0, "-amount"]]])
@@ -336,7 +338,7 @@ def test_few_mistakes_that_cost_the_same_are_no_few_cases_that_carry_the_cost(co
     options: dict[str, Any] = {"calibrator": None, "replicates": 2}
     for amount, warned in ((np.full(3000, 500.0), False), (500 * 0.9**place, True)):
         report = evaluate(y, Decisions(decided), problem, data={"amount": amount}, **options)
-        assert ("few cases carry the cost" in {one.kind for one in report.caveats}) == warned
+        assert ("few cases carry the cost" in {caveat.kind for caveat in report.caveats}) == warned
 
 
 def test_the_share_of_few_cases_in_a_slice_is_that_under_the_prior_of_the_slice():
@@ -348,10 +350,10 @@ def test_the_share_of_few_cases_in_a_slice_is_that_under_the_prior_of_the_slice(
     problem = Problem([["amount", 0], [3, 0]], classes=[False, True], prior=[0.9, 0.1])
     report = evaluate(y, Decisions(np.zeros(n, int)), problem, data={"amount": amount}, by=by)
     worth = np.where(y, 0.1 / y.mean(), 0.9 / (1 - y.mean()))
-    for one in report.slices:
-        each = np.sort((np.where(y, 3, amount) * worth)[by == one.group])
+    for group in report.slices:
+        each = np.sort((np.where(y, 3, amount) * worth)[by == group.group])
         share = 100 * each[-10:].sum() / each.sum()
-        assert one.note == f"10 cases cost {round(share)} %"
+        assert group.note == f"10 cases cost {round(share)} %"
 
 
 def test_reports_on_costs_of_cases_survive_json_and_print():
@@ -428,8 +430,8 @@ def test_running_costs_flip_which_of_two_models_is_the_cheapest():
         )
         for running in (None, {"strong": 3.0})
     ]
-    assert [one.best.model for one in costs] == ["strong", "weak"]
-    [margin] = [one for one in costs[1].margins if one.what.endswith("approve for fraud")]
+    assert [report.best.model for report in costs] == ["strong", "weak"]
+    [margin] = [margin for margin in costs[1].margins if margin.what.endswith("approve for fraud")]
     assert margin.value == 1
 
 
@@ -548,8 +550,8 @@ def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for
     running = {"m": 0.3}
     known = evaluate(y, models, Problem([[0, 1], [30, 0]]), running_costs=running)
     by_case = Problem([[0, "1 + 0*amount"], [30, 0]])
-    found = evaluate(y, models, by_case, data={"amount": rng.random(1000)}, running_costs=running)
-    share, other = known.systems[0].normalized, found.systems[0].normalized
+    report = evaluate(y, models, by_case, data={"amount": rng.random(1000)}, running_costs=running)
+    share, other = known.systems[0].normalized, report.systems[0].normalized
     assert share.value == pytest.approx(other.value)
     assert (share.low, share.high) == pytest.approx((other.low, other.high), rel=0.1)
 
@@ -564,4 +566,4 @@ def test_scores_of_two_classes_are_cut_where_the_costs_of_their_cases_say():
     world = World(200)
     models = {"raw": Scores(world.scores["strong"])}
     report = evaluate(world.y, models, TWO, data=world.data, calibrator=None, replicates=10)
-    assert {one.name for one in report.systems} == {"raw (tuned out of fold)", "raw (tuned)"}
+    assert {system.name for system in report.systems} == {"raw (tuned out of fold)", "raw (tuned)"}

@@ -57,9 +57,11 @@ def test_costs_of_cases_are_the_same_from_every_frame_and_file(kind, expected, t
         "relation": lambda: duckdb.from_arrow(TABLE),
         "parquet": lambda: str(tmp_path / "rows.parquet"),
     }[kind]()
-    found = evaluate_frame(frame, PAYMENTS, y_true="truth", models=MODELS, calibrator=None)
-    assert [one.cost for one in found.systems] == [one.cost for one in expected.systems]
-    assert found.verdict == expected.verdict
+    report = evaluate_frame(frame, PAYMENTS, y_true="truth", models=MODELS, calibrator=None)
+    assert [system.cost for system in report.systems] == [
+        system.cost for system in expected.systems
+    ]
+    assert report.verdict == expected.verdict
 
 
 def test_a_frame_without_the_column_of_the_costs_is_refused():
@@ -91,8 +93,8 @@ def test_limits_beyond_the_limit_of_memory_are_refused_with_a_remedy():
 
 def test_the_columns_of_costs_are_not_taken_for_models():
     shares = {**ROWS, "amount": np.linspace(0, 1, 200)}
-    found = Columns.guess(pa.table(shares), PAYMENTS)
-    assert [one.values for one in found.models.values()] == ["p_weak", "p_strong"]
+    columns = Columns.guess(pa.table(shares), PAYMENTS)
+    assert [model.values for model in columns.models.values()] == ["p_weak", "p_strong"]
 
 
 def test_the_command_line_charges_every_case_its_own_costs(expected, tmp_path):
@@ -105,13 +107,13 @@ def test_the_command_line_charges_every_case_its_own_costs(expected, tmp_path):
     done = run(*command)
     assert done.exit_code == 0, done.output
     assert "250,000 cases a year" in " ".join(done.output.split())
-    found = json.loads((tmp_path / "report.json").read_text())
-    costs = {one["name"]: one["cost"]["value"] for one in found["systems"]}
+    data = json.loads((tmp_path / "report.json").read_text())
+    costs = {system["name"]: system["cost"]["value"] for system in data["systems"]}
     strong = expected.system("strong (as is)").cost.value
     assert costs["p_strong (as is)"] == pytest.approx(strong + 0.02, rel=1e-9)
-    assert found["problem"]["costs"][0][2] == "5 + 0.02*amount"
-    assert found["assumptions"]["volume"] == 250_000
-    assert found["systems"][0]["total"]["value"] == pytest.approx(250_000 * costs["p_weak (as is)"])
+    assert data["problem"]["costs"][0][2] == "5 + 0.02*amount"
+    assert data["assumptions"]["volume"] == 250_000
+    assert data["systems"][0]["total"]["value"] == pytest.approx(250_000 * costs["p_weak (as is)"])
     shown = run("problem", "show", str(tmp_path / "fraud.toml"))
     assert "by its columns: amount" in shown.output
     assert run("problem", "check", str(tmp_path / "fraud.toml")).exit_code == 0

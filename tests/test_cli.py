@@ -63,8 +63,10 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: object, given: str | bytes | None = None) -> Result:
-    return CliRunner(**SEPARATE).invoke(command, [str(one) for one in arguments], input=given)
+def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    return CliRunner(**SEPARATE).invoke(
+        command, [str(argument) for argument in arguments], input=stdin
+    )
 
 
 def on_rows(*arguments: object, **extra: Any) -> Result:
@@ -76,9 +78,9 @@ def report_of(done: Result) -> Report:
     return Report.from_json(done.stdout)
 
 
-def unnamed(found: Report) -> Report:
+def unnamed(report: Report) -> Report:
     """The report as of arrays, whose rules know no columns."""
-    return replace(found, rules=found.rules.with_columns({}))
+    return replace(report, rules=report.rules.with_columns({}))
 
 
 def report(**options: Any) -> Report:
@@ -129,14 +131,14 @@ def test_options_reach_the_library():
     )
     assert done.exit_code == 0, done.stderr
     assert unnamed(report_of(done)) == expected
-    assert {one.by for one in report_of(done).slices} == {"site", "round"}
+    assert {group.by for group in report_of(done).slices} == {"site", "round"}
 
 
 @pytest.mark.slow
 def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none():
     alone = ("evaluate", "rows.csv", "-p", "fraud.toml", "--model", "good", "--replicates", "20")
     unsaid = report_of(run(*alone, "--json", "-"))
-    assert "recalibrated" in " ".join(one.rule for one in unsaid.systems)
+    assert "recalibrated" in " ".join(system.rule for system in unsaid.systems)
     assert report_of(run(*alone, "--calibrate", "select", "--json", "-")) == unsaid
     assert unnamed(unsaid) == evaluate(Y, {"good": GOOD}, PROBLEM, replicates=20)
     done = on_rows("--calibrate", "none", "--json", "-")
@@ -144,7 +146,7 @@ def test_without_a_word_the_calibrator_is_that_of_the_library_and_none_is_none()
 
 
 @pytest.mark.parametrize("level", ["0", "1", "95"])
-def test_a_level_that_is_none_is_bad_input(level):
+def test_an_invalid_level_is_bad_input(level):
     done = on_rows("--level", level)
     assert done.exit_code == 2
     assert "Invalid value for '--level'" in done.stderr
@@ -155,8 +157,8 @@ def test_raw_scores_and_decisions_are_models_too():
     pyarrow.parquet.write_table(table, "more.parquet")
     models = ("--scores", "raw=s", "--model", "rule=did", "--calibrate", "isotonic", "--json", "-")
     done = run("evaluate", "more.parquet", "-p", "fraud.toml", *FAST, *models)
-    given = {"rule": np.array(["review"] * N), "raw": Scores(GOOD * 9 - 5)}
-    expected = evaluate(Y, given, PROBLEM, calibrator=Isotonic(), replicates=20)
+    predictions = {"rule": np.array(["review"] * N), "raw": Scores(GOOD * 9 - 5)}
+    expected = evaluate(Y, predictions, PROBLEM, calibrator=Isotonic(), replicates=20)
     assert unnamed(report_of(done)) == expected
 
 
@@ -166,8 +168,8 @@ def test_parquet_standard_input_and_globs_give_the_same_report(name):
     lines = Path("rows.csv").read_text().splitlines(keepends=True)
     Path("part-1.csv").write_text("".join(lines[:50]))
     Path("part-2.csv").write_text("".join(lines[:1] + lines[50:]))
-    given = Path("rows.parquet").read_bytes() if name == "-" else None
-    done = run("evaluate", name, "-p", "fraud.toml", *FAST, *BOTH, given=given)
+    stdin = Path("rows.parquet").read_bytes() if name == "-" else None
+    done = run("evaluate", name, "-p", "fraud.toml", *FAST, *BOTH, stdin=stdin)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == report().to_text() + "\n"
     if name == "part-*.csv":  # as the shell resolves it
@@ -514,10 +516,10 @@ def columns_of(path: str) -> dict[str, Any]:
 def test_decisions_are_added_to_the_rows():
     done = run("decide", "rows.parquet", "-p", "fraud.toml", "--model", "good", "-o", "d.parquet")
     assert done.exit_code == 0, done.stderr
-    found = columns_of("d.parquet")
-    assert list(found) == ["truth", "good", "poor", "site", "round", "decision"]
-    assert found["decision"] == bayes_decisions(GOOD, PROBLEM).tolist()
-    assert found["good"] == GOOD.tolist()
+    columns = columns_of("d.parquet")
+    assert list(columns) == ["truth", "good", "poor", "site", "round", "decision"]
+    assert columns["decision"] == bayes_decisions(GOOD, PROBLEM).tolist()
+    assert columns["good"] == GOOD.tolist()
     assert done.stderr == "stakes: wrote d.parquet: 120 rows with the column decision\n"
 
 
@@ -594,11 +596,11 @@ def test_posteriors_of_a_map_are_moved_once_from_the_prior_that_it_was_fitted_fo
         assert run("calibrate", "fit", "rows.csv", "-p", f"{name}.toml", *method).exit_code == 0
         fitted = Affine().fit(GOOD, Y, classes=PROBLEM.classes, prior=prior)
         assert from_json(Path("map.json").read_text()) == fitted
-        held = shares if prior is None else prior
+        held_for = shares if prior is None else prior
         decide = ("decide", "rows.csv", "--model", "m=good", "--map", "map.json")
         done = run(*decide, "-p", "fraud.toml", "-o", "d.parquet")
         assert done.exit_code == 0, done.stderr
-        moved = shift_prior(fitted(GOOD), held, PROBLEM.prior)
+        moved = shift_prior(fitted(GOOD), held_for, PROBLEM.prior)
         assert columns_of("d.parquet")["decision"] == bayes_decisions(moved, PROBLEM).tolist()
         run(*decide, "-p", "free.toml", "-o", "d.parquet")
         as_is = bayes_decisions(fitted(GOOD), PROBLEM)
@@ -630,9 +632,9 @@ def test_maps_of_many_classes_make_a_column_for_each():
     done = run("calibrate", "apply", "k.parquet", "-p", "k.toml", *applied)
     assert done.exit_code == 0, done.stderr
     expected = Temperature().fit(rows, y, classes=["a", "b", "c"])(rows)
-    found = columns_of("out.parquet")
+    columns = columns_of("out.parquet")
     for k, label in enumerate("abc"):
-        np.testing.assert_allclose(found[f"new_{label}"], expected[:, k], rtol=1e-12)
+        np.testing.assert_allclose(columns[f"new_{label}"], expected[:, k], rtol=1e-12)
 
 
 def test_a_map_for_other_classes_is_refused():
@@ -677,7 +679,7 @@ def test_a_single_model_cannot_be_disagreed_about():
 
 def test_a_problem_is_made_by_answering_questions():
     answers = "legit, fraud\napprove,review,block\nEUR\n0\n3\n25\n180\n8\n0\ny\n0.9\n"
-    done = run("problem", "new", "new.toml", given=answers)
+    done = run("problem", "new", "new.toml", stdin=answers)
     assert done.exit_code == 0, done.stderr
     assert Problem.from_toml("new.toml") == PROBLEM
     assert "What does it cost to choose block when the truth is legit?" in done.stderr
@@ -685,7 +687,7 @@ def test_a_problem_is_made_by_answering_questions():
 
 
 def test_without_costs_the_probability_to_act_from_is_asked():
-    done = run("problem", "new", "new.toml", given="well,ill\nhome,ward\n\nn\n0.2\nn\n")
+    done = run("problem", "new", "new.toml", stdin="well,ill\nhome,ward\n\nn\n0.2\nn\n")
     assert done.exit_code == 0, done.stderr
     assert "From which probability of ill on would you choose ward?" in done.stderr
     expected = Problem.from_threshold(0.2, classes=["well", "ill"], decisions=["home", "ward"])
@@ -697,13 +699,13 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again():
     named = ["a,a", "a", "", "a, b", "x,x", "x,y,z", "EUR"]
     counted = ["much", "nan", "1e300", "1", "2", "3", "4", "5", "6", "y", "1.5", "-0.5", "0.25"]
     answers = [*named, *counted]
-    done = run("problem", "new", "new.toml", given="\n".join(answers) + "\n")
+    done = run("problem", "new", "new.toml", stdin="\n".join(answers) + "\n")
     assert done.exit_code == 0, done.stderr
-    made = Problem.from_toml("new.toml")
-    assert (made.classes, made.decisions) == (("a", "b"), ("x", "y", "z"))
-    assert made.costs.tolist() == [[1, 2, 3], [4, 5, 6]]
-    assert made.prior is not None
-    assert made.prior.tolist() == [0.25, 0.75]
+    problem = Problem.from_toml("new.toml")
+    assert (problem.classes, problem.decisions) == (("a", "b"), ("x", "y", "z"))
+    assert problem.costs.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert problem.prior is not None
+    assert problem.prior.tolist() == [0.25, 0.75]
     for message in (
         "every name must stand once; a stands twice.",
         "there must be two or more, as in a,b; got 'a'.",
@@ -713,15 +715,15 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again():
         assert f"Error: {message}" in done.stderr
 
 
-def test_right_decisions_cost_nothing_unless_said_otherwise():
-    run("problem", "new", "new.toml", given="a,b\n\n\ny\n\n2\n3\n\nn\n")
+def test_right_decisions_cost_nothing_unless_stated_otherwise():
+    run("problem", "new", "new.toml", stdin="a,b\n\n\ny\n\n2\n3\n\nn\n")
     expected = Problem([[0, 2], [3, 0]], classes=["a", "b"])
     assert Problem.from_toml("new.toml") == expected
 
 
 def test_an_existing_problem_is_replaced_only_by_force():
     answers = "a,b\n\n\ny\n\n2\n3\n\nn\n"
-    assert run("problem", "new", "fraud.toml", "--force", given=answers).exit_code == 0
+    assert run("problem", "new", "fraud.toml", "--force", stdin=answers).exit_code == 0
     assert Problem.from_toml("fraud.toml").classes == ("a", "b")
 
 
@@ -782,8 +784,8 @@ def test_the_numbers_of_the_demo():
 
     from stakes.cli.demo import demo_report
 
-    found = demo_report()
-    costs = {system.name: system.cost.value for system in found.systems}
+    report = demo_report()
+    costs = {system.name: system.cost.value for system in report.systems}
     data = Path(stakes.__file__).parent / "data" / "german_credit.csv"
     for model in ("logistic", "forest", "boosting", "naive bayes"):
         [(expected,)] = duckdb.execute(
@@ -794,10 +796,10 @@ def test_the_numbers_of_the_demo():
                 FROM (SELECT risk, "{model}" AS p FROM read_csv('{data}')))"""
         ).fetchall()
         assert costs[f"{model} (as is)"] == pytest.approx(expected, rel=1e-12)
-    assert (found.naive.decision, found.naive.cost) == ("grant", 0.25)
-    assert found.verdict.cheapest == "boosting (recalibrated)"
+    assert (report.naive.decision, report.naive.cost) == ("grant", 0.25)
+    assert report.verdict.cheapest == "boosting (recalibrated)"
     assert costs["boosting (recalibrated)"] == pytest.approx(0.1574, abs=2e-3)
-    assert [one.group for one in found.slices] == ["26–35", "36–50", ">50", "≤25"]
+    assert [group.group for group in report.slices] == ["26–35", "36–50", ">50", "≤25"]
 
 
 def test_columns_of_single_precision_decide_at_a_threshold_as_those_of_double():
@@ -805,16 +807,16 @@ def test_columns_of_single_precision_decide_at_a_threshold_as_those_of_double():
     problem.to_toml("two.toml")
     p = RNG.choice([0.05, 0.2, 0.8], N)  # 0.2 is the threshold
     pairs = np.column_stack([1 - p, p])
-    made = []
+    decisions = []
     for kind in (np.float64, np.float32):
-        one, (legit, fraud) = p.astype(kind), pairs.T.astype(kind)
-        table = {"truth": Y.tolist(), "p_one": one, "two_legit": legit, "two_fraud": fraud}
+        column, (legit, fraud) = p.astype(kind), pairs.T.astype(kind)
+        table = {"truth": Y.tolist(), "p_one": column, "two_legit": legit, "two_fraud": fraud}
         pa.parquet.write_table(pa.table(table), "rows.parquet")
         asked = ("--problem", "two.toml", "--calibrate", "none", *FAST, "--json", "-")
         done = run("evaluate", "rows.parquet", *asked)
         assert done.exit_code == 0, done.stderr
-        made.append(report_of(done))
-    for systems in zip(*(report.systems for report in made), strict=True):
+        decisions.append(report_of(done))
+    for systems in zip(*(report.systems for report in decisions), strict=True):
         assert systems[0].counts == systems[1].counts
         assert systems[0].cost == systems[1].cost
-    assert made[0].systems[0].counts.values[:, 0].sum() == np.sum(p <= 0.2)
+    assert decisions[0].systems[0].counts.values[:, 0].sum() == np.sum(p <= 0.2)

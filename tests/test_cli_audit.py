@@ -41,8 +41,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 def run(*arguments: object) -> Result:
     models = ("--model", "a", "--model", "b")
-    given = ["audit", "rows.csv", "-p", "two.toml", *models, *map(str, arguments)]
-    return CliRunner().invoke(command, given)
+    words = ["audit", "rows.csv", "-p", "two.toml", *models, *map(str, arguments)]
+    return CliRunner().invoke(command, words)
 
 
 def test_the_study_is_printed_with_its_standard_errors():
@@ -89,6 +89,6 @@ def test_pairs_are_a_positive_whole_number(pairs):
 
 def test_thresholds_that_tie_are_counted():
     table = ScoreTable([1, 2, 3, 4], [[1, 0], [0, 1], [1, 0], [0, 1]])
-    found = implied_costs(table, FAMILIAR["accuracy"], scale=RawScores())
-    assert len(found.optima) == 2
-    assert _reading(found)[0] == "1 (and 1 more)"
+    implied = implied_costs(table, FAMILIAR["accuracy"], scale=RawScores())
+    assert len(implied.optima) == 2
+    assert _reading(implied)[0] == "1 (and 1 more)"

@@ -60,8 +60,8 @@ def csv_file(folder: Path, rows: dict[str, Any], name: str = "rows.csv") -> Path
 def read_two(source: FileSource) -> tuple[list[int], list[float]]:
     wanted = {"y": LabelColumn("truth", "classes", TWO.classes)}
     n = source.count()
-    found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
-    return found.labels["y"].codes.tolist(), found.numbers["p"].tolist()
+    columns = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
+    return columns.labels["y"].codes.tolist(), columns.numbers["p"].tolist()
 
 
 # Formats -----------------------------------------------------------------------------------------
@@ -179,19 +179,19 @@ def test_several_files_hold_the_rows_together(tmp_path):
     with opened_files([str(second), str(first)]) as source:
         assert source.name == f"{second} … {first}"
         assert read_two(source) == ([1, 0], [0.5, 0.25])
-    for given, message in (
+    for paths, message in (
         ([str(first), str(tmp_path / "a*")], "must name every file once; one stands twice"),
         ([str(first), "-"], r"standard input \(-\) must be the only file"),
         ([str(first), str(tmp_path / "none.csv")], "there is no such file"),
     ):
         with pytest.raises(InputError, match=message):
-            located(given, io.BytesIO()).__enter__()
+            located(paths, io.BytesIO()).__enter__()
 
 
-@pytest.mark.parametrize("given", ["none.csv", "none*.csv"])
-def test_a_file_that_is_not_there_is_named(tmp_path, given):
+@pytest.mark.parametrize("name", ["none.csv", "none*.csv"])
+def test_a_file_that_is_not_there_is_named(tmp_path, name):
     with pytest.raises(InputError, match=r"none.*must be a file of predictions; there is no such"):
-        source_of(tmp_path / given).__enter__()
+        source_of(tmp_path / name).__enter__()
 
 
 def test_a_folder_is_no_file(tmp_path):
@@ -224,7 +224,7 @@ def test_what_an_engine_says_of_a_file_without_columns_becomes_a_rule_and_a_reme
 
 
 @pytest.mark.parametrize("line", [1, 10, 50_001])
-def test_text_that_is_not_in_utf_8_is_told_with_its_line(tmp_path, line):
+def test_text_that_is_not_in_utf_8_is_reported_with_its_line(tmp_path, line):
     lines = ["truth,p", *["legit,0.5"] * line]
     lines[line - 1] = lines[line - 1].replace("t,", "\xe9,").replace("h,", "\xe9,")
     (tmp_path / "rows.csv").write_bytes("\n".join(lines).encode("latin-1") + b"\n")
@@ -273,25 +273,25 @@ def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
         pyarrow.feather.write_feather(table, str(tmp_path / name))
     with source_of(tmp_path / name) as source:
         wanted = {"y": LabelColumn("y", "classes", tuple(classes))}
-        found = source.read({}, wanted, n_rows=3, advance=lambda rows: None)
-    assert found.labels["y"].codes.tolist() == [0, 1, 1]
+        columns = source.read({}, wanted, n_rows=3, advance=lambda rows: None)
+    assert columns.labels["y"].codes.tolist() == [0, 1, 1]
 
 
-def test_whole_numbers_that_are_stored_as_fractions_lose_their_nought(tmp_path):
+def test_whole_numbers_that_are_stored_as_fractions_lose_their_trailing_zero(tmp_path):
     pyarrow.parquet.write_table(pa.table({"y": [2.5, 3.0, -1e20]}), tmp_path / "rows.parquet")
     with source_of(tmp_path / "rows.parquet") as source:
-        found = source.read(
+        columns = source.read(
             {}, {"y": LabelColumn("y", "groups")}, n_rows=3, advance=lambda rows: None
         )
-    assert found.labels["y"].categories == ("2.5", "3", "-1e+20")
+    assert columns.labels["y"].categories == ("2.5", "3", "-1e+20")
 
 
 def test_text_of_a_label_column_is_never_reinterpreted(tmp_path):
     rows = {"day": ["2024-01-01", "2024-1-1"], "p": [0.1, 0.2]}
     with source_of(csv_file(tmp_path, rows)) as source:
         wanted = {"day": LabelColumn("day", "groups")}
-        found = source.read({}, wanted, n_rows=2, advance=lambda rows: None)
-    assert found.labels["day"].categories == ("2024-01-01", "2024-1-1")
+        columns = source.read({}, wanted, n_rows=2, advance=lambda rows: None)
+    assert columns.labels["day"].categories == ("2024-01-01", "2024-1-1")
 
 
 def test_labels_that_are_not_wanted_are_counted_and_shown(tmp_path):
@@ -312,10 +312,10 @@ def test_labels_in_many_blocks_get_one_set_of_codes(tmp_path):
     moved: list[int] = []
     with source_of(tmp_path / "rows.parquet") as source:
         wanted = {"g": LabelColumn("g", "groups")}
-        found = source.read({"p": ("p",)}, wanted, n_rows=n, advance=moved.append)
-    names = np.array(found.labels["g"].categories)
-    assert (names[found.labels["g"].codes] == [f"g{k}" for k in groups]).all()
-    assert (found.numbers["p"] == np.linspace(0, 1, n)).all()
+        columns = source.read({"p": ("p",)}, wanted, n_rows=n, advance=moved.append)
+    names = np.array(columns.labels["g"].categories)
+    assert (names[columns.labels["g"].codes] == [f"g{k}" for k in groups]).all()
+    assert (columns.numbers["p"] == np.linspace(0, 1, n)).all()
     assert sum(moved) == n
     assert len(moved) > 1
 
@@ -416,11 +416,11 @@ def test_a_column_with_too_few_classes_is_not_the_truth(tmp_path):
         plan(tmp_path, rows, TWO)
 
 
-def test_models_of_two_classes_are_columns_within_the_cluster_interval_whose_names_say_so(tmp_path):
+def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_say_so(tmp_path):
     rows = {**ROWS, "p_whole": [0, 1, 0], "p_id": [7, 8, 9], "amount": [0.5, 12.5, ""]}
     rows |= {"discount": [0.25, 0.5, 0.0], "p_value": [0.5, 0.5, 0.5], "scoreboard": [0.5] * 3}
-    found = plan(tmp_path, rows, TWO)
-    assert list(found.models) == ["p", "q_prob", "p_whole"]
+    planned = plan(tmp_path, rows, TWO)
+    assert list(planned.models) == ["p", "q_prob", "p_whole"]
     told = "truth in column truth; p: P(fraud) in p; q_prob: P(fraud) in q_prob; p_whole"
     assert told in guesses(tmp_path, rows, TWO)
 
@@ -444,7 +444,7 @@ UNUSABLE = {
         r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*pass them as scores",
     ),
     "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
-    "numbers below nought": (
+    "numbers below zero": (
         [-0.1, 0.5, 0.5],
         r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 0 \(counted from 0\)",
     ),
@@ -502,7 +502,7 @@ NO_YES = Problem([[0, 3, 25], [180, 8, 0]], classes=["no", "yes"], decisions=["o
     ],
 )
 @pytest.mark.parametrize("name", ["proba", "prob", "p", "forest_proba", "score_new"])
-def test_columns_numbered_from_nought_are_one_model(tmp_path, problem, values, name):
+def test_columns_numbered_from_zero_are_one_model(tmp_path, problem, values, name):
     columns = tuple(f"{name}_{k}" for k in range(problem.n_classes))
     rows: dict[str, Any] = {"y": values, "size": [3.5] * len(values)}
     rows |= {column: [0.25] * len(values) for column in columns}
@@ -518,14 +518,14 @@ def test_the_order_of_numbered_columns_is_asked_for_where_the_classes_are_not_so
     )
     with pytest.raises(InputError, match=message):
         plan(tmp_path, rows, TWO)
-    found = plan(tmp_path, rows, TWO, models=("proba=proba_1,proba_0",))
-    assert columns_by_name(found) == {"proba": ("proba_1", "proba_0")}
+    planned = plan(tmp_path, rows, TWO, models=("proba=proba_1,proba_0",))
+    assert columns_by_name(planned) == {"proba": ("proba_1", "proba_0")}
 
 
 def test_columns_numbered_otherwise_are_models_of_their_own(tmp_path):
     rows = {"truth": ["legit", "fraud"]} | {f"p_{k}": [0.25 * k] * 2 for k in (1, 2, 3)}
-    found = columns_by_name(plan(tmp_path, rows, TWO))
-    assert found == {"p_1": ("p_1",), "p_2": ("p_2",), "p_3": ("p_3",)}
+    columns = columns_by_name(plan(tmp_path, rows, TWO))
+    assert columns == {"p_1": ("p_1",), "p_2": ("p_2",), "p_3": ("p_3",)}
 
 
 def test_columns_of_every_class_are_a_model_or_an_error(tmp_path):
@@ -578,16 +578,16 @@ def test_between_columns_whose_names_say_nothing_is_not_guessed(tmp_path):
 
 def test_columns_that_have_a_use_are_not_models(tmp_path):
     rows = {**ROWS, "p_w": [0.5, 0.5, 1.0], "p_g": [0.25, 0.5, 0.5], "p_c": [0.5, 0.25, 0.5]}
-    found = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), clusters="p_c")
-    assert list(found.models) == ["p", "q_prob"]
+    planned = plan(tmp_path, rows, TWO, weights="p_w", by=("p_g",), clusters="p_c")
+    assert list(planned.models) == ["p", "q_prob"]
 
 
 def test_models_of_many_classes_are_named_with_them(tmp_path):
     rows: dict[str, Any] = {"y": ["ash", "oak"], "size": [0.5, 0.5]}
     rows |= {f"net_{label}": [0.25, 0.5] for label in ("elm", "ash", "oak")}
     rows |= {"soil_elm": [0.25, 0.5], "age_elm": [30, 40], "age_ash": [50, 60]}
-    found = columns_by_name(plan(tmp_path, rows, THREE))
-    assert found == {"net": ("net_ash", "net_oak", "net_elm")}
+    columns = columns_by_name(plan(tmp_path, rows, THREE))
+    assert columns == {"net": ("net_ash", "net_oak", "net_elm")}
     told = "net: P(ash) in net_ash, P(oak) in net_oak, P(elm) in net_elm"
     assert told in guesses(tmp_path, rows, THREE)
     rows |= {f"half_{label}": [0.25, 0.5] for label in ("elm", "oak")}
@@ -612,14 +612,14 @@ def test_without_a_possible_model_one_is_asked_for(tmp_path):
 
 def test_models_are_taken_as_stated(tmp_path):
     rows = {**ROWS, "did": ["ok", "no", "ask"], "raw": [-3.5, 2.0, 0.5]}
-    found = plan(
+    planned = plan(
         tmp_path,
         rows,
         TWO,
         models=("q_prob", "net=p", "both=q_prob,p", "rule=did"),
         scores=("raw",),
     )
-    assert [(name, type(m), columns_of(m)) for name, m in found.models.items()] == [
+    assert [(name, type(m), columns_of(m)) for name, m in planned.models.items()] == [
         ("q_prob", Posteriors, ("q_prob",)),
         ("net", Posteriors, ("p",)),
         ("both", Posteriors, ("q_prob", "p")),
@@ -631,8 +631,8 @@ def test_models_are_taken_as_stated(tmp_path):
 
 def test_columns_with_odd_names_can_be_stated(tmp_path):
     rows = {"truth": ["legit"], '"a=b,c"': [0.5]}
-    found = plan(tmp_path, rows, TWO, models=("a=b,c", "m=a=b,c"))
-    assert columns_by_name(found) == {"a=b,c": ("a=b,c",), "m": ("a=b,c",)}
+    planned = plan(tmp_path, rows, TWO, models=("a=b,c", "m=a=b,c"))
+    assert columns_by_name(planned) == {"a=b,c": ("a=b,c",), "m": ("a=b,c",)}
 
 
 def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
@@ -646,11 +646,11 @@ def test_columns_named_after_classes_go_by_name_others_by_place(tmp_path):
 
 def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_path):
     rows = {"y": [0, 1], "m": [0, 1]}
-    found = plan(tmp_path, rows, Problem.zero_one(2), models=("m",), truth="y")
-    assert isinstance(found.models["m"], Decisions)
+    planned = plan(tmp_path, rows, Problem.zero_one(2), models=("m",), truth="y")
+    assert isinstance(planned.models["m"], Decisions)
     named = Problem.zero_one(2, decisions=["pass", "stop"])
-    found = plan(tmp_path, rows, named, models=("m",), truth="y")
-    assert isinstance(found.models["m"], Posteriors)
+    planned = plan(tmp_path, rows, named, models=("m",), truth="y")
+    assert isinstance(planned.models["m"], Posteriors)
 
 
 @pytest.mark.parametrize(
@@ -689,8 +689,8 @@ def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
 def test_a_number_takes_eight_bytes_and_a_label_four(tmp_path):
     assert plan(tmp_path, ROWS, TWO).n_bytes(TWO, 3) == 3 * (2 * 8 + 4)
     said: dict[str, Any] = {"models": ("m=p,q_prob", "rule=truth"), "by": ("truth",)}
-    found = plan(tmp_path, ROWS, TWO, truth="truth", **said)
-    assert found.n_bytes(TWO, 3) == 3 * (2 * 8 + 3 * 4)
+    planned = plan(tmp_path, ROWS, TWO, truth="truth", **said)
+    assert planned.n_bytes(TWO, 3) == 3 * (2 * 8 + 3 * 4)
 
 
 @pytest.mark.parametrize(
@@ -713,7 +713,7 @@ def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_pa
         loaded = read(source, TWO, by=("site", "age", "dose")).by
     assert loaded is not None
     groups = {name: _check.groups("by", column) for name, column in loaded.items()}
-    assert {name: (*found.labels, found.codes.tolist()) for name, found in groups.items()} == {
+    assert {name: (*group.labels, group.codes.tolist()) for name, group in groups.items()} == {
         "site": ("x", "y", "(missing)", [0, 2, 1]),
         "age": (9, 10, [1, 0, 1]),
         "dose": ("0.5", "9", "10.5", [2, 0, 1]),

@@ -51,8 +51,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, given: bytes | None = None) -> Result:
-    return CliRunner(**SEPARATE).invoke(command, arguments, input=given)
+def run(*arguments: str, stdin: bytes | None = None) -> Result:
+    return CliRunner(**SEPARATE).invoke(command, arguments, input=stdin)
 
 
 def process(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]:
@@ -178,7 +178,7 @@ def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, senten
 
 def test_half_a_packed_stream_and_a_pipe_are_refused():
     packed = gzip.compress(ROWS.encode() * 50)
-    done = run("evaluate", "-", *EVALUATE, given=packed[: len(packed) // 2])
+    done = run("evaluate", "-", *EVALUATE, stdin=packed[: len(packed) // 2])
     refused(done, "standard input cannot be read: ")
     assert "stakes-" not in done.stderr
     os.mkfifo("pipe.csv")

@@ -37,11 +37,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), given: str | None = None):
+def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), stdin: str | None = None):
     return subprocess.run(
         [*prefix, *COMMAND, *arguments],
         cwd=cwd,
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -50,15 +50,17 @@ def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), given: str | N
 
 
 @pytest.mark.slow
-def test_the_exit_codes_are_those_that_the_help_promises(folder):
+def test_the_exit_codes_are_those_that_the_help_states(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
     done = run(*evaluate, "--fail-if", "normalized > 5", "--html", "out.html", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("The stakes\n")
     assert (folder / "out.html").exists()
-    held = run("evaluate", "-", *evaluate[2:], "--fail-if", "cost > 1", cwd=folder, given=ROWS)
-    assert held.returncode == 1
-    assert "cost > 1 holds (cost = " in held.stderr
+    failed_gate = run(
+        "evaluate", "-", *evaluate[2:], "--fail-if", "cost > 1", cwd=folder, stdin=ROWS
+    )
+    assert failed_gate.returncode == 1
+    assert "cost > 1 holds (cost = " in failed_gate.stderr
     bad = run("evaluate", "none.csv", *evaluate[2:], cwd=folder)
     assert (bad.returncode, bad.stdout) == (2, "")
     fault = "must be a file of predictions; there is no such file. Check the name."
@@ -82,7 +84,7 @@ def test_without_its_extra_the_command_names_it(tmp_path):
 
 @pytest.mark.slow
 def test_questions_without_answers_end_it_and_leave_no_file(folder):
-    done = run("problem", "new", "new.toml", cwd=folder, given="legit, fraud\n")
+    done = run("problem", "new", "new.toml", cwd=folder, stdin="legit, fraud\n")
     assert done.returncode == 2
     message = "stakes: every question must have an answer; the input ended first.\n"
     assert done.stderr.endswith(message)
@@ -230,10 +232,10 @@ def test_an_interrupt_while_libraries_are_imported_is_no_traceback(folder, modul
 LIMIT = 1024  # bytes that a process may write to a file
 
 
-def limited(*arguments: str, cwd: Path, given: str | None = None):
+def limited(*arguments: str, cwd: Path, stdin: str | None = None):
     """Run with a limit on the size of files, which fails as a full disk does."""
     shell = f'ulimit -f {LIMIT // 1024}; exec "$@"'
-    return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"), given=given)
+    return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"), stdin=stdin)
 
 
 @pytest.mark.slow
@@ -241,7 +243,7 @@ def limited(*arguments: str, cwd: Path, given: str | None = None):
     "name",
     [
         "out.parquet",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("out.csv", "out.jsonl")),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("out.csv", "out.jsonl")),
     ],
 )
 def test_rows_that_do_not_fit_on_the_disk_name_the_file_and_leave_nothing(folder, name):
@@ -262,7 +264,7 @@ def test_a_report_that_does_not_fit_on_the_disk_names_the_file_and_leaves_nothin
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "stakes: out.json: File too large"
     assert sorted(path.name for path in folder.iterdir()) == ["fraud.toml", "rows.csv"]
-    spooled = limited("evaluate", "-", *evaluate[2:], cwd=folder, given=ROWS * 9)
+    spooled = limited("evaluate", "-", *evaluate[2:], cwd=folder, stdin=ROWS * 9)
     assert spooled.returncode == 2
     assert spooled.stderr.startswith("stakes: standard input, kept in /")
     assert spooled.stderr.endswith(": File too large\n")

@@ -72,31 +72,31 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def run(name: str, *arguments: str, given: bytes | None = None) -> Result:
+def run(name: str, *arguments: str, stdin: bytes | None = None) -> Result:
     told = ["evaluate", name, "-p", "fraud.toml", *arguments]
-    return CliRunner(**SEPARATE).invoke(command, told, input=given)
+    return CliRunner(**SEPARATE).invoke(command, told, input=stdin)
 
 
 def contents(done: Result) -> Any:
     """The report, but for what tallied its rows."""
-    found = json.loads(done.stdout)
-    found["assumptions"].pop("engine")
-    for rule in found["rules"].values():
+    data = json.loads(done.stdout)
+    data["assumptions"].pop("engine")
+    for rule in data["rules"].values():
         rule.pop("map")  # blocks of one value may be parted otherwise, by rounding
-    return found
+    return data
 
 
-def assert_close(one: Any, other: Any) -> None:
-    if isinstance(one, dict):
-        assert set(one) == set(other)
-        for name in one:
-            assert_close(one[name], other[name])
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for mine, yours in zip(one, other, strict=True):
+def assert_close(first: Any, other: Any) -> None:
+    if isinstance(first, dict):
+        assert set(first) == set(other)
+        for name in first:
+            assert_close(first[name], other[name])
+    elif isinstance(first, list):
+        assert len(first) == len(other)
+        for mine, yours in zip(first, other, strict=True):
             assert_close(mine, yours)
     else:
-        assert one == (
+        assert first == (
             pytest.approx(other, rel=1e-9, abs=1e-9) if isinstance(other, float) else other
         )
 
@@ -106,8 +106,8 @@ def assert_close(one: Any, other: Any) -> None:
     "name", ["rows.csv", "rows.jsonl", "rows.parquet", "rows.arrow", "part-*.parquet", "-"]
 )
 def test_every_format_beyond_the_limit_gives_the_report_of_the_arrays(folder, name):
-    given = Path("rows.csv").read_bytes() if name == "-" else None
-    done = run(name, *MODELS, "--clusters", "round", *FAST, *SMALL, given=given)
+    stdin = Path("rows.csv").read_bytes() if name == "-" else None
+    done = run(name, *MODELS, "--clusters", "round", *FAST, *SMALL, stdin=stdin)
     assert done.exit_code == 0, done.stderr
     plain = run("rows.parquet", *MODELS, "--clusters", "round", *FAST)
     assert_close(contents(done), contents(plain))
@@ -133,11 +133,11 @@ def test_several_groupings_and_a_level_give_the_report_of_the_arrays():
     asked = ("--model", "good", *groups, "--level", "0.8")
     done, plain = run("rows.csv", *asked, *FAST, *SMALL), run("rows.csv", *asked, *FAST)
     assert done.exit_code == 0, done.stderr
-    found = contents(done)
-    assert_close(found, contents(plain))
-    slices = [(one["by"], one["group"]) for one in found["slices"]]
+    data = contents(done)
+    assert_close(data, contents(plain))
+    slices = [(group["by"], group["group"]) for group in data["slices"]]
     assert slices == [("did", "approve"), ("did", "review"), *(("site", k) for k in (8, 9, 10))]
-    assert found["assumptions"]["level"] == 0.8
+    assert data["assumptions"]["level"] == 0.8
 
 
 def test_an_audit_beyond_the_limit_prints_the_same():
@@ -210,14 +210,16 @@ def test_five_million_rows_take_less_memory_than_their_columns_as_arrays_would()
 @pytest.mark.slow
 def test_the_engine_and_the_key_are_options():
     asked = ("--model", "good", "--calibrate", "isotonic", "--key", "round", "--json", "-")
-    done, plain = (run("rows.parquet", *asked, "--engine", one) for one in ("duckdb", "numpy"))
+    done, plain = (
+        run("rows.parquet", *asked, "--engine", engine) for engine in ("duckdb", "numpy")
+    )
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["assumptions"]["engine"] == "duckdb"
-    found, expected = contents(done), contents(plain)
-    for report in (found, expected):
+    data, expected = contents(done), contents(plain)
+    for report in (data, expected):
         report.pop("joint")  # which needs rows, and that is said
         report["caveats"] = [some for some in report["caveats"] if some["kind"] != "left out"]
-    assert_close(found, expected)
+    assert_close(data, expected)
     assert "folds by key" in contents(done)["assumptions"]["calibrator"]
 
 

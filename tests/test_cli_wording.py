@@ -42,7 +42,7 @@ COMPLAINTS = {
 
 
 @pytest.mark.parametrize("wanted", COMPLAINTS)
-def test_arguments_are_told_as_options(wanted):
+def test_arguments_are_named_as_options(wanted):
     with pytest.raises(InputError) as caught:
         COMPLAINTS[wanted]()
     assert str(caught.value).startswith(str(caught.value.argument))
@@ -51,11 +51,11 @@ def test_arguments_are_told_as_options(wanted):
 
 def test_the_advice_of_caveats_suits_arguments_and_options():
     weights = np.tile([0.5, 1.5, 2.5, 1.0], 10)
-    given = {"m": 1 - np.array(P * 10), "raw": Scores(P * 10)}
-    found = evaluate(Y * 10, given, THREE, weights=weights, calibrator=None, replicates=20)
-    told = " ".join(caveat.text for caveat in found.caveats)
-    for own in ("say by isotonic regression", "State clusters where", "In Python, Posteriors("):
-        assert own in told
+    models = {"m": 1 - np.array(P * 10), "raw": Scores(P * 10)}
+    report = evaluate(Y * 10, models, THREE, weights=weights, calibrator=None, replicates=20)
+    told = " ".join(caveat.text for caveat in report.caveats)
+    for advice in ("say by isotonic regression", "State clusters where", "In Python, Posteriors("):
+        assert advice in told
     for foreign in ("Isotonic()", "clusters=", "problem.classes"):
         assert foreign not in told
 

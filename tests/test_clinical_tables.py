@@ -64,7 +64,7 @@ def slow_values(cases: list[tuple[str, str, float]], p: float, prior: Any) -> li
     else:
         ppv = divide(ill * se, ill * se + healthy * (1 - sp))
         npv = divide(healthy * sp, healthy * sp + ill * (1 - se))
-    found = tp / n if prior is None else ill * se
+    detected = tp / n if prior is None else ill * se
     alarms = fp / n if prior is None else healthy * (1 - sp)
     spared = tn / n if prior is None else healthy * sp
     missed = fn / n if prior is None else ill * (1 - se)
@@ -72,9 +72,9 @@ def slow_values(cases: list[tuple[str, str, float]], p: float, prior: Any) -> li
         *(se, sp, ppv, npv),
         divide(se, (1 - sp) if tn + fp else nan),
         divide(1 - se, sp),
-        found - alarms * p / (1 - p),
+        detected - alarms * p / (1 - p),
         spared - missed * (1 - p) / p,
-        divide(1.0, found),
+        divide(1.0, detected),
         divide(1.0, ppv),
     ]
 
@@ -238,8 +238,8 @@ def test_halved_weights_tell_as_much_as_the_cases(prior):
     truth, decided = rows_of([[30, 11], [4, 9]])
     half = clinical_table(truth, decided, problem, sample_weight=[0.5] * len(truth))
     whole = clinical_table(truth, decided, problem)
-    for one, other in zip(half.rows, whole.rows, strict=True):
-        assert one[2:] == pytest.approx(other[2:], rel=1e-6), one.metric
+    for row, other in zip(half.rows, whole.rows, strict=True):
+        assert row[2:] == pytest.approx(other[2:], rel=1e-6), row.metric
 
 
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
@@ -250,9 +250,9 @@ def test_cases_that_come_twice_tell_no_more_than_once(prior):
     pairs = [*range(len(truth))] * 2
     twice = clinical_table(truth * 2, decided * 2, problem, clusters=pairs)
     once = clinical_table(truth, decided, problem)
-    for one, other in zip(twice.rows, once.rows, strict=True):
-        assert one.value == pytest.approx(other.value)
-        assert one.high - one.low == pytest.approx(other.high - other.low, rel=0.03), one.metric
+    for row, other in zip(twice.rows, once.rows, strict=True):
+        assert row.value == pytest.approx(other.value)
+        assert row.high - row.low == pytest.approx(other.high - other.low, rel=0.03), row.metric
 
 
 def test_sites_that_treat_both_classes_alike_leave_the_ratio_sure():
@@ -335,7 +335,7 @@ def test_intervals_of_two_tests_are_joined_by_their_correlation(prior):
     """The correlation by leaving out one case at a time, or one cluster; then Zou and Donner."""
     y, old, new = two_tests(3)
     problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
-    owner, one, share = np.arange(150) % 30, np.ones(150), np.linspace(0.5, 1.5, 150)
+    owner, ones, share = np.arange(150) % 30, np.ones(150), np.linspace(0.5, 1.5, 150)
 
     def correlations(labels: Any, weights: Any) -> Any:
         left = []
@@ -346,8 +346,8 @@ def test_intervals_of_two_tests_are_joined_by_their_correlation(prior):
         return [np.asarray(np.corrcoef(pair, rowvar=False))[0, 1] for pair in pairs]
 
     cases = np.arange(150)
-    designs = [(None, None, [cases], one), (share, None, [cases], share)]
-    for weights, clusters, labels, w in [*designs, (None, owner, [cases, owner], one)]:
+    designs = [(None, None, [cases], ones), (share, None, [cases], share)]
+    for weights, clusters, labels, w in [*designs, (None, owner, [cases, owner], ones)]:
         table = clinical_table(
             y, {"old": old, "new": new}, problem, sample_weight=weights, clusters=clusters
         )
@@ -383,7 +383,7 @@ def test_the_interval_of_a_difference_of_predictive_values_covers_for_good_tests
     ppv = prior * rates[0] / (prior * rates[0] + (1 - prior) * rates[1])
     kept = 1 - rates
     npv = (1 - prior) * kept[1] / ((1 - prior) * kept[1] + prior * kept[0])
-    rng, held = np.random.default_rng(4), []
+    rng, covered = np.random.default_rng(4), []
     for _ in range(150):
         cells = np.r_[rng.multinomial(n_well, alarms), rng.multinomial(n_ill, hits)]
         pair = np.repeat([0, 1, 2, 3] * 2, cells)
@@ -391,8 +391,8 @@ def test_the_interval_of_a_difference_of_predictive_values_covers_for_good_tests
         table = clinical_table(y, {"A": pair // 2, "B": pair % 2}, problem)
         rows = [table["B − A", "PPV"], table["B − A", "NPV"]]
         truth = ppv[1] - ppv[0], npv[1] - npv[0]
-        held += [[r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)]]
-    assert np.mean(held, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
+        covered += [[r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)]]
+    assert np.mean(covered, axis=0).min() >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 150)
 
 
 @pytest.mark.slow
@@ -402,11 +402,11 @@ def test_every_interval_holds_the_truth(prior, n_clusters):
     """150 samples of a binormal test; 95 % less four standard errors, for ten metrics at once."""
     n, share, p = 200, 0.2, 0.2
     se, sp, pi = stats.norm.cdf(0.4), stats.norm.cdf(0.8), share if prior is None else prior[1]
-    found, alarms, spared = pi * se, (1 - pi) * (1 - sp), (1 - pi) * sp
-    truth = [se, sp, found / (found + alarms), spared / (spared + pi * (1 - se))]
-    truth += [se / (1 - sp), (1 - se) / sp, found - alarms / 4, spared - 4 * pi * (1 - se)]
-    truth += [1 / found, (found + alarms) / found]
-    problem, held = Problem.from_threshold(p, **WAIT_TREAT, prior=prior), []
+    detected, alarms, spared = pi * se, (1 - pi) * (1 - sp), (1 - pi) * sp
+    truth = [se, sp, detected / (detected + alarms), spared / (spared + pi * (1 - se))]
+    truth += [se / (1 - sp), (1 - se) / sp, detected - alarms / 4, spared - 4 * pi * (1 - se)]
+    truth += [1 / detected, (detected + alarms) / detected]
+    problem, covered = Problem.from_threshold(p, **WAIT_TREAT, prior=prior), []
     for seed in range(150):
         rng = np.random.default_rng(seed)
         ill, noise, owner = (rng.random(n) < share).astype(int), rng.normal(size=n), None
@@ -416,8 +416,8 @@ def test_every_interval_holds_the_truth(prior, n_clusters):
         y = np.array(["well", "ill"])[ill]
         decided = np.array(["wait", "treat"])[(1.2 * ill + noise > 0.8).astype(int)]
         rows = clinical_table(y, decided, problem, clusters=owner).rows
-        held.append([r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)])
-    assert np.mean(held, axis=0).min() >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
+        covered.append([r.low <= t <= r.high for r, t in zip(rows, truth, strict=True)])
+    assert np.mean(covered, axis=0).min() >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
 
 
 def test_a_ratio_without_an_end_has_a_difference_without_one():
@@ -429,8 +429,8 @@ def test_a_ratio_without_an_end_has_a_difference_without_one():
     row = table["new − old", "LR+"]
     assert row.value == row.high == math.inf
     assert row.low == table["new", "LR+"].low - table["old", "LR+"].high
-    one = ["wait"] * 19 + ["treat"] + ["wait"] * 20
-    row = clinical_table(y, {"old": some, "new": one}, problem)["new − old", "NNS"]
+    decided = ["wait"] * 19 + ["treat"] + ["wait"] * 20
+    row = clinical_table(y, {"old": some, "new": decided}, problem)["new − old", "NNS"]
     assert row.value == row.high == math.inf
 
 
@@ -443,13 +443,13 @@ def test_the_intervals_of_differences_cover(prior):
     ones = np.ones(y.size)
     values = [slow_values(list(zip(y, d, ones, strict=True)), 0.2, prior) for d in (new, old)]
     truth = np.array(values[0]) - values[1]
-    held = []
+    covered = []
     for i in range(200):
         rows = slice(250 * i, 250 * i + 250)
         table = clinical_table(y[rows], {"old": old[rows], "new": new[rows]}, problem)
         ends = np.array([row[3:] for row in table.rows if row.name == "new − old"]).T
-        held.append((ends[0] <= truth) & (truth <= ends[1]))
-    assert np.mean(held, axis=0).min() > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
+        covered.append((ends[0] <= truth) & (truth <= ends[1]))
+    assert np.mean(covered, axis=0).min() > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
 
 
 # The table ---------------------------------------------------------------------------------------

@@ -159,8 +159,10 @@ def test_conditions_say_which_population_counts():
 def test_frozen_scipy_distributions_are_taken_as_they_are():
     frozen = stats.beta(2, 3)
     expected = Beta(2, 3).moment(2, [0, 0.2], [0.2, 0.7])
-    for found in (CostProportions(frozen).distribution, Mixture([frozen], [1])):
-        np.testing.assert_allclose(found.moment(2, [0, 0.2], [0.2, 0.7]), expected, atol=1e-12)
+    for distribution in (CostProportions(frozen).distribution, Mixture([frozen], [1])):
+        np.testing.assert_allclose(
+            distribution.moment(2, [0, 0.2], [0.2, 0.7]), expected, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize(

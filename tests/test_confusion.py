@@ -92,10 +92,10 @@ def test_E12_one_minus_f_beta_is_an_expected_cost_over_a_share_that_the_system_m
     p1, p2 = counts.shares
     problem = Problem.binary(false_alarm=1, miss=beta**2)
     scale = beta**2 * p2 + decided_positive(counts)
-    found = 1 - f_beta(counts, beta)[1]
-    assert found == pytest.approx(expected_cost(counts, problem) / scale)
+    loss = 1 - f_beta(counts, beta)[1]
+    assert loss == pytest.approx(expected_cost(counts, problem) / scale)
     naive = min(beta**2 * p2, p1)
-    assert found == pytest.approx(naive * normalized_cost(counts, problem) / scale)
+    assert loss == pytest.approx(naive * normalized_cost(counts, problem) / scale)
 
 
 @given(square_counts(sizes=(3, 4)), betas)
@@ -271,7 +271,7 @@ def test_D1_table_1_of_dyrland():
     b = Counts(np.transpose([[0.43, 0.18], [0.07, 0.32]]))
     for counts, row in ((a, (0.62, 0.64, 0.59, 0.24, 0.59, 0.54, 0.70)),
                         (b, (0.75, 0.70, 0.77, 0.51, 0.78, 0.86, 0.64))):  # fmt: skip
-        found = [
+        values = [
             accuracy(counts),
             precision(counts)[0],
             f_beta(counts, 1)[0],
@@ -280,7 +280,7 @@ def test_D1_table_1_of_dyrland():
             recall(counts)[0],
             specificity(counts)[0],
         ]
-        assert [round(float(value), 2) for value in found] == list(row)
+        assert [round(float(value), 2) for value in values] == list(row)
         assert balanced_accuracy(counts) == pytest.approx(accuracy(counts))
 
 
@@ -330,8 +330,8 @@ def test_the_diagnostic_odds_ratio_is_the_quotient_of_the_likelihood_ratios(coun
 
 @given(square_counts())
 def test_kappa_is_weighted_kappa_at_zero_one_costs(counts):
-    found = weighted_kappa(counts, Problem.zero_one(counts.n_classes))
-    np.testing.assert_allclose(found, cohen_kappa(counts), atol=1e-12)
+    kappa = weighted_kappa(counts, Problem.zero_one(counts.n_classes))
+    np.testing.assert_allclose(kappa, cohen_kappa(counts), atol=1e-12)
 
 
 def test_kappa_of_the_example_that_scikit_learn_documents():
@@ -362,9 +362,9 @@ def test_weighted_kappa_under_a_prior_is_that_of_reweighted_counts(counts, data)
     costs = np.reshape([data.draw(st.integers(-3, 9)) for _ in range(np.prod(shape))], shape)
     parts = np.array([data.draw(st.integers(1, 9)) for _ in range(shape[0])])
     prior = parts / parts.sum()
-    found = weighted_kappa(counts, Problem(costs, prior=prior))
+    kappa = weighted_kappa(counts, Problem(costs, prior=prior))
     expected = weighted_kappa(counts.with_prior(prior), Problem(costs))
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(kappa, expected, atol=1e-10)
     shifted = Problem(7 * costs + np.arange(shape[0])[:, None], prior=prior)
     np.testing.assert_allclose(weighted_kappa(counts, shifted), expected, atol=1e-10)
 
@@ -502,8 +502,8 @@ def test_a_table_that_is_not_square_has_no_f_score(measure):
 def test_decisions_answer_classes_by_label_else_by_place(measure):
     def measured(table, decisions):
         counts = Counts(table, classes=["well", "sick", "dead"], decisions=decisions)
-        found = measure(counts)
-        return found.values if isinstance(found, Counts) else found
+        result = measure(counts)
+        return result.values if isinstance(result, Counts) else result
 
     table = np.array([[8, 2, 1], [1, 9, 3], [0, 2, 7]])
     plain = measured(table, ["well", "sick", "dead"])

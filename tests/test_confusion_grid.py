@@ -75,19 +75,19 @@ def test_A2_costs_mcc_and_f1_of_all_441_tables_are_those_of_their_definitions(si
             (k11 * k22 - k12 * k21) / sqrt(margins) if margins else nan,
             2 * k22 / (2 * k22 + k12 + k21),
         )
-        found = [values[place] for values in columns.values()]
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(place))
+        results = [values[place] for values in columns.values()]
+        np.testing.assert_allclose(results, expected, rtol=1e-12, atol=1e-12, err_msg=str(place))
 
 
 def test_A2_mcc_follows_the_balanced_cost_and_best_where_the_classes_are_balanced():
-    found = []
+    correlations = []
     for sizes in (BALANCED, IMBALANCED):
         counts = all_tables(sizes)
         balanced_cost, some = cost(counts, prior=(0.5, 0.5)), np.isfinite(mcc(counts))
-        found.append(correlation(balanced_cost, mcc(counts), some))
+        correlations.append(correlation(balanced_cost, mcc(counts), some))
         sign = np.sign(np.round(1 - balanced_cost, 12))
         np.testing.assert_array_equal(np.sign(np.round(mcc(counts), 12))[some], sign[some])
-    assert found == pytest.approx([-0.9962, -0.9648], abs=1e-4)
+    assert correlations == pytest.approx([-0.9962, -0.9648], abs=1e-4)
 
 
 @both_sizes

@@ -76,8 +76,8 @@ def test_where_nothing_is_at_stake_the_answer_is_undefined():
 
 
 def test_arrays_are_broadcast_and_what_is_no_probability_is_refused():
-    found = skew_from_cost_proportion([[0.1], [0.5]], [0.1, 0.5, 0.9])
-    assert found.shape == (2, 3)
-    assert_allclose(found[:, 1], [0.1, 0.5])
+    skews = skew_from_cost_proportion([[0.1], [0.5]], [0.1, 0.5, 0.9])
+    assert skews.shape == (2, 3)
+    assert_allclose(skews[:, 1], [0.1, 0.5])
     with pytest.raises(InputError, match="prevalence must hold probabilities"):
         skew_from_cost_proportion(0.1, 10)

@@ -194,19 +194,19 @@ def test_D12_costs_of_single_cases_accumulate(cases, with_prior, seed):
         total = 0.0
         for k in (0, 1):
             mass = sum(w for c, _, w in cases if c == k)
-            own = sum(w * cost_of_case(i) for i, (c, _, w) in enumerate(cases) if c == k)
-            total += prior[k] * own / mass
+            class_cost = sum(w * cost_of_case(i) for i, (c, _, w) in enumerate(cases) if c == k)
+            total += prior[k] * class_cost / mass
         return total
 
-    own = mean(lambda i: costs[i, y[i], decided[i]])
+    mean_cost = mean(lambda i: costs[i, y[i], decided[i]])
     perfect = mean(lambda i: costs[i, y[i]].min())
     naive = min(mean(lambda i, d=d: costs[i, y[i], d]) for d in range(3))
     problem = Problem(np.zeros((2, 3)), prior=[0.3, 0.7] if with_prior else None)
     settings: dict[str, Any] = {"problem": problem, "sample_weight": weight, "case_costs": costs}
-    assert metrics.expected_cost(y, decided, **settings) == pytest.approx(own, abs=1e-12)
+    assert metrics.expected_cost(y, decided, **settings) == pytest.approx(mean_cost, abs=1e-12)
     if naive - perfect > 1e-9:
         assert metrics.normalized_cost(y, decided, **settings) == pytest.approx(
-            (own - perfect) / (naive - perfect), abs=1e-9
+            (mean_cost - perfect) / (naive - perfect), abs=1e-9
         )
 
 

@@ -56,8 +56,8 @@ def test_a_curve_is_its_piece_and_the_right_one_at_a_jump(curve):
 
 
 @given(curves(columns=4), st.floats(0, 0.95), st.floats(0, 0.95))
-def test_the_integral_is_that_of_quadrature(curve, one, other):
-    low, high = min(one, other), max(one, other)
+def test_the_integral_is_that_of_quadrature(curve, first, other):
+    low, high = min(first, other), max(first, other)
     cuts = sorted({low, high, *(k for k in curve.knots if low < k < high)})
     expected = math.fsum(
         quad(lambda x: plain_value(curve, x), a, np.nextafter(b, 0), epsabs=1e-13)[0]

@@ -156,11 +156,11 @@ def test_columns_carry_leading_axes() -> None:
     rng = np.random.default_rng(1)
     stack = ScoreTable(range(4), rng.integers(1, 9, (3, 2, 4, 2)))
     for function in (curves.precision_recall, curves.detection_error_tradeoff, curves.lift):
-        whole, one = function(stack), function(stack[2, 1])
+        whole, single = function(stack), function(stack[2, 1])
         for name in whole.__dataclass_fields__:
             if name != "thresholds":
                 assert getattr(whole, name).shape == (3, 2, 5)
-                assert close(getattr(whole, name)[2, 1], getattr(one, name))
+                assert close(getattr(whole, name)[2, 1], getattr(single, name))
     lines, line = curves.cost_lines(stack, Skews), curves.cost_lines(stack[2, 1], Skews)
     assert close(lines.at_zero[2, 1], line.at_zero)
     assert close(lines.at_one[2, 1], line.at_one)
@@ -196,7 +196,7 @@ def test_H15_brier_rate_driven_and_optimal_curves_have_their_metrics_for_areas(
     term = np.prod(table.shares) * (1 - 2 * ranking.auc(table))
     assert close(curves.brier_curve(table, CostProportions).integral(), brier(table))
     assert close(curves.rate_driven_curve(table, CostProportions).integral(), 1 / 3 + term)
-    hull = brier(ranking.isotonic(table))  # calibrated, hence all refinement
+    hull = brier(ranking.isotonic(table))  # calibrated, therefore all refinement
     assert close(curves.optimal_curve(table, CostProportions).integral(), hull)
 
 
@@ -427,7 +427,7 @@ def test_curves_of_a_stack_are_refused(function: Callable[[ScoreTable], object])
 @pytest.mark.parametrize("weights", [[[1, 0], [2, 0]], [[0, 1], [0, 2]], [[0, 0], [0, 0]]])
 def test_an_absent_class_makes_curves_nan(weights: list[list[float]]) -> None:
     table = ScoreTable([0.2, 0.7], weights)
-    found: list[FloatArray] = [
+    heights: list[FloatArray] = [
         curves.roc_curve(table)(0.3),
         curves.hull_curve(table)(0.3),
         curves.brier_curve(table, CostProportions)(0.3),
@@ -435,7 +435,7 @@ def test_an_absent_class_makes_curves_nan(weights: list[list[float]]) -> None:
         curves.bayes_error_plot(table).actual(0.3),
         curves.bayes_error_plot(table).minimum.normalized(0.3),
     ]
-    assert np.isnan(found).all()
+    assert np.isnan(heights).all()
     lines = curves.cost_lines(table, CostProportions)
     assert np.isnan(lines.at_zero + lines.at_one).all()
     gains = curves.gains_curve(table)(0.3)

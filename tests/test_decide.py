@@ -173,9 +173,9 @@ def test_blocks_do_not_show():
 @given(hnp.arrays(float, 5, elements=st.floats(-800, 800)))
 def test_log_odds_become_probabilities_without_overflow(log_odds):
     p = posteriors_from_log_odds(log_odds)
-    for x, found in zip(log_odds, p, strict=True):
+    for x, probability in zip(log_odds, p, strict=True):
         slow = 1 / (1 + math.exp(-x)) if x > -700 else math.exp(x)
-        assert found == pytest.approx(slow, rel=1e-12)
+        assert probability == pytest.approx(slow, rel=1e-12)
 
 
 @given(posteriors(3), posteriors(3))
@@ -206,9 +206,9 @@ def test_two_class_ratios_are_log_odds_minus_prior_log_odds():
 def test_shifting_the_prior_keeps_the_likelihoods(rows, old, new):
     old, new = old[0] / old[0].sum(), new[0] / new[0].sum()
     moved = shift_prior(rows, old, new)
-    for row, found in zip(rows, moved, strict=True):
+    for row, posterior in zip(rows, moved, strict=True):
         raw = [row[k] * new[k] / old[k] for k in range(3)]
-        assert found == pytest.approx([value / sum(raw) for value in raw])
+        assert posterior == pytest.approx([value / sum(raw) for value in raw])
     assert shift_prior(moved, new, old) == pytest.approx(rows)
     binary = shift_prior(rows[:, 0], [0.3, 0.7], [0.8, 0.2])
     assert binary.shape == (len(rows),)
@@ -227,17 +227,17 @@ def test_an_unknown_new_prior_is_estimated_from_calibrated_posteriors(true_share
     n_cases = 20_000
     y = rng.random(n_cases) < true_share
     log_ratio = rng.normal(np.where(y, 1.0, -1.0), np.sqrt(2.0))  # log-likelihood ratio, exactly
-    found = estimate_prior(posteriors_from_log_odds(log_ratio), from_prior=[0.5, 0.5])
-    assert found.converged
+    estimate = estimate_prior(posteriors_from_log_odds(log_ratio), from_prior=[0.5, 0.5])
+    assert estimate.converged
     # Its standard error is at most about sqrt(p(1−p)/n) / (efficiency 0.35) here.
     spread = math.sqrt(true_share * (1 - true_share) / n_cases) / 0.35
-    assert abs(found.prior[1] - true_share) < 4 * spread
+    assert abs(estimate.prior[1] - true_share) < 4 * spread
 
 
 def test_an_estimate_that_has_not_come_to_rest_says_so():
-    found = estimate_prior([0.4, 0.6, 0.9], [0.5, 0.5], max_iterations=1)
-    assert not found.converged
-    assert found.iterations == 1
+    estimate = estimate_prior([0.4, 0.6, 0.9], [0.5, 0.5], max_iterations=1)
+    assert not estimate.converged
+    assert estimate.iterations == 1
     with pytest.raises(InputError, match="positive for every class"):
         estimate_prior([0.4], [1.0, 0.0])
 
@@ -252,11 +252,13 @@ def test_decisions_of_two_classes_are_reached_at_the_ends_or_where_lines_cross(s
     costs = rng.integers(0, 7, (2, 5))
     lines = [(Fraction(int(a)), Fraction(int(b - a))) for a, b in costs.T]
     reached = []
-    for own in lines:
+    for line in lines:
         points = {Fraction(0), Fraction(1)}
-        points |= {(b[0] - own[0]) / (own[1] - b[1]) for b in lines if b[1] != own[1]}
+        points |= {(b[0] - line[0]) / (line[1] - b[1]) for b in lines if b[1] != line[1]}
         points = {point for point in points if 0 <= point <= 1}
-        reached.append(any(all(own[0] + p * own[1] <= a + p * b for a, b in lines) for p in points))
+        reached.append(
+            any(all(line[0] + p * line[1] <= a + p * b for a, b in lines) for p in points)
+        )
     assert reachable_decisions(Problem(1e3 * costs - 7.0, decisions=range(5))).tolist() == reached
 
 

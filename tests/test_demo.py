@@ -14,7 +14,7 @@ from stakes.calibration import Affine
 MODELS = ("logistic", "forest", "boosting", "naive bayes")
 
 # Costs per case under the stated prior, from src/stakes/data as shipped. Decisions as they come and
-# moved to the prior hang on the predictions alone; recalibrated ones also on how folds were drawn.
+# moved to the prior depend on the predictions alone; recalibrated ones also on the folds.
 COSTS = {
     "logistic (as is)": 0.27531666666666665,
     "logistic (moved)": 0.15935238095238086,

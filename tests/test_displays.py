@@ -115,15 +115,15 @@ def test_net_benefit_is_what_its_definition_says(prevalence, weights):
     gain = NetBenefitDifferenceDisplay.from_predictions(Y, MODELS, reference="blunt", **options)
     w = np.ones(Y.size) if weights is None else weights
     for k, p in enumerate(POINTS):
-        found = {}
+        values = {}
         for name, scores in MODELS.items():
             alarm, hit, share = rates(p, scores, w)
             share = share if prevalence is None else prevalence
-            found[name] = share * hit - (1 - share) * alarm * p / (1 - p)
+            values[name] = share * hit - (1 - share) * alarm * p / (1 - p)
             spared = (1 - share) * (1 - alarm) - share * (1 - hit) * (1 - p) / p
-            assert curve(benefit, name).y[k] == pytest.approx(found[name], abs=1e-12)
+            assert curve(benefit, name).y[k] == pytest.approx(values[name], abs=1e-12)
             assert curve(avoided, name).y[k] == pytest.approx(100 * spared, abs=1e-9)
-        assert curve(gain).y[k] == pytest.approx(found["sharp"] - found["blunt"], abs=1e-12)
+        assert curve(gain).y[k] == pytest.approx(values["sharp"] - values["blunt"], abs=1e-12)
         everybody = share - (1 - share) * p / (1 - p)
         assert curve(benefit, "treat all").y[k] == pytest.approx(everybody, abs=1e-12)
     assert not curve(benefit, "treat none").y.any()
@@ -136,14 +136,16 @@ def test_curves_are_those_of_the_library(prevalence, weights):
     if prevalence is not None:
         table = table.with_prior([1 - prevalence, prevalence])
     options: dict[str, Any] = {"prevalence": prevalence, "weights": weights}
-    for display, own in (
+    for display, expected_curve in (
         (CostCurveDisplay, optimal_curve(table, CostProportions)),
         (BrierCurveDisplay, brier_curve(table, CostProportions)),
         (RateDrivenCurveDisplay, rate_driven_curve(table, CostProportions)),
         (DecisionCurveDisplay, decision_curve(table).net_benefit),
     ):
         line = curve(display.from_predictions(Y, MODELS, **options))
-        np.testing.assert_allclose(line.y, own(line.x), atol=1e-12, err_msg=display.__name__)
+        np.testing.assert_allclose(
+            line.y, expected_curve(line.x), atol=1e-12, err_msg=display.__name__
+        )
 
 
 def test_differences_may_be_taken_to_treating_all_and_to_treating_nobody():
@@ -194,7 +196,7 @@ def test_bands_are_intervals_of_the_profile_likelihood_point_by_point(design, pr
         np.testing.assert_allclose([gain.low[k], gain.high[k]], [-loss.high, -loss.low])
 
 
-def test_the_band_of_a_rate_knows_that_the_threshold_hangs_on_all_cases():
+def test_the_band_of_a_rate_knows_that_the_threshold_depends_on_all_cases():
     """Loss as a mean over cases, to first order in the share of cases below the threshold."""
     rng = np.random.default_rng(8)
     y = rng.random(200) < 0.3
@@ -236,14 +238,14 @@ def test_bands_hold_their_line_and_are_the_same_each_time(display, design):
 
 @pytest.mark.parametrize("display", CURVES)
 def test_what_is_drawn_is_what_the_frame_holds(display):
-    made = display.from_predictions(Y, MODELS)
-    ax = made.plot()
-    frame = made.frame("pandas")
-    x, y = made.x_column, made.y_column
+    shown = display.from_predictions(Y, MODELS)
+    ax = shown.plot()
+    frame = shown.frame("pandas")
+    x, y = shown.x_column, shown.y_column
     bands = {band.get_label(): band.get_paths()[0].vertices for band in ax.collections}
     for name, part in frame.groupby("model"):
         np.testing.assert_allclose(drawn(ax)[name], part[[x, y]].to_numpy())
-        if name in made.models:
+        if name in shown.models:
             edges = {tuple(point) for point in bands[f"_{name}"].round(9)}
             assert {tuple(point) for point in part[[x, "low"]].to_numpy().round(9)} <= edges
             assert {tuple(point) for point in part[[x, "high"]].to_numpy().round(9)} <= edges
@@ -272,7 +274,7 @@ def boxes(texts: list[Any], figure: Any) -> list[Any]:
 
 
 def overlapping(parts: list[Any]) -> int:
-    return sum(one.overlaps(two) for k, one in enumerate(parts) for two in parts[k + 1 :])
+    return sum(box.overlaps(two) for k, box in enumerate(parts) for two in parts[k + 1 :])
 
 
 @pytest.mark.parametrize("display", [DecisionCurveDisplay, CostCurveDisplay])
@@ -284,10 +286,10 @@ def test_names_of_a_dozen_models_stand_beside_their_lines_and_apart(display):
     ax = display.from_predictions(Y, many).plot()
     labels = [text for text in ax.texts if text.get_gid() == "line label"]
     assert len(labels) >= 13
-    found = boxes(labels, ax.figure)
-    assert overlapping(found) == 0
-    assert all(box.y0 >= 0 and box.y1 <= ax.figure.bbox.height for box in found)
-    assert all(box.x1 <= ax.figure.bbox.width for box in found)
+    places = boxes(labels, ax.figure)
+    assert overlapping(places) == 0
+    assert all(box.y0 >= 0 and box.y1 <= ax.figure.bbox.height for box in places)
+    assert all(box.x1 <= ax.figure.bbox.width for box in places)
     assert len({text.get_text() for text in labels}) == len(labels)
     styles = {(line.get_color(), line.get_linestyle()) for line in ax.get_lines()[:12]}
     assert len(styles) == 12
@@ -370,8 +372,8 @@ ILLNESS = Problem.binary(false_alarm=1, miss=4, classes=["well", "ill"])
 @pytest.mark.parametrize("display", [*CURVES, ReliabilityDisplay])
 def test_an_estimator_is_what_it_predicts_by_the_names_of_its_classes(display):
     X = MODELS["sharp"]
-    made = display.from_estimator(Classifier(), X, HEALTH, positive="ill")
-    assert made == display.from_predictions(HEALTH, {"Classifier": X}, positive="ill")
+    shown = display.from_estimator(Classifier(), X, HEALTH, positive="ill")
+    assert shown == display.from_predictions(HEALTH, {"Classifier": X}, positive="ill")
     several = {"one": Classifier(), "two": Classifier()}
     assert len(set(display.from_estimator(several, X, HEALTH, positive="ill").models)) == 2
 
@@ -380,15 +382,15 @@ def test_a_pipeline_is_called_after_its_last_step():
     class Pipeline(Classifier):
         steps = (("scale", object()), ("model", Machine()))
 
-    made = BrierCurveDisplay.from_estimator(Pipeline(), MODELS["sharp"], HEALTH, positive="ill")
-    assert made.models == ("Machine",)
+    display = BrierCurveDisplay.from_estimator(Pipeline(), MODELS["sharp"], HEALTH, positive="ill")
+    assert display.models == ("Machine",)
 
 
 def test_scores_of_an_estimator_speak_for_the_positive_class():
     X = MODELS["sharp"]
-    made = RateDrivenCurveDisplay.from_estimator(Machine(), X, HEALTH, positive="ill")
+    display = RateDrivenCurveDisplay.from_estimator(Machine(), X, HEALTH, positive="ill")
     expected = RateDrivenCurveDisplay.from_predictions(HEALTH, {"Machine": X}, positive="ill")
-    assert made == expected
+    assert display == expected
     by_cost = CostByThresholdDisplay.from_estimator(Machine(), X, HEALTH, ILLNESS)
     table = ScoreTable.from_scores(HEALTH, X, positive="ill")
     assert by_cost.best == (best_threshold(table, ILLNESS).threshold,)
@@ -399,9 +401,9 @@ def test_scores_of_an_estimator_speak_for_the_positive_class():
 def test_frames_come_in_the_library_of_the_user():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
-    given = DecisionCurveDisplay.from_predictions(pandas.Series(Y), MODELS)
-    assert isinstance(given.frame(), pandas.DataFrame)
-    assert isinstance(given.frame("polars"), polars.DataFrame)
+    display = DecisionCurveDisplay.from_predictions(pandas.Series(Y), MODELS)
+    assert isinstance(display.frame(), pandas.DataFrame)
+    assert isinstance(display.frame("polars"), polars.DataFrame)
     frame = DecisionCurveDisplay.from_predictions(polars.Series(Y), MODELS).frame()
     assert isinstance(frame, polars.DataFrame)
     assert frame.columns == ["model", "threshold", "net_benefit", "low", "high"]
@@ -524,7 +526,7 @@ def many_classes() -> tuple[np.ndarray, Posteriors]:
     return names[y], Posteriors(shares, classes=names)
 
 
-def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
+def test_ten_classes_have_a_panel_each_and_none_overlaps_another():
     y, posteriors = many_classes()
     display = ReliabilityDisplay.from_predictions(y, {"net": posteriors})
     assert display.classes == tuple(f"class {k}" for k in "jihgfedcba")
@@ -533,9 +535,9 @@ def test_ten_classes_have_a_panel_each_and_none_lies_upon_another():
     assert np.average(panel.shares, weights=panel.weights) == pytest.approx(share)
     ax = display.plot()
     panels: Any = ax.child_axes
-    assert [one.get_title() for one in panels] == list(display.classes)
-    assert overlapping(boxes([one.title for one in panels], ax.figure)) == 0
-    assert overlapping([one.get_tightbbox() for one in panels]) == 0
+    assert [panel.get_title() for panel in panels] == list(display.classes)
+    assert overlapping(boxes([panel.title for panel in panels], ax.figure)) == 0
+    assert overlapping([panel.get_tightbbox() for panel in panels]) == 0
     bins = {line.get_label(): line for line in panels[3].get_lines()}["bins"]
     np.testing.assert_array_equal(bins.get_ydata(), display.panels[3].shares)
     frame = display.frame("pandas")
@@ -550,8 +552,8 @@ def test_panels_in_a_small_place_share_the_labels_of_their_axes():
     three = {**MODELS, "third": MODELS["blunt"]}
     ax = ReliabilityDisplay.from_predictions(Y, three).plot(axes[1])
     panels: Any = ax.child_axes
-    assert [one.get_xlabel() for one in panels] == ["", "predicted probability", ""]
-    texts = [one.yaxis.label for one in panels] + [panels[1].xaxis.label]
+    assert [panel.get_xlabel() for panel in panels] == ["", "predicted probability", ""]
+    texts = [panel.yaxis.label for panel in panels] + [panels[1].xaxis.label]
     assert overlapping(boxes([*texts, *panels[0].get_yticklabels()], figure)) == 0
 
 
@@ -585,7 +587,7 @@ def test_cost_by_threshold_marks_the_best_and_the_bayes_threshold():
         [at] = np.flatnonzero(np.isclose(line.x, p))
         assert line.y[at] == pytest.approx(cost)
     ax = display.plot()
-    dots: list[Any] = [one for one in ax.get_lines() if one.get_label() == "_mark"]
+    dots: list[Any] = [line for line in ax.get_lines() if line.get_label() == "_mark"]
     marks = [dot.get_xydata()[0] for dot in dots]
     np.testing.assert_allclose(marks[0], [best, expected.cost])
     assert ax.get_ylabel() == "expected cost per case, EUR"
@@ -631,9 +633,12 @@ def test_cost_by_threshold_charges_every_case_its_own_costs(design, prior):
     )
     cut = report.system("cut").cost
     assert (line.low[place], line.high[place]) == pytest.approx((cut.low, cut.high))
-    held: Any = next(model.by_threshold for model in report.models if model.model == "p")
-    costs = held.costs(problem)
-    assert display.best[0] == held.thresholds[np.flatnonzero(np.isclose(costs, costs.min()))[-1]]
+    by_threshold: Any = next(model.by_threshold for model in report.models if model.model == "p")
+    costs = by_threshold.costs(problem)
+    assert (
+        display.best[0]
+        == by_threshold.thresholds[np.flatnonzero(np.isclose(costs, costs.min()))[-1]]
+    )
     assert line.mark == pytest.approx((display.best[0], costs.min()))
     assert line.y.min() == pytest.approx(costs.min())
 
@@ -661,7 +666,7 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
         cost = report.system(row["system"]).cost
         assert (row["cost"], row["low"], row["high"]) == (cost.value, cost.low, cost.high)
     ax = display.plot()
-    bars = [one.get_xdata() for one in ax.get_lines() if one.get_label() == "_interval"]
+    bars = [line.get_xdata() for line in ax.get_lines() if line.get_label() == "_interval"]
     np.testing.assert_array_equal(bars, frame[["low", "high"]])
     names = [tick.get_text() for tick in ax.get_yticklabels()]
     assert names == [*frame["system"], f"always {report.naive.decision}", "perfect decisions"]
@@ -673,7 +678,7 @@ def test_costs_of_systems_are_those_of_the_report_the_cheapest_first(report):
 
 def test_an_open_circle_says_that_a_limit_is_broken(report):
     broken = LimitCheck(Limit.share("treat", at_most=0.1), 0.4, 0.3, 0.5)
-    first, *others = (one for one in report.systems if one.candidate)
+    first, *others = (system for system in report.systems if system.candidate)
     barred = replace(first, candidate=False, limits=(broken,))
     display = SystemCostsDisplay.from_report(replace(report, systems=(*others, barred)))
     assert display.note.endswith("open circle: breaks a limit")
@@ -736,8 +741,8 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
 
 TWO = np.column_stack([P, 1 - P])  # as scikit-learn has them: "ill", then "well"
 REFUSED += [
-    (r"columns of models\['model'\] must be named", one, (HEALTH, TWO), {"positive": "ill"})
-    for one in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
+    (r"columns of models\['model'\] must be named", kind, (HEALTH, TWO), {"positive": "ill"})
+    for kind in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
 ]
 REFUSED += [
     ("models must hold another", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
@@ -762,10 +767,10 @@ def test_a_display_says_briefly_what_it_is():
     assert len(repr(CostCurveDisplay.from_predictions(Y, {str(k) * 30: P for k in range(9)}))) < 120
 
 
-@pytest.mark.parametrize(("words", "display", "given", "options"), REFUSED)
-def test_wrong_arguments_are_refused_in_words(words, display, given, options):
+@pytest.mark.parametrize(("words", "display", "predictions", "options"), REFUSED)
+def test_wrong_arguments_are_refused_in_words(words, display, predictions, options):
     with pytest.raises(InputError, match=words):
-        display.from_predictions(*given, **options)
+        display.from_predictions(*predictions, **options)
 
 
 def test_what_is_no_report_no_estimator_and_no_axes_is_refused():
@@ -828,8 +833,8 @@ def test_where_capacity_is_no_limit_the_band_is_the_interval_of_the_cost(design)
     )
     cost = report.systems[0].cost
     line = curve(display, "model")
-    found = [float(line.low[-1]), float(line.high[-1])]
-    assert found == pytest.approx([cost.low, cost.high], rel=1e-6)
+    interval = [float(line.low[-1]), float(line.high[-1])]
+    assert interval == pytest.approx([cost.low, cost.high], rel=1e-6)
 
 
 def test_a_capacity_display_marks_the_limit_and_names_its_axes():

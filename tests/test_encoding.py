@@ -139,8 +139,8 @@ def test_unknown_text_of_other_libraries_is_refused_row_by_row(library):
 
 def test_codes_that_are_the_rows_of_the_caller_cannot_change_them():
     y = np.array([0, 1, 1])
-    found = codes("y_true", y, (0, 1))
-    assert not found.flags.writeable
+    encoded = codes("y_true", y, (0, 1))
+    assert not encoded.flags.writeable
     assert y.flags.writeable
     Counts.from_labels(y, y)
     Counts.from_decisions(y, y, Problem.zero_one(2))

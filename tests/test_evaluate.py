@@ -96,8 +96,8 @@ def test_a_stated_prior_shows_posteriors_as_they_come_and_moved():
     assert report.system("good (moved)").cost.value == pytest.approx(
         float(expected_cost(counts, problem))
     )
-    given = few(y, models, problem, posterior_prior=[0.95, 0.05])
-    assert [s.name for s in given.systems] == ["good (as is)", "sharp (as is)"]
+    stated = few(y, models, problem, posterior_prior=[0.95, 0.05])
+    assert [s.name for s in stated.systems] == ["good (as is)", "sharp (as is)"]
 
 
 def test_two_decisions_have_thresholds_and_a_tuned_one_that_cannot_win():
@@ -130,7 +130,7 @@ def test_raw_scores_allow_ranks_a_tuned_threshold_or_a_calibrator():
     y, models = two_models()
     scores = Scores(np.log(models["good"] / (1 - models["good"])) * 7 + 3)
     report = few(y, {"raw": scores}, BINARY)
-    assert [one.rule for one in report.systems] == [TUNED_APART, TUNED]
+    assert [system.rule for system in report.systems] == [TUNED_APART, TUNED]
     assert report.verdict.cheapest == "raw (tuned out of fold)"
     assert not report.system("raw (tuned)").candidate
     assert report.systems[0].cost.value >= report.systems[1].cost.value
@@ -200,7 +200,7 @@ def test_copies_within_clusters_tell_nothing_new(problem):
     clones = np.tile(y, 10), {k: np.tile(p, 10) for k, p in models.items()}
     once, alone = few(y, models, problem), few(*clones, problem)
     clustered = few(*clones, problem, clusters=np.tile(np.arange(200), 10))
-    widths = [width(one.system("good (as is)").cost) for one in (once, alone, clustered)]
+    widths = [width(report.system("good (as is)").cost) for report in (once, alone, clustered)]
     assert widths[2] > 2.2 * widths[1]  # the square root of ten, and more where no case shows it
     assert 1 < widths[2] / widths[0] < 1.3
     assert clustered.assumptions.clusters == 200
@@ -295,9 +295,9 @@ def test_a_system_that_is_not_there_is_answered_with_those_that_are():
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_in_a_sentence(arguments, message):
-    given = {"y_true": [0, 1], "models": [0.1, 0.9], "problem": Problem.zero_one(2), **arguments}
+    call = {"y_true": [0, 1], "models": [0.1, 0.9], "problem": Problem.zero_one(2), **arguments}
     with pytest.raises(InputError, match=message):
-        evaluate(**given)
+        evaluate(**call)
 
 
 def test_reports_are_written_whole_or_not_at_all(tmp_path):
@@ -343,14 +343,14 @@ def test_a_large_report_stays_readable():
 # Caveats -----------------------------------------------------------------------------------------
 
 
-def test_a_prior_that_differs_from_the_data_is_said():
+def test_a_prior_that_differs_from_the_data_is_reported():
     y, models = two_models()
     assert "prior mismatch" in kinds(few(y, models, FRAUD.with_prior([0.99, 0.01])))
     shares = [1 - y.mean(), y.mean()]
     assert "prior mismatch" not in kinds(few(y, models, FRAUD.with_prior(shares)))
 
 
-def test_absent_and_tiny_classes_are_said():
+def test_absent_and_tiny_classes_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"absent class", "tiny class"}
     only = y == 0
@@ -366,7 +366,7 @@ def test_absent_and_tiny_classes_are_said():
     assert "tiny class" in kinds(few(y[rare], {k: p[rare] for k, p in models.items()}, FRAUD))
 
 
-def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_said():
+def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_reported():
     """For want of other folds: there is one positive case only."""
     rng = np.random.default_rng(2)
     y = (np.arange(100) == 99).astype(int)
@@ -378,7 +378,7 @@ def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_said():
     assert "tuned threshold" not in kinds(few(y, {"raw": Scores(models["good"])}, BINARY))
 
 
-def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
+def test_posteriors_that_nearly_sum_to_one_are_corrected_and_reported():
     y, models = two_models()
     p = models["good"]
     rows = np.stack([1 - p, p], axis=1)
@@ -395,7 +395,7 @@ def test_posteriors_that_nearly_sum_to_one_are_mended_and_said():
         few(y, {"m": off}, FRAUD)
 
 
-def test_odd_weights_and_few_clusters_are_said():
+def test_odd_weights_and_few_clusters_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
@@ -404,7 +404,7 @@ def test_odd_weights_and_few_clusters_are_said():
         assert ("few clusters" in kinds(report)) == said
 
 
-def test_a_prior_that_is_many_times_rarer_is_said_however_small_both_are():
+def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
     rng = np.random.default_rng(4)
     y = (rng.random(4000) < 0.02).astype(int)
     p = np.clip(rng.random(4000), 0.01, 0.99)
@@ -423,14 +423,14 @@ def test_mistakes_that_no_case_shows_are_inside_the_interval():
     decided = y.copy()
     decided[:200] = 1
     report = few(y, {"m": Decisions(decided)}, problem)
-    found = profile_interval(report.best.counts, problem)
+    interval = profile_interval(report.best.counts, problem)
     cost = report.best.cost
-    assert (cost.low, cost.high) == pytest.approx((float(found.low), float(found.high)))
+    assert (cost.low, cost.high) == pytest.approx((float(interval.low), float(interval.high)))
     assert 0.02 * 200 * 2 / 40 < cost.high - cost.value < 0.02 * 200 * 4 / 40
     assert "No case of" not in " ".join(caveat.text for caveat in report.caveats)
 
 
-def test_two_systems_are_not_told_apart_by_cases_that_were_never_seen():
+def test_two_systems_are_not_distinguished_by_cases_that_were_never_seen():
     """No positive lies between two thresholds, so that no replicate ever holds one."""
     problem = Problem.binary(false_alarm=1, miss=50, prior=[0.98, 0.02])
     y = np.repeat([0, 1], [980, 20])
@@ -458,12 +458,12 @@ def test_the_winner_of_many_equal_models_is_corrected():
     assert verdict.cost.high > best.cost.high
     assert verdict.saving_over_naive.value < report.naive.cost - best.cost.value - 0.02
     assert "as the cheapest of 20 systems" in " ".join(verdict.sentences)
-    one = few(y, {best.model: models[best.model]}, problem)
-    assert one.verdict.cost == one.best.cost == best.cost
-    assert "cheapest of" not in " ".join(one.verdict.sentences)
+    alone = few(y, {best.model: models[best.model]}, problem)
+    assert alone.verdict.cost == alone.best.cost == best.cost
+    assert "cheapest of" not in " ".join(alone.verdict.sentences)
 
 
-def test_miscalibration_is_said_with_a_calibrator_and_without():
+def test_miscalibration_is_reported_with_a_calibrator_and_without():
     y, models = two_models(3000)
     for problem in (BINARY, FRAUD, FRAUD.with_prior([0.9, 0.1])):
         for calibrator in (None, Affine()):
@@ -474,21 +474,21 @@ def test_miscalibration_is_said_with_a_calibrator_and_without():
 
 
 @pytest.mark.slow
-def test_calibrated_posteriors_seldom_seem_miscalibrated_without_a_calibrator():
+def test_calibrated_posteriors_rarely_seem_miscalibrated_without_a_calibrator():
     """Hindsight is corrected for its optimism: it finds nothing half of the time, and little."""
-    found, said = [], 0
+    costs, said = [], 0
     for seed in range(60):
         y, models = two_models(300, seed=seed)
         report = few(y, {"good": models["good"]}, BINARY, replicates=200)
         wasted = report.models[0].calibration_cost or 0.0
-        found.append(wasted / report.system("good (as is)").cost.value)
+        costs.append(wasted / report.system("good (as is)").cost.value)
         said += "miscalibration" in kinds(report)
     assert said <= 4
-    assert 15 <= np.count_nonzero(np.array(found) == 0) <= 45
-    assert np.mean(found) < 0.04
+    assert 15 <= np.count_nonzero(np.array(costs) == 0) <= 45
+    assert np.mean(costs) < 0.04
 
 
-def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
+def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_reported():
     y, models = two_models()
     plain = few(y, models, FRAUD)
     heavy = few(y, models, FRAUD, weights=np.full(600, 100))
@@ -499,7 +499,7 @@ def test_whole_weights_are_read_as_numbers_of_cases_and_that_is_said():
     assert "whole weights" not in kinds(few(y, models, FRAUD, weights=np.ones(600)))
     rows = few(y, models, FRAUD, weights=np.full(600, 100), clusters=np.arange(600))
     wider = width(rows.system("good").cost) / width(plain.system("good").cost)
-    assert 0.7 < wider < 3  # a few dear cases count for all, which only units take into account
+    assert 0.7 < wider < 3  # a few expensive cases dominate, which only clusters take into account
 
 
 def test_intervals_under_fractional_weights_are_those_of_inference():
@@ -515,13 +515,13 @@ def test_intervals_under_fractional_weights_are_those_of_inference():
         Counts.from_decisions(labels, decided, FRAUD, weights=part)
         for part in (weights, weights**2)
     )
-    found = profile_interval(sums, FRAUD, squares=squares.values)
+    interval = profile_interval(sums, FRAUD, squares=squares.values)
     cost = few(y, models, FRAUD, weights=weights).system("good").cost
-    assert (cost.low, cost.high) == pytest.approx((float(found.low), float(found.high)))
+    assert (cost.low, cost.high) == pytest.approx((float(interval.low), float(interval.high)))
     assert width(cost) > 1.2 * width(plain)
 
 
-def test_what_was_left_out_is_said():
+def test_what_was_left_out_is_reported():
     y, models = two_models()
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:1]]
     report = few(
@@ -559,7 +559,7 @@ def test_rules_of_one_model_are_not_its_rivals():
     assert report.verdict.model == "a"
     assert report.verdict.runner_up is not None
     assert report.verdict.runner_up.startswith("b ")
-    assert len(report.verdict.contenders) > 1  # rules that the data cannot tell apart
+    assert len(report.verdict.contenders) > 1  # rules that the data cannot distinguish
     assert all(name.startswith("a ") for name in report.verdict.contenders)
     assert report.verdict.told_apart
 
@@ -593,7 +593,7 @@ def test_one_cluster_says_nothing_about_others():
     cost = report.system("good").cost
     assert cost.low == 0 < cost.value < cost.high == 180
     assert "only one cluster" in next(c.text for c in report.caveats if c.kind == "few clusters")
-    assert set(report.verdict.contenders) == {one.name for one in report.systems}
+    assert set(report.verdict.contenders) == {system.name for system in report.systems}
     site = np.arange(600) % 2
     slices = few(y, models, FRAUD, clusters=site, by=site).slices
     assert all(part.costs[0].cost.high == 180 for part in slices)
@@ -613,8 +613,8 @@ def test_slices_keep_their_own_classes_under_a_stated_prior():
     costs = FRAUD.costs[y, decided]
     place = [s.name for s in report.systems].index("good (moved)")
     for part in report.slices:
-        own = group == part.group
-        expected = np.sum((stands * costs)[own]) / stands[own].sum()
+        members = group == part.group
+        expected = np.sum((stands * costs)[members]) / stands[members].sum()
         assert part.costs[place].cost.value == pytest.approx(expected)
 
 
@@ -625,9 +625,9 @@ def test_metrics_of_decisions_go_by_their_labels():
     y = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
     wrong = np.array(["a", "b", "c"])[rng.integers(0, 3, 300)]
     models = {"right": Decisions(y), "wrong": Decisions(wrong)}
-    found = evaluate(y, models, problem, replicates=20).disagreement
-    assert found is not None
-    accuracy = found.values[found.metrics.index("accuracy")]
+    actual = evaluate(y, models, problem, replicates=20).disagreement
+    assert actual is not None
+    accuracy = actual.values[actual.metrics.index("accuracy")]
     np.testing.assert_allclose(accuracy, [1.0, (y == wrong).mean()])
 
 
@@ -668,9 +668,9 @@ def test_the_share_of_calibration_is_of_the_cost_above_perfect():
         BINARY.costs - 10, classes=BINARY.classes, decisions=BINARY.decisions, unit="EUR"
     )
     moved = few(y, models, utilities, calibrator=Affine())
-    for one, other in zip(report.models, moved.models, strict=True):
-        assert one.calibration_share == pytest.approx(other.calibration_share)
-        assert one.calibration_cost == pytest.approx(other.calibration_cost)
+    for model, other in zip(report.models, moved.models, strict=True):
+        assert model.calibration_share == pytest.approx(other.calibration_share)
+        assert model.calibration_cost == pytest.approx(other.calibration_cost)
 
 
 def test_of_a_single_model_the_rules_are_compared():
@@ -711,13 +711,13 @@ def test_rows_without_weight_play_no_part():
     settings = {"calibrator": Isotonic(), "by": group}
     report = few(y, models, FRAUD, weights=weights, **settings)
     part = few(y[:200], {k: p[:200] for k, p in models.items()}, FRAUD, calibrator=Isotonic())
-    assert [one.cost for one in report.systems] == [one.cost for one in part.systems]
-    assert [one.group for one in report.slices] == ["seen"]
+    assert [system.cost for system in report.systems] == [system.cost for system in part.systems]
+    assert [group.group for group in report.slices] == ["seen"]
     assert report.assumptions.n_rows == 300
     few_positives = np.r_[np.zeros(50, int), np.ones(50, int)]
-    seldom = np.r_[np.ones(52), np.zeros(48)]
+    weights = np.r_[np.ones(52), np.zeros(48)]
     p = np.clip(0.3 + 0.4 * few_positives + np.linspace(-0.2, 0.2, 100), 0, 1)
-    rare = few(few_positives, {"m": p}, BINARY, weights=seldom, calibrator=Isotonic())
+    rare = few(few_positives, {"m": p}, BINARY, weights=weights, calibrator=Isotonic())
     assert rare.assumptions.calibrator == "Isotonic(), out of fold (2 folds, mean of 5 partitions)"
 
 
@@ -745,7 +745,7 @@ def test_what_cannot_be_recalibrated_or_moved_is_left_out():
         few(y, {"raw": Scores(7 * models["good"])}, BINARY, calibrator=Affine())
 
 
-def test_calibration_that_nobody_looked_at_is_said():
+def test_calibration_that_nobody_looked_at_is_reported():
     y, models = two_models()
     assert "calibration unchecked" not in kinds(few(y, models, FRAUD))
     assert "calibration unchecked" in kinds(few(y, models, FRAUD, clusters=np.arange(600) // 2))
@@ -770,14 +770,14 @@ def test_every_change_of_the_decision_is_found_between_milestones(seed):
     moving = None if seed % 2 else (np.array([0.7, 0.3]), np.array([0.95, 0.05]))
     posteriors = scores if moving is None else shift_prior(scores, *moving)
     changes = np.diff(bayes_decision_indices(posteriors, problem)) != 0
-    found = np.concatenate([np.empty(0), *decision_changes(scores, problem, moving)])
-    np.testing.assert_array_equal(found, scores[:-1][changes])
+    actual = np.concatenate([np.empty(0), *decision_changes(scores, problem, moving)])
+    np.testing.assert_array_equal(actual, scores[:-1][changes])
 
 
 # What is refused ---------------------------------------------------------------------------------
 
 
-def test_models_that_are_none_are_refused():
+def test_invalid_models_are_refused():
     y, models = two_models(50)
     with pytest.raises(InputError, match="at least one model"):
         few(y, {}, FRAUD)

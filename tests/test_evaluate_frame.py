@@ -124,35 +124,35 @@ def unnamed(report: Report) -> Report:
 
 def contents(report: Report) -> Any:
     """All that a report says, but for the library of the frame and what was left out."""
-    found = json.loads(unnamed(report).to_json())
+    data = json.loads(unnamed(report).to_json())
     for name in ("frame_library", "engine"):
-        found["assumptions"].pop(name, None)
-    found["caveats"] = [one for one in found["caveats"] if one["kind"] != "left out"]
-    return found
+        data["assumptions"].pop(name, None)
+    data["caveats"] = [caveat for caveat in data["caveats"] if caveat["kind"] != "left out"]
+    return data
 
 
-def assert_same(one: Any, other: Any, where: str = "") -> None:
-    assert type(one) is type(other), where
-    if isinstance(one, dict):
-        assert set(one) == set(other), where
-        for name in one:
-            assert_same(one[name], other[name], f"{where}/{name}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for place, pair in enumerate(zip(one, other, strict=True)):
+def assert_same(first: Any, other: Any, where: str = "") -> None:
+    assert type(first) is type(other), where
+    if isinstance(first, dict):
+        assert set(first) == set(other), where
+        for name in first:
+            assert_same(first[name], other[name], f"{where}/{name}")
+    elif isinstance(first, list):
+        assert len(first) == len(other), where
+        for place, pair in enumerate(zip(first, other, strict=True)):
             assert_same(*pair, f"{where}[{place}]")
-    elif isinstance(one, float):
+    elif isinstance(first, float):
         close = 1e-5 if "clear" in where else 1e-9  # the search for a clear flip stops at 1e-6
-        assert one == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
+        assert first == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
     else:
-        assert one == other, where
+        assert first == other, where
 
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_the_same_rows_give_the_same_report_from_everywhere(tmp_path, kind):
-    found = evaluate_frame(FRAMES[kind](tmp_path), PROBLEM, **NAMED, **FAST)
-    assert_same(contents(found), contents(of_arrays()))
-    assert {one.by for one in found.slices} == {"kind", "site"}
+    report = evaluate_frame(FRAMES[kind](tmp_path), PROBLEM, **NAMED, **FAST)
+    assert_same(contents(report), contents(of_arrays()))
+    assert {group.by for group in report.slices} == {"kind", "site"}
 
 
 @pytest.mark.slow
@@ -163,10 +163,10 @@ def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_p
     needed = N * (2 * 8 + 4 * 4)
     rows = FRAMES[kind](tmp_path)
     arrays = evaluate_frame(rows, PROBLEM, **named, **FAST, memory_limit=needed)
-    assert [one.kind for one in arrays.caveats if one.kind == "left out"] == []
+    assert [caveat.kind for caveat in arrays.caveats if caveat.kind == "left out"] == []
     asked = {**FAST, "calibrator": stakes_isotonic()}
     tallied = evaluate_frame(rows, PROBLEM, **named, **asked, memory_limit=needed - 1)
-    assert any("Recalibration was left out" in one.text for one in tallied.caveats)
+    assert any("Recalibration was left out" in caveat.text for caveat in tallied.caveats)
     assert_same(contents(tallied), contents(arrays))
 
 
@@ -182,14 +182,14 @@ def test_rows_that_are_in_memory_already_stay_rows_and_the_report_knows_their_li
     tmp_path, kind
 ):
     frame = FRAMES[kind](tmp_path)
-    found = evaluate_frame(frame, PROBLEM, **NAMED, **FAST, memory_limit=1)
-    assert found.assumptions.frame_library == kind.lower()
-    assert_same(contents(found), contents(of_arrays()))
+    report = evaluate_frame(frame, PROBLEM, **NAMED, **FAST, memory_limit=1)
+    assert report.assumptions.frame_library == kind.lower()
+    assert_same(contents(report), contents(of_arrays()))
 
 
 def test_recalibration_is_the_default_as_in_evaluate():
-    found = evaluate_frame(TABLE, PROBLEM, y_true="what", models={"m": "p_forest"}, replicates=20)
-    assert found.system("m (recalibrated)").cost.value > 0
+    report = evaluate_frame(TABLE, PROBLEM, y_true="what", models={"m": "p_forest"}, replicates=20)
+    assert report.system("m (recalibrated)").cost.value > 0
 
 
 # Columns that cannot be used ---------------------------------------------------------------------
@@ -266,18 +266,23 @@ def test_a_frame_without_rows_is_refused():
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_guessed_columns_are_the_same_from_everywhere(tmp_path, kind):
-    found = Columns.guess(FRAMES[kind](tmp_path), PROBLEM)
-    models = {name: columns_of(model) for name, model in found.models.items()}
-    assert (found.y_true, found.weights, found.by, found.clusters) == ("what", None, (), None)
+    columns = Columns.guess(FRAMES[kind](tmp_path), PROBLEM)
+    models = {name: columns_of(model) for name, model in columns.models.items()}
+    assert (columns.y_true, columns.weights, columns.by, columns.clusters) == (
+        "what",
+        None,
+        (),
+        None,
+    )
     assert models == {"p": ("p_legit", "p_fraud"), "p_forest": ("p_forest",)}
 
 
 def test_guessed_columns_can_be_passed_on():
     columns = Columns.guess(TABLE, PROBLEM)
-    found = evaluate_frame(TABLE, PROBLEM, **columns, **FAST)
+    report = evaluate_frame(TABLE, PROBLEM, **columns, **FAST)
     models = {"p": Posteriors(["p_legit", "p_fraud"]), "p_forest": Posteriors("p_forest")}
     expected = evaluate_frame(TABLE, PROBLEM, y_true="what", models=models, **FAST)
-    assert contents(found) == contents(expected)
+    assert contents(report) == contents(expected)
 
 
 def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
@@ -291,35 +296,39 @@ def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", ["Parquet", "DuckDB", "Polars", "three classes"])
-def test_single_precision_decides_alike_inside_an_engine(made, tmp_path):
+@pytest.mark.parametrize("source", ["Parquet", "DuckDB", "Polars", "three classes"])
+def test_single_precision_decides_alike_inside_an_engine(source, tmp_path):
     """Posteriors at a threshold, as they came and moved: all ways decide as doubles do."""
     problem = Problem.binary(false_alarm=1, miss=4, prior=[0.8, 0.2])
     columns = {"p": np.array([0.3, 0.3, 0.2, 0.9] * 30)}
     y, models = np.array([0, 1, 0, 1] * 30), {"m": ["p"]}
-    if made == "three classes":
+    if source == "three classes":
         problem = Problem([[0, 3, 3], [2, 0, 2], [7, 7, 0]])
         rows = np.array([[0.4, 0.6, 0.0], [0.5, 0.2, 0.3], [0.7, 0.0, 0.3], [0.1, 0.2, 0.7]] * 30)
         columns, y = {f"p_{k}": rows[:, k] for k in range(3)}, np.array([0, 1, 2, 0] * 30)
         models = {"m": list(columns)}
-    held = [0.7, 0.3] if problem.n_classes == 2 else None
-    asked: dict[str, Any] = {"models": models, "posterior_prior": held, "calibrator": None}
+    posterior_prior = [0.7, 0.3] if problem.n_classes == 2 else None
+    asked: dict[str, Any] = {
+        "models": models,
+        "posterior_prior": posterior_prior,
+        "calibrator": None,
+    }
     double, single = (
-        pa.table({"y": y, **{name: one.astype(kind) for name, one in columns.items()}})
+        pa.table({"y": y, **{name: column.astype(kind) for name, column in columns.items()}})
         for kind in (np.float64, np.float32)
     )
 
-    def given(table: pa.Table) -> Any:
-        if made == "DuckDB":
+    def frame_of(table: pa.Table) -> Any:
+        if source == "DuckDB":
             return duckdb.connect().from_arrow(table)
-        if made == "Polars":
+        if source == "Polars":
             return pl.from_arrow(table).lazy()
         pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
         return tmp_path / "rows.parquet"
 
     doubles, singles, in_memory = (
-        evaluate_frame(given(table), problem, y_true="y", memory_limit=limit, **asked).systems
+        evaluate_frame(frame_of(table), problem, y_true="y", memory_limit=limit, **asked).systems
         for table, limit in ((double, 1000), (single, 1000), (single, "1G"))
     )
-    assert [one.counts for one in singles] == [one.counts for one in doubles]
-    assert [one.counts for one in singles] == [one.counts for one in in_memory]
+    assert [system.counts for system in singles] == [system.counts for system in doubles]
+    assert [system.counts for system in singles] == [system.counts for system in in_memory]

@@ -31,12 +31,12 @@ def test_the_demo_prints_lines_that_fit_a_terminal() -> None:
     assert max(map(len, demo().stdout.splitlines())) <= 80
 
 
-def test_the_demo_shows_accuracy_preferring_the_dearer_model() -> None:
+def test_the_demo_shows_accuracy_preferring_the_more_expensive_model() -> None:
     verdict = "Accuracy prefers the specialist, the bank should prefer the generalist."
     assert verdict in demo().stdout
 
 
-def test_the_demo_makes_naive_decisions_the_cluster_of_normalised_costs() -> None:
+def test_the_demo_makes_naive_decisions_the_unit_of_normalised_costs() -> None:
     [naive] = [line for line in demo().stdout.splitlines() if line.startswith("approve everything")]
     assert naive.split()[2:] == ["0.900", "1.000", "99.50%"]
 

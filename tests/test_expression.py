@@ -116,8 +116,8 @@ def test_an_expression_of_columns_is_computed_for_all_rows_at_once():
     loan, age = np.array([50.0, 150.0, 150.0, 101.0]), np.array([40.0, 40.0, 20.0, 30.0])
     rows = zip(age.tolist(), loan.tolist(), strict=True)
     slow = [5 + 0.02 * a if b > 100 and not a < 30 else max(1, -a) for a, b in rows]
-    found = cost({Name("loan amount"): loan, Name("age"): age})
-    np.testing.assert_allclose(found, slow)
+    costs = cost({Name("loan amount"): loan, Name("age"): age})
+    np.testing.assert_allclose(costs, slow)
 
 
 def test_equal_texts_are_equal_expressions():
@@ -159,7 +159,7 @@ def test_equal_texts_are_equal_expressions():
         ("\ud800 > 1", r"sign without meaning"),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_was_expected(text, message):
+def test_a_mistake_is_reported_with_its_place_and_what_was_expected(text, message):
     with pytest.raises(InputError, match=message):
         gate(text)
 

@@ -62,11 +62,11 @@ def test_a_choice_leaves_where_contenders_no_longer_hold_it(design):
     assert np.isfinite(points).sum() >= 3
     for move, point in zip(moves, points, strict=True):
         if np.isfinite(point):
-            held = [
+            stays = [
                 choice in contenders(joint, _moved(move, share * point), **same).contenders
                 for share in (0.9, 0.999, 1.001, 1.1)
             ]
-            assert held == [True, True, False, False]
+            assert stays == [True, True, False, False]
 
 
 def _moved(move, point):
@@ -89,14 +89,16 @@ def test_a_choice_also_leaves_where_a_blind_decision_clearly_saves():
     )
     blind = joint.models[-3:]
     alone, beside = (
-        leaving_points(joint, [prior], level=0.95, among=names, blind=own, reachable=reachable)[0]
-        for own in ((), blind)
+        leaving_points(
+            joint, [prior], level=0.95, among=names, blind=decisions, reachable=reachable
+        )[0]
+        for decisions in ((), blind)
     )
     assert 0.5 < beside < min(alone, 1.0)
     pair: dict[str, Any] = {"level": 0.95, "among": ("first", "always a"), "reachable": reachable}
-    for share, held in ((beside - 1e-3, True), (beside + 1e-3, False)):
+    for share, stays in ((beside - 1e-3, True), (beside + 1e-3, False)):
         moved = problem.with_prior([share, 1 - share])
-        assert ("first" in contenders(joint, moved, **pair).contenders) is held
+        assert ("first" in contenders(joint, moved, **pair).contenders) is stays
 
 
 def test_a_blind_choice_leaves_where_a_stated_prior_makes_another_cheaper():
@@ -111,8 +113,8 @@ def test_a_blind_choice_leaves_where_a_stated_prior_makes_another_cheaper():
         Move("always b", problem.costs, -cell, problem.prior, None, -2.0, np.inf),
     ]
     few: dict[str, Any] = {"level": 0.95, "among": ("always a", "always b"), "reachable": reachable}
-    found = leaving_points(joint, moves, blind=joint.models[len(names) :], **few)
-    assert found == pytest.approx([1.7 / 0.9, -1.7 / 0.9], rel=1e-5)
+    points = leaving_points(joint, moves, blind=joint.models[len(names) :], **few)
+    assert points == pytest.approx([1.7 / 0.9, -1.7 / 0.9], rel=1e-5)
 
 
 def test_a_move_is_followed_for_a_thousand_times_the_largest_cost():
@@ -122,11 +124,11 @@ def test_a_move_is_followed_for_a_thousand_times_the_largest_cost():
     cell = np.zeros((2, 3))
     cell[0, 0] = 1.0
     steps = (1, 1e-2, 1e-4)  # the same move, on coarser scales of its number
-    moves = [Move("first", problem.costs, one * cell, None, None, 0.0, np.inf) for one in steps]
-    found = leaving_points(joint, moves, level=0.95, among=names, reachable=reachable)
-    assert found[1] == pytest.approx(100 * found[0], rel=1e-5)
-    assert found[1] < 1000 * 25 < 10_000 * found[0]
-    assert found[2] == np.inf
+    moves = [Move("first", problem.costs, step * cell, None, None, 0.0, np.inf) for step in steps]
+    points = leaving_points(joint, moves, level=0.95, among=names, reachable=reachable)
+    assert points[1] == pytest.approx(100 * points[0], rel=1e-5)
+    assert points[1] < 1000 * 25 < 10_000 * points[0]
+    assert points[2] == np.inf
 
 
 @pytest.fixture(scope="module")
@@ -144,20 +146,20 @@ def report():
 def test_beyond_a_clear_flip_the_verdict_has_another_set_of_contenders(report):
     """The report again, with the cost moved to just before and just beyond."""
     report, truth, decided = report
-    (miss,) = (one for one in report.margins if one.what == "cost of 0 for 1")
+    (miss,) = (margin for margin in report.margins if margin.what == "cost of 0 for 1")
     assert report.verdict.cheapest == "bold (as decided)"
     assert miss.value < miss.high < miss.clear_high < np.inf
-    for factor, held in ((0.99, True), (1.01, False)):
+    for factor, stays in ((0.99, True), (1.01, False)):
         problem = Problem.binary(false_alarm=1, miss=factor * miss.clear_high)
         verdict = stakes.evaluate(truth, decided, problem).verdict
-        assert ("bold (as decided)" in verdict.contenders) is held
+        assert ("bold (as decided)" in verdict.contenders) is stays
         assert verdict.cheapest == "careful (as decided)"
 
 
 def test_clear_flips_lie_beyond_ties_and_zones_hold_their_borders(report):
     report = report[0]
-    for one in report.margins:
-        assert one.clear_low <= one.low <= one.value <= one.high <= one.clear_high
+    for margin in report.margins:
+        assert margin.clear_low <= margin.low <= margin.value <= margin.high <= margin.clear_high
     assert report.regions
     for regions in report.regions:
         assert len(regions.unclear) == len(regions.crossings) > 0
@@ -168,7 +170,9 @@ def test_clear_flips_lie_beyond_ties_and_zones_hold_their_borders(report):
 
 def test_the_text_says_up_to_where_the_data_cannot_tell(report):
     report = report[0]
-    (part,) = (one for one in sections(report) if one.title.startswith("What would flip"))
+    (part,) = (
+        section for section in sections(report) if section.title.startswith("What would flip")
+    )
     assert part.table is not None
     assert part.table.header == ("moved alone", "now", "as cheap", "clearly", "to")
     assert "Up to there it is a contender, and the data cannot tell." in " ".join(part.sentences)
@@ -178,16 +182,22 @@ def test_the_text_says_up_to_where_the_data_cannot_tell(report):
 def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(report):
     _, truth, decided = report
     problem = Problem.binary(false_alarm=1, miss=2)
-    made = stakes.evaluate(truth, decided, problem, running_costs={"bold": 0.01})
-    (part,) = (one for one in sections(made) if one.title.startswith("What would flip"))
+    only_points = stakes.evaluate(truth, decided, problem, running_costs={"bold": 0.01})
+    (part,) = (
+        section for section in sections(only_points) if section.title.startswith("What would flip")
+    )
     assert "not worked out" in " ".join(part.sentences)
     assert part.table is not None
     assert {row[3] for row in part.table.rows} <= {"–", "never"}
-    parts = [one for one in sections(made) if one.title.startswith("Where each system wins")]
-    assert all(one.table is not None and len(one.table.header) == 2 for one in parts)
+    parts = [
+        section
+        for section in sections(only_points)
+        if section.title.startswith("Where each system wins")
+    ]
+    assert all(part.table is not None and len(part.table.header) == 2 for part in parts)
 
 
-def test_a_close_call_between_the_rules_of_one_model_is_said_first():
+def test_a_close_call_between_the_rules_of_one_model_is_stated_first():
     rng = np.random.default_rng(2)
     truth = (rng.random(150) < 0.4).astype(int)
     posteriors = 1 / (1 + np.exp(-(2 * truth - 1 + rng.normal(size=150))))
@@ -219,7 +229,10 @@ def test_a_factor_flips_at_once_where_two_systems_tie():
     alarms[:9], misses[-3:] = 1, 0  # nine times 1 more, or three times 3 more
     models = {"a": Decisions(alarms), "b": Decisions(misses)}
     report = evaluate(y, models, Problem([[2, 3], [5, 2]]), running_costs={"a": 0.0})
-    ends = [(one.low, one.low_rival, one.high, one.high_rival) for one in report.margins[:4]]
+    ends = [
+        (margin.low, margin.low_rival, margin.high, margin.high_rival)
+        for margin in report.margins[:4]
+    ]
     assert ends[0][:2] == (1, "b (as decided)")
     assert ends[1][2:] == (1, "b (as decided)")
     assert ends[2] == (1, "b (as decided)", np.inf, None)

@@ -119,24 +119,26 @@ def test_without_any_library_all_are_named(report, monkeypatch):
 
 
 TABLES = {  # a column, and what its entries are
-    "systems": lambda r: [one.name for one in r.systems],
-    "counts": lambda r: [one.name for one in r.systems for _ in range(4)],
+    "systems": lambda r: [system.name for system in r.systems],
+    "counts": lambda r: [system.name for system in r.systems for _ in range(4)],
     "verdict": lambda r: ["cost", "normalized", "saving_over_naive", "saving_over_runner_up"],
-    "models": lambda r: [one.model for one in r.models],
-    "losses": lambda r: [one.model for one in r.models for _ in one.expected_losses],
+    "models": lambda r: [model.model for model in r.models],
+    "losses": lambda r: [model.model for model in r.models for _ in model.expected_losses],
     "scores": lambda r: ["new"] * 4,
     "slices": lambda r: ["half"] * 2 * len(r.systems),
-    "picks": lambda r: [one.metric for one in r.picks],
-    "metrics": lambda r: [one for one in r.disagreement.metrics for _ in r.disagreement.models],
-    "margins": lambda r: [one.what for one in r.margins],
-    "regions": lambda r: [one.axis for one in r.regions for _ in one.parts],
+    "picks": lambda r: [pick.metric for pick in r.picks],
+    "metrics": lambda r: [
+        metric for metric in r.disagreement.metrics for _ in r.disagreement.models
+    ],
+    "margins": lambda r: [margin.what for margin in r.margins],
+    "regions": lambda r: [region.axis for region in r.regions for _ in region.parts],
     "limits": lambda r: [],
     "capacity": lambda r: [],
     "coverage": lambda r: [],
     "unknowns": lambda r: [],
-    "caveats": lambda r: [one.kind for one in r.caveats],
+    "caveats": lambda r: [caveat.kind for caveat in r.caveats],
     "assumptions": lambda r: [
-        name for name, one in vars(r.assumptions).items() if one is not None and one != ()
+        name for name, value in vars(r.assumptions).items() if value is not None and value != ()
     ],
 }
 
@@ -160,13 +162,13 @@ def test_limits_capacity_coverage_and_unknowns_are_frames():
     y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
     problem = Problem([[0, 2, 5], [Between(20, 60), 3, 0]])
     limited = problem.with_limits([Limit.share(1, at_most=0.2)])
-    found = evaluate(y, {"new": p}, limited, calibrator=None, replicates=20)
-    (check,) = found.best.limits
-    capacity = found.frame("capacity", library="polars")
+    report = evaluate(y, {"new": p}, limited, calibrator=None, replicates=20)
+    (check,) = report.best.limits
+    capacity = report.frame("capacity", library="polars")
     assert capacity["capacity"].to_list() == [share for share, *_ in check.capacity]
-    assert found.frame("limits", library="polars")["value"].to_list() == [check.value]
-    (part,) = found.uncertainty.parts  # type: ignore[union-attr]
-    assert found.frame("unknowns", library="polars")["evppi"].to_list() == [part.evppi]
+    assert report.frame("limits", library="polars")["value"].to_list() == [check.value]
+    (part,) = report.uncertainty.parts  # type: ignore[union-attr]
+    assert report.frame("unknowns", library="polars")["evppi"].to_list() == [part.evppi]
     free = evaluate(y, {"new": p}, problem, calibrator=None, replicates=20)
     coverage = free.frame("coverage", library="polars")
     assert coverage.rows() == [(free.best.name, *point) for point in free.coverage]
@@ -190,9 +192,9 @@ TRUTH = ["no", "no", "no", "yes"] * 25
 @pytest.mark.parametrize("library", FRAMES)
 def test_columns_of_every_library_go_by_their_names(library):
     frame = FRAMES[library](ROWS)
-    found = evaluate(TRUTH, {"m": frame}, NAMED, replicates=20, calibrator=None)
+    report = evaluate(TRUTH, {"m": frame}, NAMED, replicates=20, calibrator=None)
     expected = evaluate(TRUTH, {"m": np.array(ROWS["yes"])}, NAMED, replicates=20, calibrator=None)
-    assert found.systems == expected.systems
+    assert report.systems == expected.systems
     wrapped = evaluate(TRUTH, {"m": Posteriors(frame)}, NAMED, replicates=20, calibrator=None)
     assert wrapped.systems == expected.systems
     decided = bayes_decisions(frame, NAMED)
@@ -213,12 +215,12 @@ def test_a_class_may_be_called_as_an_attribute_of_another_library():
 def test_frames_that_nearly_sum_to_one_are_divided_as_arrays_are(library):
     """The columns stand in another order than the classes."""
     off = {name: [value * 1.01 for value in values] for name, values in ROWS.items()}
-    found = evaluate(TRUTH, {"m": FRAMES[library](off)}, NAMED, replicates=20, calibrator=None)
+    report = evaluate(TRUTH, {"m": FRAMES[library](off)}, NAMED, replicates=20, calibrator=None)
     array = np.column_stack([off["no"], off["yes"]])
     expected = evaluate(TRUTH, {"m": array}, NAMED, replicates=20, calibrator=None)
-    assert found.systems == expected.systems
-    assert found.caveats == expected.caveats
-    assert "posteriors do not sum to one" in {caveat.kind for caveat in found.caveats}
+    assert report.systems == expected.systems
+    assert report.caveats == expected.caveats
+    assert "posteriors do not sum to one" in {caveat.kind for caveat in report.caveats}
     far = {name: [value * 1.5 for value in values] for name, values in ROWS.items()}
     with pytest.raises(InputError, match=r"sum to one|in \[0, 1\]"):
         evaluate(TRUTH, {"m": FRAMES[library](far)}, NAMED, replicates=20, calibrator=None)
@@ -235,19 +237,19 @@ def test_without_a_name_the_frame_is_of_the_library_that_came_in(library):
         (TRUTH, {"plain": np.array(ROWS["yes"]), "own": series}),
         (TRUTH, {"own": Scores(series)}),
     ):
-        found = evaluate(truth, model, NAMED, replicates=20, calibrator=None)
-        assert found.assumptions.frame_library == library
-        assert type(found.frame()) is type(frame)
-        again = Report.from_json(found.to_json())
-        assert again == found
+        report = evaluate(truth, model, NAMED, replicates=20, calibrator=None)
+        assert report.assumptions.frame_library == library
+        assert type(report.frame()) is type(frame)
+        again = Report.from_json(report.to_json())
+        assert again == report
         assert type(again.frame()) is type(frame)
 
 
 def test_arrays_have_no_library_and_one_that_is_gone_is_replaced(report, monkeypatch):
     assert report.assumptions.frame_library is None
-    found = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20, calibrator=None)
+    from_polars = evaluate(TRUTH, pl.DataFrame(ROWS), NAMED, replicates=20, calibrator=None)
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert isinstance(found.frame(), pd.DataFrame)
+    assert isinstance(from_polars.frame(), pd.DataFrame)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", None])
@@ -258,7 +260,7 @@ def test_a_table_of_metrics_is_a_frame_of_its_rows(library):
     assert frame.columns == ["name", "metric", "value", "low", "high"]
     assert frame["name"].to_list() == [str(row.name) for row in table.rows]
     assert frame["metric"].to_list() == [row.metric for row in table.rows]
-    found = frame["value"].to_list()
-    for value, row in zip(found, table.rows, strict=True):
+    values = frame["value"].to_list()
+    for value, row in zip(values, table.rows, strict=True):
         missing = value is None or math.isnan(value)
         assert missing if math.isnan(row.value) else value == row.value

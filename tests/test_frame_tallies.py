@@ -43,9 +43,9 @@ MAKERS = {
 def pairs(many: Any) -> list[Any]:
     """Every library with every check; the quick suite has a third of them."""
     return [
-        pytest.param(library, one, marks=[pytest.mark.slow] if (i + j) % 3 else [])
+        pytest.param(library, case, marks=[pytest.mark.slow] if (i + j) % 3 else [])
         for i, library in enumerate(MAKERS)
-        for j, one in enumerate(many)
+        for j, case in enumerate(many)
     ]
 
 
@@ -63,8 +63,8 @@ def test_files_are_tallied_as_frames_are(tmp_path):
     pyarrow.parquet.write_table(table(ROWS).slice(0, 99), tmp_path / "part-1.parquet")
     pyarrow.parquet.write_table(table(ROWS).slice(99), tmp_path / "part-2.parquet")
     asked: dict[str, Any] = {"y_true": "what", "decisions": "did", "problem": PROBLEM}
-    found = Counts.from_frame(str(tmp_path / "part-*.parquet"), **asked)
-    assert found == Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM)
+    counts = Counts.from_frame(str(tmp_path / "part-*.parquet"), **asked)
+    assert counts == Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM)
 
 
 def test_columns_that_are_not_there_or_hold_no_numbers_are_refused():
@@ -87,8 +87,8 @@ def test_columns_that_are_not_there_or_hold_no_numbers_are_refused():
 
 def test_positives_alone_are_positives():
     rows = {"y": ["ill"] * 3, "s": [0.1, 0.2, 0.2]}
-    found = ScoreTable.from_frame(table(rows), y_true="y", scores="s", positive="ill")
-    assert found == ScoreTable.from_scores(rows["y"], rows["s"], positive="ill")
+    scores_of_ill = ScoreTable.from_frame(table(rows), y_true="y", scores="s", positive="ill")
+    assert scores_of_ill == ScoreTable.from_scores(rows["y"], rows["s"], positive="ill")
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -41,14 +41,14 @@ def report_of(n_cases: int = 400, problem: Problem = FRAUD, **settings) -> Repor
 
 
 def data_of(html: str) -> dict:
-    found = re.findall(r'<script type="application/json" id="stakes-data">(.*?)</script>', html)
-    assert len(found) == 1
-    return json.loads(found[0])
+    scripts = re.findall(r'<script type="application/json" id="stakes-data">(.*?)</script>', html)
+    assert len(scripts) == 1
+    return json.loads(scripts[0])
 
 
 def cases_of(table: dict) -> list[list[float]]:
     """Cases of each class; a text has a digit for each."""
-    return [[float(one) for one in table[side]] for side in ("negatives", "positives")]
+    return [[float(cases) for cases in table[side]] for side in ("negatives", "positives")]
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +117,9 @@ def test_hostile_labels_are_escaped_wherever_they_stand():
     assert len(re.findall(r"</script", html)) == 2
     assert re.findall(r"<(?:img|svg on|blink)", html) == []
     assert "{{ 1 + 1 }}" in html
-    held = data_of(html)
-    assert held["problem"]["classes"] == labels
-    assert held["problem"]["decisions"] == ["--><blink>", "&lt;\u2028"]
+    data = data_of(html)
+    assert data["problem"]["classes"] == labels
+    assert data["problem"]["decisions"] == ["--><blink>", "&lt;\u2028"]
     html.encode("utf-8")
 
 
@@ -147,11 +147,11 @@ def test_every_script_is_part_of_the_page(report):
 
 
 def test_counts_and_scores_are_those_of_the_report(report):
-    held = data_of(to_html(report))
-    assert held["prior"] == list(report.assumptions.prior)
-    for shown in held["systems"]:
+    data = data_of(to_html(report))
+    assert data["prior"] == list(report.assumptions.prior)
+    for shown in data["systems"]:
         assert shown["counts"] == report.system(shown["name"]).counts.values.tolist()
-    for shown, model in zip(held["models"], report.models, strict=True):
+    for shown, model in zip(data["models"], report.models, strict=True):
         assert model.table is not None
         scores = model.table.scores.tolist()
         assert shown["table"]["scores"] == pytest.approx(scores, rel=1e-6)  # seven digits
@@ -161,18 +161,18 @@ def test_counts_and_scores_are_those_of_the_report(report):
 
 def test_where_the_prior_is_that_of_the_data_moved_systems_wait_for_it_to_move():
     report = report_of(problem=FRAUD.with_prior(None))
-    held = data_of(to_html(report))
-    added = [shown["name"] for shown in held["systems"] if shown["added"]]
+    data = data_of(to_html(report))
+    added = [shown["name"] for shown in data["systems"] if shown["added"]]
     assert added == ["plain (moved)", "sharp (moved)"]
-    assert {one.rule for one in report.systems} == {names.BAYES}
+    assert {system.rule for system in report.systems} == {names.BAYES}
 
 
 @pytest.mark.parametrize("problem", [FRAUD, Problem.binary(false_alarm=1, miss=30)])
 def test_bins_keep_the_decisions_of_the_report(problem):
     """Scores are pooled so that no bin holds two decisions at the stakes of the report."""
     report = report_of(5000, problem)
-    held = data_of(to_html(report))
-    for shown, model in zip(held["models"], report.models, strict=True):
+    data = data_of(to_html(report))
+    for shown, model in zip(data["models"], report.models, strict=True):
         table = shown["table"]
         assert model.table is not None
         assert table["binned"]
@@ -181,11 +181,13 @@ def test_bins_keep_the_decisions_of_the_report(problem):
         assert np.sum(cases_of(table)) == 5000
         decided = bayes_decisions(np.array(table["scores"]), report.problem)
         counts = [
-            [np.array(own)[decided == decision].sum() for decision in problem.decisions]
-            for own in cases_of(table)
+            [np.array(cases)[decided == decision].sum() for decision in problem.decisions]
+            for cases in cases_of(table)
         ]
         (as_is,) = (
-            one for one in report.systems if one.model == model.model and one.rule == names.BAYES
+            system
+            for system in report.systems
+            if system.model == model.model and system.rule == names.BAYES
         )
         assert counts == as_is.counts.values.tolist()
 
@@ -215,9 +217,9 @@ def test_numbers_that_json_lacks_are_words():
     problem = Problem([[0, 1], [5, 0]], classes=["no", "yes"], prior=[0.9, 0.1])
     models = {"bold": Decisions(["yes"] * 40), "score": Scores([-np.inf, *range(39)])}
     report = evaluate(["no"] * 40, models, problem.with_prior([0.9, 0.1]), replicates=10)
-    held = data_of(to_html(report))
-    assert held["systems"][0]["cost"][0] == "nan"
-    assert held["models"][1]["table"]["scores"][0] == "-inf"
+    data = data_of(to_html(report))
+    assert data["systems"][0]["cost"][0] == "nan"
+    assert data["models"][1]["table"]["scores"][0] == "-inf"
 
 
 # The size ----------------------------------------------------------------------------------------
@@ -242,8 +244,8 @@ def test_five_models_take_less_than_400_kb_whatever_the_number_of_cases(n_cases)
     html = to_html(five_models(n_cases, None))
     assert len(html.encode("utf-8")) < 400_000
     assert f"{names.MOST_BINS:,} bins" in html
-    held = data_of(html)
-    assert all(sum(cases_of(m["table"])[0]) > 0.9 * n_cases for m in held["models"])
+    data = data_of(html)
+    assert all(sum(cases_of(m["table"])[0]) > 0.9 * n_cases for m in data["models"])
 
 
 @large

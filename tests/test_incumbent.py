@@ -54,8 +54,8 @@ def report() -> Report:
 
 def upper_end(counts: np.ndarray, values: np.ndarray, most: float) -> float:
     """The greatest mean whose likelihood ratio is within χ², 0.4 of a case at the most; loops."""
-    n = [*(float(one) for one in counts), 0.4]
-    v = [*(float(one) for one in values), most]
+    n = [*(float(count) for count in counts), 0.4]
+    v = [*(float(value) for value in values), most]
     seen = [(a, b) for a, b in zip(n, v, strict=True) if a > 0]
 
     def ratio(mean: float) -> float:
@@ -91,9 +91,9 @@ def test_the_interval_of_a_contrast_is_the_profile_of_its_own_values(factor):
 def test_a_contrast_of_every_case_s_own_costs_is_that_of_the_table_where_costs_are_alike(report):
     columns = Problem([[0, "3*one", "25*one"], ["180*one", "8*one", 0]], unit="EUR")
     data = {"one": np.ones(len(Y))}
-    own = evaluate(Y, MODELS, columns, data=data, baseline="old", margin="2%", **QUICK)
+    by_case = evaluate(Y, MODELS, columns, data=data, baseline="old", margin="2%", **QUICK)
     for name in ("difference", "beyond_margin"):
-        table, each = (getattr(one.system("new (as is)"), name) for one in (report, own))
+        table, each = (getattr(source.system("new (as is)"), name) for source in (report, by_case))
         assert each.value == pytest.approx(table.value)
         assert each.high == pytest.approx(table.high, rel=0.05)  # what may come is guessed there
         assert each.low == pytest.approx(table.low, rel=0.05)
@@ -117,25 +117,25 @@ def test_every_system_has_its_paired_difference_to_the_baseline(report):
 def test_a_third_model_changes_no_comparison_of_the_first_two(report):
     third = np.random.default_rng(5).random(len(Y))
     more = evaluate(Y, {"a": third, **MODELS}, PROBLEM, baseline="old", margin="2%", **QUICK)
-    for one in report.systems:
-        assert more.system(one.name).difference == one.difference
-        assert more.system(one.name).beyond_margin == one.beyond_margin
+    for system in report.systems:
+        assert more.system(system.name).difference == system.difference
+        assert more.system(system.name).beyond_margin == system.beyond_margin
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", ["weights", "clusters", "prior", "running"])
 def test_differences_follow_the_design_and_the_stated_prior(report, extra):
     rng, problem = np.random.default_rng(2), PROBLEM
-    given: dict[str, Any] = {}
+    design: dict[str, Any] = {}
     if extra == "weights":
-        given = {"weights": rng.uniform(0.2, 3, len(Y))}
+        design = {"weights": rng.uniform(0.2, 3, len(Y))}
     elif extra == "clusters":
-        given = {"clusters": np.arange(len(Y)) // 20}
+        design = {"clusters": np.arange(len(Y)) // 20}
     elif extra == "prior":
         problem = PROBLEM.with_prior([0.95, 0.05])
     else:
-        given = {"running_costs": {"new": 0.5}}
-    other = evaluate(Y, MODELS, problem, baseline="old", margin="2%", **given, **QUICK)
+        design = {"running_costs": {"new": 0.5}}
+    other = evaluate(Y, MODELS, problem, baseline="old", margin="2%", **design, **QUICK)
     new, old = other.system("new (as is)"), other.system("old")
     plain = report.system("new (as is)").difference
     assert new.difference.value == pytest.approx(new.cost.value - old.cost.value)
@@ -148,8 +148,8 @@ def test_differences_follow_the_design_and_the_stated_prior(report, extra):
 
 @pytest.mark.slow
 def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(report):
-    dearer = Problem(COSTS + 100, unit="EUR")
-    other = evaluate(Y, MODELS, dearer, baseline="old", margin="2%", **QUICK)
+    shifted = Problem(COSTS + 100, unit="EUR")
+    other = evaluate(Y, MODELS, shifted, baseline="old", margin="2%", **QUICK)
     new, was = other.system("new (as is)"), report.system("new (as is)")
     assert new.difference.high == pytest.approx(was.difference.high)
     assert new.beyond_margin.high == pytest.approx(was.beyond_margin.high - 2.0, abs=1e-6)
@@ -158,10 +158,10 @@ def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(r
 def test_an_earlier_report_is_an_unpaired_baseline_and_says_so(report):
     y, models = cases(300, 9)
     later = evaluate(y, models["new"], PROBLEM, baseline=report, **QUICK)
-    (one,) = later.systems
+    (system,) = later.systems
     assert not later.baseline.paired
     assert later.baseline.cost == report.verdict.cost
-    assert one.difference == unpaired(one.cost, report.verdict.cost)
+    assert system.difference == unpaired(system.cost, report.verdict.cost)
     assert "unpaired" in later.baseline.sentences[0]
     assert [c.name for c in later.challengers] == ["model (as is)"]
 
@@ -170,8 +170,10 @@ def test_unpaired_ends_are_those_of_normal_errors_where_intervals_are_symmetric(
     rng = np.random.default_rng(3)
     draws = rng.normal(5, 2, 400_000) - 1.5 * rng.normal(3, 1, 400_000)
     z = 1.959964
-    found = unpaired(Measured(5, 5 - 2 * z, 5 + 2 * z), Measured(3, 3 - z, 3 + z), 1.5)
-    assert np.quantile(draws, [0.025, 0.975]) == pytest.approx([found.low, found.high], abs=0.02)
+    interval = unpaired(Measured(5, 5 - 2 * z, 5 + 2 * z), Measured(3, 3 - z, 3 + z), 1.5)
+    assert np.quantile(draws, [0.025, 0.975]) == pytest.approx(
+        [interval.low, interval.high], abs=0.02
+    )
 
 
 # Gates -------------------------------------------------------------------------------------------
@@ -185,14 +187,14 @@ def with_ends(report: Report, name: str, **ends: Any) -> Report:
 def test_gates_ask_for_the_upper_ends(report):
     name = "new (as is)"
     for high, better, no_worse in ((-0.1, True, True), (0.0, False, True), (0.1, False, False)):
-        one = with_ends(
+        changed = with_ends(
             report,
             name,
             difference=Measured(-1.0, -2.0, high),
             beyond_margin=Measured(-1.0, -2.0, high),
         )
-        assert (one.is_better(), one.is_no_worse()) == (better, no_worse)
-        assert (one.is_better(name), one.is_no_worse("new")) == (better, no_worse)
+        assert (changed.is_better(), changed.is_no_worse()) == (better, no_worse)
+        assert (changed.is_better(name), changed.is_no_worse("new")) == (better, no_worse)
 
 
 @pytest.mark.parametrize("candidate", [False, True])  # where all systems break it, all may win
@@ -201,17 +203,19 @@ def test_a_system_that_breaks_a_limit_is_judged_and_passes_no_gate(report, candi
     broken = LimitCheck(Limit.share(1, at_most=0.05), 0.2, 0.1, 0.3)
     for check, passes in ((broken, False), (replace(broken, value=0.04, low=0.02), True)):
         ends: Any = {"difference": far, "beyond_margin": far, "limits": (check,)}
-        one = with_ends(report, name, candidate=candidate or passes, **ends)
-        assert [system.name for system in one.challengers] == [name]
-        assert one.system(name).breaks_limit is not passes
-        assert (one.is_better(), one.is_no_worse(), one.is_better("new")) == (passes,) * 3
+        changed = with_ends(report, name, candidate=candidate or passes, **ends)
+        assert [system.name for system in changed.challengers] == [name]
+        assert changed.system(name).breaks_limit is not passes
+        assert (changed.is_better(), changed.is_no_worse(), changed.is_better("new")) == (
+            passes,
+        ) * 3
         clearly = "clearly cheaper: " + (name if passes else "none")
-        assert clearly in one.to_markdown(brief=True)
+        assert clearly in changed.to_markdown(brief=True)
 
 
 @pytest.mark.slow
 def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(report):
-    assert [one.name for one in report.challengers] == ["new (as is)"]
+    assert [challenger.name for challenger in report.challengers] == ["new (as is)"]
     models = {"a": MODELS["new"], "b": MODELS["new"] ** 2, "c": MODELS["old"]}
     shifted = PROBLEM.with_prior([0.95, 0.05])  # so that there are moved posteriors, too
     expected = {
@@ -219,17 +223,19 @@ def test_challengers_have_the_rule_of_the_baseline_or_else_decide_as_they_are(re
         "a (moved)": ["b (moved)", "c (as decided)"],
         "c": ["a (as is)", "b (as is)"],
     }
-    found = evaluate(Y, models, shifted, **QUICK, baseline="a")
-    assert found.baseline is not None
+    moved_report = evaluate(Y, models, shifted, **QUICK, baseline="a")
+    assert moved_report.baseline is not None
     for name, others in expected.items():
-        one = found.system(name) if "(" in name else named(found, name)
-        moved = replace(found.baseline, system=one.name, model=one.model, rule=one.rule)
-        own = replace(found, baseline=moved)
-        assert [other.name for other in own.challengers] == others
+        system = moved_report.system(name) if "(" in name else named(moved_report, name)
+        moved = replace(
+            moved_report.baseline, system=system.name, model=system.model, rule=system.rule
+        )
+        renamed = replace(moved_report, baseline=moved)
+        assert [other.name for other in renamed.challengers] == others
 
 
 def named(report: Report, model: str) -> Any:
-    return next(one for one in report.systems if one.model == model)
+    return next(system for system in report.systems if system.model == model)
 
 
 @pytest.mark.slow
@@ -237,10 +243,10 @@ def test_a_model_as_baseline_is_taken_as_it_is_and_a_system_by_its_name(report):
     assert report.baseline.rule == "as decided"
     y, models = cases(200, 4)
     prior = PROBLEM.with_prior([0.95, 0.05])
-    found = evaluate(y, models, prior, baseline="new (moved)", **QUICK)
-    assert found.baseline is not None
-    assert found.baseline.system == "new (moved)"
-    assert found.system("new (moved)").difference == Measured(0.0, 0.0, 0.0)
+    moved_baseline = evaluate(y, models, prior, baseline="new (moved)", **QUICK)
+    assert moved_baseline.baseline is not None
+    assert moved_baseline.baseline.system == "new (moved)"
+    assert moved_baseline.system("new (moved)").difference == Measured(0.0, 0.0, 0.0)
 
 
 def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refused(report):
@@ -258,10 +264,10 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         "deploys a system; this one deploys none": {"baseline": none},
         "an earlier Report; got ndarray": {"baseline": MODELS["new"]},
     }
-    for message, given in refused.items():
+    for message, arguments in refused.items():
         with pytest.raises(InputError, match=message) as caught:
-            evaluate(Y, MODELS, PROBLEM, **given, **QUICK)
-        assert caught.value.argument in given
+            evaluate(Y, MODELS, PROBLEM, **arguments, **QUICK)
+        assert caught.value.argument in arguments
     with pytest.raises(InputError, match="baseline must be named before"):
         replace(report, baseline=None).is_better()
     with pytest.raises(InputError, match=r"another than the baseline, old .as decided.; it is the"):
@@ -282,7 +288,7 @@ def test_a_share_of_nothing_is_no_margin():
         compared((), costs, Incumbent("old", Margin(0.02, True)), rules)
 
 
-def test_problems_that_differ_are_said_in_words():
+def test_problems_that_differ_are_described_in_words():
     other = PROBLEM.with_prior([0.9, 0.1])
     assert problem_differences(PROBLEM, PROBLEM) == ()
     assert problem_differences(PROBLEM, other) == (
@@ -311,9 +317,9 @@ def test_text_markdown_and_json_carry_the_comparison(report):
 def test_a_report_without_the_new_fields_can_still_be_read(report):
     data = json.loads(report.to_json())
     del data["baseline"]
-    for one in (*data["systems"], data["verdict"]["deploy"]):
-        if one is not None:
-            del one["difference"], one["beyond_margin"]
+    for system in (*data["systems"], data["verdict"]["deploy"]):
+        if system is not None:
+            del system["difference"], system["beyond_margin"]
     old = Report.from_json(json.dumps(data))
     assert old.baseline is None
     assert old.systems[0].difference is None

@@ -165,8 +165,8 @@ def test_the_schema_is_printed():
 
 @pytest.mark.slow
 def test_an_engine_that_tallies_the_rows_compares_alike():
-    found = [evaluate("--baseline", "old", "--json", "-", *more) for more in ((), LITTLE)]
-    first, second = (Report.from_json(one.stdout).system("new (as is)") for one in found)
+    runs = [evaluate("--baseline", "old", "--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(run.stdout).system("new (as is)") for run in runs)
     assert first.difference is not None
     assert second.difference is not None
     assert second.difference.high == pytest.approx(first.difference.high)
@@ -176,8 +176,8 @@ def test_an_engine_that_tallies_the_rows_compares_alike():
 def test_an_engine_says_what_certainty_is_worth_but_makes_no_rules_again():
     table = [[0, 3, 25], [Between(20, 340), 8, 0]]
     Problem(table, classes=PROBLEM.classes, decisions=PROBLEM.decisions).to_toml("fraud.toml")
-    found = [evaluate("--json", "-", *more) for more in ((), LITTLE)]
-    first, second = (Report.from_json(one.stdout).uncertainty for one in found)
+    runs = [evaluate("--json", "-", *more) for more in ((), LITTLE)]
+    first, second = (Report.from_json(run.stdout).uncertainty for run in runs)
     assert first is not None
     assert second is not None
     assert second.evpi == pytest.approx(first.evpi)
@@ -209,7 +209,7 @@ def test_amounts_a_limit_and_an_incumbent_give_the_same_through_toml_and_python(
     gate = ("--baseline", "old", "--margin", "2%", "--gate", "no-worse", "--json", "out.json")
     done = run("evaluate", "amounts.csv", "-p", "amounts.toml", *asked, *gate)
     assert done.exit_code in (0, 1), done.stderr
-    found = Report.from_json(Path("out.json"))
+    restored = Report.from_json(Path("out.json"))
     models = {"new": new, "old": Decisions(old)}
     costs = {
         "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -226,8 +226,8 @@ def test_amounts_a_limit_and_an_incumbent_give_the_same_through_toml_and_python(
         calibrator=None,
         replicates=20,
     )
-    for one in report.systems:
-        assert found.system(one.name).difference == one.difference
-        assert found.system(one.name).beyond_margin == one.beyond_margin
-        assert found.system(one.name).limits == one.limits
+    for system in report.systems:
+        assert restored.system(system.name).difference == system.difference
+        assert restored.system(system.name).beyond_margin == system.beyond_margin
+        assert restored.system(system.name).limits == system.limits
     assert report.is_no_worse() == (done.exit_code == 0)

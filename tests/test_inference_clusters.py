@@ -96,7 +96,7 @@ def test_a_replicate_of_clusters_takes_every_case_of_a_cluster_as_often_as_the_c
     y, scores, cluster = scored(cluster_count=5)
     times = generator(2).integers(0, 3, (4, 5)).astype(float)
     joint = JointScores.from_scores(y, scores, clusters=cluster)
-    found = joint.sum_clusters(times).table("a")
+    table = joint.sum_clusters(times).table("a")
     for d in range(4):
         rows = [
             i
@@ -105,22 +105,22 @@ def test_a_replicate_of_clusters_takes_every_case_of_a_cluster_as_often_as_the_c
             for i in np.flatnonzero(cluster == u)
         ]
         twin = ScoreTable.from_scores(y[rows], scores["a"][rows])
-        kept = found[d].weights.sum(axis=1) > 0
-        assert np.array_equal(found.scores[kept], twin.scores)
-        assert np.array_equal(found[d].weights[kept], twin.weights)
+        kept = table[d].weights.sum(axis=1) > 0
+        assert np.array_equal(table.scores[kept], twin.scores)
+        assert np.array_equal(table[d].weights[kept], twin.weights)
 
 
 def test_clusters_and_groups_stand_side_by_side():
     y, scores, cluster = scored(400, 40)
     group = np.where(cluster % 2, "odd", "even")  # clusters lie within groups
     joint = JointScores.from_scores(y, scores, by=group, clusters=cluster)
-    made = bootstrap(area, joint, replicates=400, rng=generator(), scheme=Clusters())
+    estimate = bootstrap(area, joint, replicates=400, rng=generator(), scheme=Clusters())
     assert joint.groups == ("even", "odd")
-    assert made.value.shape == (2,)
+    assert estimate.value.shape == (2,)
     for place, name in enumerate(joint.groups):
-        own = group == name
-        table = ScoreTable.from_scores(y[own], scores["a"][own])
-        assert float(made.value[place]) == pytest.approx(float(auc(table)))
+        members = group == name
+        table = ScoreTable.from_scores(y[members], scores["a"][members])
+        assert float(estimate.value[place]) == pytest.approx(float(auc(table)))
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_memory_stays_flat_in_the_number_of_clusters(monkeypatch):
     score = rng.normal(y, 1)
     tracemalloc.start()
     joint = JointScores.from_scores(y, {"a": score}, clusters=cluster)
-    made = bootstrap(area, joint, replicates=60, rng=rng, scheme=Clusters())
+    estimate = bootstrap(area, joint, replicates=60, rng=rng, scheme=Clusters())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60e6
-    assert float(made.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
+    assert float(estimate.value) == pytest.approx(float(auc(ScoreTable.from_scores(y, score))))
     with pytest.raises(InputError, match=r"2,000 groups of 40,000 cells.*0\.64 GB.*clusters="):
         ScoreTable.from_scores(y, score, by=cluster)
     monkeypatch.setattr(sys.modules["stakes.tally.read_rows"], "_MOST_CELLS", 1 << 20)
@@ -198,8 +198,8 @@ def slow_count(pulls: list[float], count: int) -> float:
     of_units = 3 + (kurtosis - 3) * count / len(
         pulls
     )  # the sum of g clusters is g times less peaked
-    found = 2 * count / (of_units - 1) if of_units > 1 else float(count)
-    return min(max(found, 2.0), float(count))
+    effective = 2 * count / (of_units - 1) if of_units > 1 else float(count)
+    return min(max(effective, 2.0), float(count))
 
 
 @given(
@@ -227,16 +227,16 @@ def test_clusters_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
 
 def test_the_fewer_clusters_count_the_wider_the_interval():
     shares = np.arange(1, 10_000) / 10_000
-    made = bootstrap(
+    estimate = bootstrap(
         lambda c: expected_cost(c, ZERO_ONE),
         Counts(generator(3).integers(0, 9, (10, 2, 2))),
         replicates=9,
         rng=generator(),
         scheme=Clusters(),
     )
-    made = made._trusted(**{**vars(made), "replicates": shares})
+    estimate = estimate._trusted(**{**vars(estimate), "replicates": shares})
     widths = [
-        float(made.with_intervals(kind).interval(0.9).width)
+        float(estimate.with_intervals(kind).interval(0.9).width)
         for kind in (
             Percentile(),
             ExpandedPercentile(50),
@@ -251,18 +251,18 @@ def test_pulls_are_the_differences_that_leaving_out_a_cluster_makes():
     counts = Counts(generator().integers(0, 6, (12, 2, 2)))
     cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
     left = [float(cost(Counts(counts.values.sum(axis=0) - cluster))) for cluster in counts.values]
-    found = cluster_pulls(cost, counts, generator())
-    np.testing.assert_allclose(found, np.mean(left) - np.array(left), atol=1e-14)
-    made = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Clusters())
-    assert made.intervals == ExpandedPercentile(12, found)
+    pulls = cluster_pulls(cost, counts, generator())
+    np.testing.assert_allclose(pulls, np.mean(left) - np.array(left), atol=1e-14)
+    estimate = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Clusters())
+    assert estimate.intervals == ExpandedPercentile(12, pulls)
 
 
 def test_a_ratio_that_one_cluster_keeps_finite_counts_as_two():
     counts = Counts([[[4, 1], [0, 0]], [[3, 2], [0, 0]], [[5, 0], [1, 2]]])
     odds = lambda c: normalized_cost(c, Problem.zero_one(2))  # noqa: E731
-    made = bootstrap(odds, counts, replicates=99, rng=generator(), scheme=Clusters())
-    assert isinstance(made.intervals, ExpandedPercentile)
-    assert float(made.intervals.effective_count(())) == 2
+    estimate = bootstrap(odds, counts, replicates=99, rng=generator(), scheme=Clusters())
+    assert isinstance(estimate.intervals, ExpandedPercentile)
+    assert float(estimate.intervals.effective_count(())) == 2
 
 
 def test_groups_of_many_clusters_tell_the_same_effective_number():
@@ -273,13 +273,15 @@ def test_groups_of_many_clusters_tell_the_same_effective_number():
     counts = Counts.from_decisions(y, decided, ZERO_ONE, by=cluster)
     cost = lambda c: c.values[..., 1, 0] / c.n_cases  # noqa: E731
     total = counts.values.sum(axis=0)
-    exact = np.array([float(cost(Counts(total - one))) for one in counts.values])
+    exact = np.array(
+        [float(cost(Counts(total - counts_of_cluster))) for counts_of_cluster in counts.values]
+    )
     wanted = ExpandedPercentile(3000, exact.mean() - exact).effective_count(())
     pulls = cluster_pulls(cost, counts, rng)
     assert len(pulls) == 200
-    found = ExpandedPercentile(3000, pulls).effective_count(())
+    effective = ExpandedPercentile(3000, pulls).effective_count(())
     assert 20 < float(wanted) < 100
-    assert float(found) == pytest.approx(float(wanted), rel=0.4)
+    assert float(effective) == pytest.approx(float(wanted), rel=0.4)
 
 
 def test_a_difference_has_an_effective_number_of_its_own():
@@ -288,10 +290,10 @@ def test_a_difference_has_an_effective_number_of_its_own():
     wrong = np.where(cluster % 3 == 0, 1 - y, y)
     almost = np.where(cluster == 7, 1 - wrong, wrong)  # differs from the other on one cluster
     joint = JointCounts.from_decisions(y, {"a": wrong, "b": almost}, ZERO_ONE, by=cluster)
-    found = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Clusters())
-    alone = [found.estimate(m).intervals.effective_count(()) for m in "ab"]
-    both = found.difference("a", "b").intervals.effective_count(())
-    assert min(float(one) for one in alone) > 20
+    comparison = compare_costs(joint, ZERO_ONE, replicates=99, rng=generator(), scheme=Clusters())
+    alone = [comparison.estimate(m).intervals.effective_count(()) for m in "ab"]
+    both = comparison.difference("a", "b").intervals.effective_count(())
+    assert min(float(value) for value in alone) > 20
     assert float(both) < 3
 
 
@@ -309,27 +311,29 @@ def test_one_known_problem_is_read_as_the_plain_bootstrap_of_clusters_reads_it()
     how: Any = {"replicates": 99, "scheme": Clusters()}
     cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
     plain = bootstrap(cost, counts, rng=generator(), **how)
-    made = bootstrap_problems(expected_cost, counts, [ZERO_ONE], rng=generator(), **how)
-    assert made.intervals == plain.intervals
-    assert made.interval(0.9) == plain.interval(0.9)
+    estimate = bootstrap_problems(expected_cost, counts, [ZERO_ONE], rng=generator(), **how)
+    assert estimate.intervals == plain.intervals
+    assert estimate.interval(0.9) == plain.interval(0.9)
 
 
 def test_under_several_problems_a_cluster_pulls_at_the_mean_over_them():
     """Slow twin: leave out each cluster, and average the cost over the problems."""
     counts = Counts(generator(3).integers(1, 9, (10, 2, 2)))
     problems = [Problem.binary(false_alarm=1, miss=m) for m in (1, 4, 30)]
-    made = bootstrap_problems(
+    estimate = bootstrap_problems(
         expected_cost, counts, problems, replicates=30, rng=generator(), scheme=Clusters()
     )
     total = counts.values.sum(axis=0)
     left = np.array(
         [
-            np.mean([float(expected_cost(Counts(total - cluster), one)) for one in problems])
+            np.mean(
+                [float(expected_cost(Counts(total - cluster), problem)) for problem in problems]
+            )
             for cluster in counts.values
         ]
     )
-    assert isinstance(made.intervals, ExpandedPercentile)
-    np.testing.assert_allclose(made.intervals.pulls, left.mean() - left, atol=1e-12)
+    assert isinstance(estimate.intervals, ExpandedPercentile)
+    np.testing.assert_allclose(estimate.intervals.pulls, left.mean() - left, atol=1e-12)
 
 
 def test_the_jackknife_takes_clusters_beside_the_tuples():
@@ -339,8 +343,8 @@ def test_the_jackknife_takes_clusters_beside_the_tuples():
     first, second = (jackknife(area, j, scheme=Clusters(), rng=generator()) for j in (axis, beside))
     assert float(first.standard_error) == pytest.approx(float(second.standard_error))
     assert float(first.acceleration) == pytest.approx(float(second.acceleration))
-    made = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Clusters())
-    assert isinstance(made.intervals, BCa)
+    estimate = bootstrap_bca(area, beside, replicates=99, rng=generator(), scheme=Clusters())
+    assert isinstance(estimate.intervals, BCa)
 
 
 def test_the_studentised_bootstrap_does_not_take_clusters_for_cases():
@@ -379,8 +383,8 @@ def tallies_of_units(order: np.ndarray) -> dict[str, Any]:
 
 def first_sums(tally: Any) -> np.ndarray:
     """Three of the numbers that add up in a tally."""
-    held = tally.cell_weights if isinstance(tally, CellTally) else tally.sums
-    return held.reshape(*tally.leading, -1)[..., :3]
+    sums = tally.cell_weights if isinstance(tally, CellTally) else tally.sums
+    return sums.reshape(*tally.leading, -1)[..., :3]
 
 
 @pytest.mark.parametrize("kind", sorted(tallies_of_units(np.arange(120))))
@@ -405,6 +409,8 @@ def test_a_comparison_of_areas_takes_clusters_beside_the_tuples():
     y, scores, cluster = scored(300, 60)
     joint = JointScores.from_scores(y, scores, clusters=cluster)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Clusters())
-    np.testing.assert_allclose(found.values, delong(JointScores.from_scores(y, scores)).values)
-    assert np.isfinite(found.difference("a", "b").interval(0.95).width)
+    comparison = compare(
+        areas, joint, ["a", "b"], replicates=200, rng=generator(), scheme=Clusters()
+    )
+    np.testing.assert_allclose(comparison.values, delong(JointScores.from_scores(y, scores)).values)
+    assert np.isfinite(comparison.difference("a", "b").interval(0.95).width)

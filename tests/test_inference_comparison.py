@@ -81,9 +81,9 @@ def test_a_paired_difference_is_the_mean_of_the_differences():
     y, decided = decisions()
     costs = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     gap = costs["a"] - costs["b"]
-    found = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
-    assert float(found.value) == pytest.approx(gap.mean())
-    assert float(found.standard_error) == pytest.approx(gap.std(ddof=1) / 20)
+    difference = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
+    assert float(difference.value) == pytest.approx(gap.mean())
+    assert float(difference.standard_error) == pytest.approx(gap.std(ddof=1) / 20)
     drawn = compare_costs(joint_of(), PROBLEM, replicates=4000, rng=generator())
     resampled = drawn.difference("a", "b")
     assert float(resampled.value) == pytest.approx(gap.mean())
@@ -108,27 +108,29 @@ def test_a_stated_prior_reweights_the_classes_and_keeps_them_in_replicates():
 
 def test_values_of_a_comparison_are_the_expected_costs_of_the_models():
     joint = joint_of()
-    found = compare_costs(joint, PROBLEM, replicates=50, rng=generator())
+    comparison = compare_costs(joint, PROBLEM, replicates=50, rng=generator())
     for j, model in enumerate(joint.models):
-        assert found.values[j] == pytest.approx(float(expected_cost(joint.model(model), PROBLEM)))
-        assert float(found.estimate(model).value) == found.values[j]
+        assert comparison.values[j] == pytest.approx(
+            float(expected_cost(joint.model(model), PROBLEM))
+        )
+        assert float(comparison.estimate(model).value) == comparison.values[j]
 
 
 def test_pairing_makes_the_difference_of_similar_models_sure():
     y, decided = decisions(2000)
     twin = np.where(np.arange(2000) % 50 == 0, 2 - decided["a"], decided["a"])
     joint = JointCounts.from_decisions(y, {"a": decided["a"], "twin": twin}, PROBLEM)
-    found = delta_compare_costs(joint, PROBLEM)
-    alone = np.sqrt(np.trace(found.covariance))
-    assert float(found.difference("a", "twin").standard_error) < 0.5 * alone
+    comparison = delta_compare_costs(joint, PROBLEM)
+    alone = np.sqrt(np.trace(comparison.covariance))
+    assert float(comparison.difference("a", "twin").standard_error) < 0.5 * alone
 
 
 def test_the_probability_of_being_cheapest_splits_ties_and_sums_to_one():
     y = np.array([0, 1] * 50)
     joint = JointCounts.from_decisions(y, {"a": y, "same": y, "worse": 1 - y}, ZERO_ONE)
-    found = compare_costs(joint, ZERO_ONE, replicates=100, rng=generator())
-    assert found.probability_lowest().tolist() == [0.5, 0.5, 0.0]
-    assert found.lowest == "a"
+    comparison = compare_costs(joint, ZERO_ONE, replicates=100, rng=generator())
+    assert comparison.probability_lowest().tolist() == [0.5, 0.5, 0.0]
+    assert comparison.lowest == "a"
 
 
 def test_the_probability_of_being_cheapest_agrees_with_the_normal_one():
@@ -143,12 +145,12 @@ def test_the_probability_of_being_cheapest_agrees_with_the_normal_one():
 def test_a_comparison_of_clusters_resamples_the_clusters():
     unit = generator(9).integers(0, 25, 400)
     joint = joint_of(by=unit)
-    found = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Clusters())
-    intervals = found.difference("a", "b").intervals
+    comparison = compare_costs(joint, PROBLEM, replicates=300, rng=generator(), scheme=Clusters())
+    intervals = comparison.difference("a", "b").intervals
     assert isinstance(intervals, ExpandedPercentile)
     assert intervals.count == 25
     np.testing.assert_allclose(
-        found.values, compare_costs(joint_of(), PROBLEM, replicates=9, rng=generator()).values
+        comparison.values, compare_costs(joint_of(), PROBLEM, replicates=9, rng=generator()).values
     )
 
 
@@ -157,10 +159,10 @@ def test_losses_of_clusters_are_compared_by_their_moments():
     unit = generator(9).integers(0, 25, 400)
     losses = {m: PROBLEM.costs[y, d] for m, d in decided.items()}
     moments = LossMoments.from_losses(y, losses, by=unit)
-    found = compare(
+    comparison = compare(
         lambda m: m.mean(), moments, ["a", "b"], replicates=400, rng=generator(), scheme=Clusters()
     )
-    np.testing.assert_allclose(found.values, [losses["a"].mean(), losses["b"].mean()])
+    np.testing.assert_allclose(comparison.values, [losses["a"].mean(), losses["b"].mean()])
     with pytest.raises(InputError, match="drawn as a whole call compare"):
         compare_losses(moments, prior=None)
 
@@ -191,19 +193,19 @@ def test_areas_are_compared_by_replicates_as_delong_compares_them():
     scores = {"a": rng.normal(y, 1), "b": rng.normal(y, 1.2)}
     joint = JointScores.from_scores(y, scores)
     areas = lambda j: np.stack([auc(j.table(m)) for m in "ab"], axis=-1)  # noqa: E731
-    found = compare(areas, joint, ["a", "b"], replicates=800, rng=rng, scheme=WithinClasses())
+    comparison = compare(areas, joint, ["a", "b"], replicates=800, rng=rng, scheme=WithinClasses())
     formula = delong(joint)
-    np.testing.assert_allclose(found.values, formula.values)
-    gap, twin = found.difference("a", "b"), formula.difference("a", "b")
+    np.testing.assert_allclose(comparison.values, formula.values)
+    gap, twin = comparison.difference("a", "b"), formula.difference("a", "b")
     assert float(gap.standard_error) == pytest.approx(float(twin.standard_error), rel=0.12)
 
 
 def test_undefined_models_do_not_spoil_the_others():
     moments = LossMoments.from_losses([0, 0, 0], [[1.0, 2.0, 4.0]] * 3, classes=[0, 1])
-    found = compare_losses(moments, prior=[0.5, 0.5])
-    assert np.isnan(found.values).all()
+    comparison = compare_losses(moments, prior=[0.5, 0.5])
+    assert np.isnan(comparison.values).all()
     with pytest.raises(InputError, match="all are nan"):
-        _ = found.lowest
+        _ = comparison.lowest
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 5))
@@ -230,10 +232,10 @@ def test_normal_draws_have_the_means_and_covariances_of_the_comparison():
 
 
 def test_normal_draws_leave_undefined_models_out():
-    found = delta_compare_costs(joint_of(), PROBLEM)
-    covariance = np.array(found.covariance)
+    comparison = delta_compare_costs(joint_of(), PROBLEM)
+    covariance = np.array(comparison.covariance)
     covariance[1] = covariance[:, 1] = np.nan
-    undefined = found._trusted(**{**vars(found), "covariance": covariance})
+    undefined = comparison._trusted(**{**vars(comparison), "covariance": covariance})
     drawn = undefined.drawn(replicates=50, rng=generator())
     assert np.isnan(drawn.replicates[:, 1]).all()
     assert np.isfinite(drawn.estimate("a").standard_error)
@@ -255,9 +257,9 @@ def test_a_comparison_wants_one_set_of_cases():
 
 
 def test_comparisons_refuse_unknown_names_and_wrong_shapes():
-    found = delta_compare_costs(joint_of(), PROBLEM)
+    comparison = delta_compare_costs(joint_of(), PROBLEM)
     with pytest.raises(InputError, match="one of the models"):
-        found.difference("a", "z")
+        comparison.difference("a", "z")
     with pytest.raises(InputError, match="one number for each"):
         compare(
             lambda c: expected_cost(c, PROBLEM),
@@ -267,15 +269,15 @@ def test_comparisons_refuse_unknown_names_and_wrong_shapes():
             rng=generator(),
             scheme=AllCases(),
         )
-    assert "delta method" in str(found)
-    assert found == delta_compare_costs(joint_of(), PROBLEM)
+    assert "delta method" in str(comparison)
+    assert comparison == delta_compare_costs(joint_of(), PROBLEM)
 
 
 def test_p_values_are_those_of_a_normal_test():
-    made = Estimate([1.96, 0.0, 1.0], [1.0, 1.0, 0.0], np.empty((0, 3)), Normal(), "")
-    np.testing.assert_allclose(p_value(made, null=0)[:2], [0.05, 1.0], atol=1e-4)
-    assert np.isnan(p_value(made, null=0)[2])
-    assert float(p_value(made, null=1.96)[0]) == 1.0
+    estimate = Estimate([1.96, 0.0, 1.0], [1.0, 1.0, 0.0], np.empty((0, 3)), Normal(), "")
+    np.testing.assert_allclose(p_value(estimate, null=0)[:2], [0.05, 1.0], atol=1e-4)
+    assert np.isnan(p_value(estimate, null=0)[2])
+    assert float(p_value(estimate, null=1.96)[0]) == 1.0
 
 
 # McNemar -----------------------------------------------------------------------------------------
@@ -352,10 +354,10 @@ def test_holm_leaves_undefined_ones_out():
 
 
 def test_max_t_of_one_pair_is_the_symmetric_bootstrap_t():
-    found = compare_costs(joint_of(), PROBLEM, replicates=999, rng=generator())
-    gap = found.difference("a", "b")
+    comparison = compare_costs(joint_of(), PROBLEM, replicates=999, rng=generator())
+    gap = comparison.difference("a", "b")
     distance = np.abs(gap.replicates - gap.value)
-    pairs = max_t(found, level=0.9)
+    pairs = max_t(comparison, level=0.9)
     assert pairs.high[0] - pairs.differences[0] == pytest.approx(np.sort(distance)[899])
     twin = (1 + np.sum(distance >= abs(gap.value))) / 1000
     assert pairs.p_values[0] == pytest.approx(twin)
@@ -363,15 +365,15 @@ def test_max_t_of_one_pair_is_the_symmetric_bootstrap_t():
 
 def test_max_t_lies_between_no_correction_and_bonferroni():
     joint = joint_of(models=4)
-    found = compare_costs(joint, PROBLEM, replicates=4000, rng=generator())
-    pairs = max_t(found, level=0.95)
+    comparison = compare_costs(joint, PROBLEM, replicates=4000, rng=generator())
+    pairs = max_t(comparison, level=0.95)
     assert len(pairs.pairs) == 6
     z = stats.norm.ppf([0.975, 1 - 0.025 / 6])
     for place, (first, second) in enumerate(pairs.pairs):
-        error = float(found.difference(first, second).standard_error)
+        error = float(comparison.difference(first, second).standard_error)
         reach = (pairs.high - pairs.differences)[place] / error
         assert z[0] < reach < z[1] + 0.1
-        alone = float(p_value(found.difference(first, second), null=0))
+        alone = float(p_value(comparison.difference(first, second), null=0))
         assert pairs.p_values[place] >= alone - 0.02
     assert (pairs.p_values <= 1).all()
     ordered = np.argsort(-np.abs(pairs.differences / ((pairs.high - pairs.low) / 2)))
@@ -380,11 +382,14 @@ def test_max_t_lies_between_no_correction_and_bonferroni():
 
 def test_max_t_steps_down_from_the_largest_difference():
     """Slow twin: each test against the largest of those that are not larger than itself."""
-    found = compare_costs(joint_of(models=4), PROBLEM, replicates=199, rng=generator())
-    pairs = max_t(found, level=0.95)
-    made = [found.difference(*pair) for pair in pairs.pairs]
-    size = [abs(float(one.value / one.standard_error)) for one in made]
-    null = [np.abs(one.replicates - one.value) / one.standard_error for one in made]
+    comparison = compare_costs(joint_of(models=4), PROBLEM, replicates=199, rng=generator())
+    pairs = max_t(comparison, level=0.95)
+    differences = [comparison.difference(*pair) for pair in pairs.pairs]
+    size = [abs(float(difference.value / difference.standard_error)) for difference in differences]
+    null = [
+        np.abs(difference.replicates - difference.value) / difference.standard_error
+        for difference in differences
+    ]
     reached = 0.0
     for place in sorted(range(6), key=lambda i: -size[i]):
         smaller = [i for i in range(6) if size[i] <= size[place]]
@@ -396,8 +401,8 @@ def test_max_t_steps_down_from_the_largest_difference():
 def test_max_t_takes_chosen_pairs_and_leaves_certain_ones_out():
     y, decided = decisions()
     joint = JointCounts.from_decisions(y, {**decided, "copy": decided["a"]}, PROBLEM)
-    found = compare_costs(joint, PROBLEM, replicates=200, rng=generator())
-    pairs = max_t(found, level=0.9, pairs=[("b", "a"), ("copy", "a")])
+    comparison = compare_costs(joint, PROBLEM, replicates=200, rng=generator())
+    pairs = max_t(comparison, level=0.9, pairs=[("b", "a"), ("copy", "a")])
     assert pairs.pairs == (("b", "a"), ("copy", "a"))
     assert np.isnan(pairs.p_values[1])
     assert np.isfinite(pairs.low[0])
@@ -407,12 +412,12 @@ def test_max_t_takes_chosen_pairs_and_leaves_certain_ones_out():
 
 
 def test_holm_pairs_correct_normal_tests():
-    found = delta_compare_costs(joint_of(models=3), PROBLEM)
-    pairs = holm_pairs(found, level=0.95)
-    plain = [float(p_value(found.difference(*pair), null=0)) for pair in found.pairs]
+    comparison = delta_compare_costs(joint_of(models=3), PROBLEM)
+    pairs = holm_pairs(comparison, level=0.95)
+    plain = [float(p_value(comparison.difference(*pair), null=0)) for pair in comparison.pairs]
     np.testing.assert_allclose(pairs.p_values, holm(plain))
     z = stats.norm.ppf(1 - 0.025 / 3)
-    errors = [float(found.difference(*pair).standard_error) for pair in found.pairs]
+    errors = [float(comparison.difference(*pair).standard_error) for pair in comparison.pairs]
     np.testing.assert_allclose(pairs.high - pairs.differences, z * np.array(errors))
 
 
@@ -420,40 +425,47 @@ def test_holm_pairs_correct_normal_tests():
 
 
 def test_planning_functions_undo_each_other():
-    made = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
-    smallest = minimal_detectable_difference(made, level=0.95, power=0.8)
-    needed = cases_to_detect(made, 400, difference=smallest * 1.0000001, level=0.95, power=0.8)
+    difference = delta_compare_costs(joint_of(), PROBLEM).difference("a", "b")
+    smallest = minimal_detectable_difference(difference, level=0.95, power=0.8)
+    needed = cases_to_detect(
+        difference, 400, difference=smallest * 1.0000001, level=0.95, power=0.8
+    )
     assert float(needed) == 400
-    width = float(made.interval(0.95).width)
-    assert float(cases_for_half_width(made, 400, half_width=width / 2.000001, level=0.95)) in (
+    width = float(difference.interval(0.95).width)
+    assert float(
+        cases_for_half_width(difference, 400, half_width=width / 2.000001, level=0.95)
+    ) in (
         400,
         401,
     )
-    assert float(cases_for_half_width(made, 400, half_width=width / 4, level=0.95)) in (1600, 1601)
+    assert float(cases_for_half_width(difference, 400, half_width=width / 4, level=0.95)) in (
+        1600,
+        1601,
+    )
 
 
 def test_a_difference_of_the_minimal_size_is_found_with_the_stated_power():
-    made = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
-    smallest = float(minimal_detectable_difference(made, level=0.95, power=0.8))
+    estimate = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
+    smallest = float(minimal_detectable_difference(estimate, level=0.95, power=0.8))
     draws = generator().normal(smallest, 0.03, 100_000)
     assert np.mean(np.abs(draws) > 1.959964 * 0.03) == pytest.approx(0.8, abs=0.006)
 
 
 def test_planning_refuses_a_difference_of_nothing():
-    made = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
+    estimate = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
     with pytest.raises(InputError, match="difference must be above zero"):
-        cases_to_detect(made, 100, difference=0.0, level=0.95, power=0.8)
+        cases_to_detect(estimate, 100, difference=0.0, level=0.95, power=0.8)
     with pytest.raises(InputError, match="half_width must be above zero"):
-        cases_for_half_width(made, 100, half_width=-1.0, level=0.95)
+        cases_for_half_width(estimate, 100, half_width=-1.0, level=0.95)
     with pytest.raises(InputError, match=r"power must lie strictly between 0 and 1; got 1\. 0\.8"):
-        minimal_detectable_difference(made, level=0.95, power=1.0)
+        minimal_detectable_difference(estimate, level=0.95, power=1.0)
     with pytest.raises(InputError, match=r"level must lie strictly between 0 and 1; got 0\. 0\.95"):
-        minimal_detectable_difference(made, level=0.0, power=0.8)
+        minimal_detectable_difference(estimate, level=0.0, power=0.8)
     for nothing in (0, -5, [100, 0]):
         with pytest.raises(InputError, match="n_cases must be above zero"):
-            cases_to_detect(made, nothing, difference=1.0, level=0.95, power=0.8)
+            cases_to_detect(estimate, nothing, difference=1.0, level=0.95, power=0.8)
         with pytest.raises(InputError, match="n_cases must be above zero"):
-            cases_for_half_width(made, nothing, half_width=1.0, level=0.95)
+            cases_for_half_width(estimate, nothing, half_width=1.0, level=0.95)
 
 
 # Deployment --------------------------------------------------------------------------------------
@@ -463,7 +475,7 @@ KNOWN = Problem.binary(false_alarm=1, miss=20, prior=[0.98, 0.02])
 
 
 def test_a_single_problem_is_the_plain_bootstrap():
-    made = bootstrap_problems(
+    estimate = bootstrap_problems(
         expected_cost, COUNTS, [KNOWN], replicates=100, rng=generator(), scheme=WithinClasses()
     )
     plain = bootstrap(
@@ -473,8 +485,8 @@ def test_a_single_problem_is_the_plain_bootstrap():
         rng=generator(),
         scheme=WithinClasses(),
     )
-    np.testing.assert_array_equal(made.replicates, plain.replicates)
-    assert "1 problem)" in str(made)
+    np.testing.assert_array_equal(estimate.replicates, plain.replicates)
+    assert "1 problem)" in str(estimate)
 
 
 def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
@@ -482,7 +494,7 @@ def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
     belief = Dirichlet([196, 4])
     sampler = lambda rng, size: KNOWN.costs * rng.uniform(0.8, 1.2, (size, 1, 1))  # noqa: E731
     problems = uncertain_problems(KNOWN, draws=4000, rng=rng, prior=belief, costs=sampler)
-    made = bootstrap_problems(
+    estimate = bootstrap_problems(
         expected_cost, COUNTS, problems, replicates=4000, rng=rng, scheme=WithinClasses()
     )
     alarms, misses = 72 / 2752, 23 / 51
@@ -493,24 +505,24 @@ def test_uncertain_priors_and_costs_widen_the_interval_as_variances_add():
     of_sample = float(delta_expected_cost(COUNTS, KNOWN).standard_error) ** 2
     of_costs = (per_class @ shares) ** 2 * 0.4**2 / 12
     whole = np.sqrt(of_prior + of_sample + of_costs)
-    assert float(made.value) == pytest.approx(float(per_class @ shares), rel=0.03)
-    assert float(made.standard_error) == pytest.approx(whole, rel=0.08)
-    assert float(made.value) == pytest.approx(
-        float(np.mean([expected_cost(COUNTS, one) for one in problems]))
+    assert float(estimate.value) == pytest.approx(float(per_class @ shares), rel=0.03)
+    assert float(estimate.standard_error) == pytest.approx(whole, rel=0.08)
+    assert float(estimate.value) == pytest.approx(
+        float(np.mean([expected_cost(COUNTS, problem) for problem in problems]))
     )
 
 
 def test_each_replicate_meets_its_problem_in_turn(monkeypatch):
-    dear = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
+    costly = Problem.binary(false_alarm=1, miss=20, prior=[0.0, 1.0])
     free = Problem.binary(false_alarm=0, miss=0, prior=[0.5, 0.5])
-    made = bootstrap_problems(
-        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=WithinClasses()
+    estimate = bootstrap_problems(
+        expected_cost, COUNTS, [costly, free], replicates=7, rng=generator(), scheme=WithinClasses()
     )
-    assert (made.replicates[1::2] == 0).all()
-    assert (made.replicates[0::2] > 0).all()
+    assert (estimate.replicates[1::2] == 0).all()
+    assert (estimate.replicates[0::2] > 0).all()
     monkeypatch.setattr(sys.modules["stakes.inference.bootstrap"], "_BLOCK", 3 * 4)
     blocks = bootstrap_problems(
-        expected_cost, COUNTS, [dear, free], replicates=7, rng=generator(), scheme=AllCases()
+        expected_cost, COUNTS, [costly, free], replicates=7, rng=generator(), scheme=AllCases()
     )
     assert (blocks.replicates[1::2] == 0).all()
     assert (blocks.replicates[0::2] > 0).all()
@@ -542,21 +554,21 @@ def test_models_are_compared_under_uncertain_priors_and_costs():
         stated, draws=40, rng=generator(3), prior=Dirichlet([18, 2]), costs=sampler
     )
     joint = joint_of(models=3)
-    found = compare_problems(joint, problems, replicates=100, rng=generator())
+    comparison = compare_problems(joint, problems, replicates=100, rng=generator())
     twin = slow_comparison(joint, problems, 100, generator())
-    np.testing.assert_allclose(found.replicates, twin)
-    assert found.names == joint.models
+    np.testing.assert_allclose(comparison.replicates, twin)
+    assert comparison.names == joint.models
     means = [
-        float(np.mean([expected_cost(joint.model(m), one) for one in problems]))
+        float(np.mean([expected_cost(joint.model(m), problem) for problem in problems]))
         for m in joint.models
     ]
-    np.testing.assert_allclose(found.values, means)
-    gap = found.difference("a", "b")
+    np.testing.assert_allclose(comparison.values, means)
+    gap = comparison.difference("a", "b")
     np.testing.assert_allclose(gap.replicates, twin[:, 0] - twin[:, 1])
     assert float(gap.value) == pytest.approx(means[0] - means[1])
     wins = np.bincount(twin.argmin(axis=1), minlength=3) / 100
-    np.testing.assert_allclose(found.probability_lowest(), wins)
-    assert "40 problems" in str(found)
+    np.testing.assert_allclose(comparison.probability_lowest(), wins)
+    assert "40 problems" in str(comparison)
 
 
 def test_uncertain_costs_make_the_cheapest_model_less_sure():
@@ -581,14 +593,14 @@ def test_uncertain_costs_make_the_cheapest_model_less_sure():
 def test_one_known_problem_compares_as_compare_costs_does():
     for problem in (PROBLEM, PROBLEM.with_prior([0.9, 0.1])):
         plain = compare_costs(joint_of(), problem, replicates=60, rng=generator())
-        found = compare_problems(joint_of(), [problem], replicates=60, rng=generator())
-        np.testing.assert_allclose(found.replicates, plain.replicates)
-        np.testing.assert_allclose(found.values, plain.values)
+        comparison = compare_problems(joint_of(), [problem], replicates=60, rng=generator())
+        np.testing.assert_allclose(comparison.replicates, plain.replicates)
+        np.testing.assert_allclose(comparison.values, plain.values)
     unit = generator(9).integers(0, 25, 400)
     how: Any = {"replicates": 60, "scheme": Clusters()}
     units = compare_problems(joint_of(by=unit), [PROBLEM], rng=generator(), **how)
     plain = compare_costs(joint_of(by=unit), PROBLEM, rng=generator(), **how)
-    gap, twin = (made.difference("a", "b") for made in (units, plain))
+    gap, twin = (comparison.difference("a", "b") for comparison in (units, plain))
     assert isinstance(gap.intervals, ExpandedPercentile)
     assert gap.intervals.pulls.shape == (25,)
     assert gap.interval(0.9) == twin.interval(0.9)
@@ -620,40 +632,40 @@ def test_slices_hold_the_numbers_of_each_group_and_mark_the_small_ones():
     y, decided = decisions(500)
     group = np.array(["big"] * 480 + ["tiny"] * 20)
     counts = Counts.from_decisions(y, decided["a"], PROBLEM, by=group)
-    made = delta_expected_cost(counts, PROBLEM)
-    found = slices(made, counts, smallest=30)
-    assert found.groups == ("big", "tiny")
-    assert found.notes[0] == ""
-    assert "too few to say" in found.notes[1]
-    columns = found.columns(0.95)
+    estimate = delta_expected_cost(counts, PROBLEM)
+    parts = slices(estimate, counts, smallest=30)
+    assert parts.groups == ("big", "tiny")
+    assert parts.notes[0] == ""
+    assert "too few to say" in parts.notes[1]
+    columns = parts.columns(0.95)
     assert columns["cases"] == [480, 20]
     alone = delta_expected_cost(counts.group("tiny"), PROBLEM)
     assert columns["value"][1] == pytest.approx(float(alone.value))
     assert columns["low"][1] == pytest.approx(float(alone.interval(0.95).low))
-    assert "tiny" in str(found)
+    assert "tiny" in str(parts)
 
 
 def test_slices_mention_undefined_replicates():
     counts = Counts([[[30, 5], [2, 1]], [[30, 5], [20, 9]]])
     hit = lambda c: c.values[..., 1, 1] / c.values[..., 1, :].sum(axis=-1)  # noqa: E731
     with np.errstate(invalid="ignore"):
-        made = bootstrap(hit, counts, replicates=400, rng=generator())
-    found = slices(made, counts, smallest=1)
-    assert "of 400 replicates undefined" in found.notes[0]
-    assert found.notes[1] == ""
-    assert found.groups == (0, 1)
+        estimate = bootstrap(hit, counts, replicates=400, rng=generator())
+    parts = slices(estimate, counts, smallest=1)
+    assert "of 400 replicates undefined" in parts.notes[0]
+    assert parts.notes[1] == ""
+    assert parts.groups == (0, 1)
 
 
 def test_slices_of_paired_differences():
     group = np.array(["x", "y"])[generator(3).integers(0, 2, 400)]
     joint = joint_of(by=group)
     gap = lambda j: expected_cost(j.model("a"), PROBLEM) - expected_cost(j.model("b"), PROBLEM)  # noqa: E731
-    made = bootstrap(gap, joint, replicates=300, rng=generator())
-    found = slices(made, joint, smallest=10)
-    assert found.groups == ("x", "y")
+    estimate = bootstrap(gap, joint, replicates=300, rng=generator())
+    parts = slices(estimate, joint, smallest=10)
+    assert parts.groups == ("x", "y")
     np.testing.assert_allclose(joint.class_weights.sum(), 400)
     with pytest.raises(InputError, match="one axis of groups"):
-        slices(made, joint_of(), smallest=10)
+        slices(estimate, joint_of(), smallest=10)
 
 
 def test_ties_that_rounding_splits_are_ties():
@@ -672,10 +684,10 @@ def test_an_offset_of_all_costs_leaves_every_error_as_it_is(offset):
     y = [0] * 70 + [1] * 30
     decided = [0] * 60 + [1] * 10 + [0] * 12 + [1] * 18
     joint = JointCounts.from_decisions(y, {"m": decided, "n": y}, Problem(costs))
-    made = delta_compare_costs(joint, Problem(costs + offset))
+    moved = delta_compare_costs(joint, Problem(costs + offset))
     plain = delta_compare_costs(joint, Problem(costs))
-    assert made.covariance == pytest.approx(plain.covariance, rel=1e-5)
-    assert made.values - offset == pytest.approx(plain.values, abs=1e-5)
+    assert moved.covariance == pytest.approx(plain.covariance, rel=1e-5)
+    assert moved.values - offset == pytest.approx(plain.values, abs=1e-5)
 
 
 # What is refused in words ------------------------------------------------------------------------
@@ -691,16 +703,16 @@ def test_samplers_that_are_no_functions_are_refused():
 
 
 def test_corrections_refuse_what_makes_no_pairs():
-    found = compare_costs(joint_of(), PROBLEM, replicates=50, rng=generator())
+    comparison = compare_costs(joint_of(), PROBLEM, replicates=50, rng=generator())
     for wrong in (("a", "b"), "ab", [], [("a",)], 3):
         with pytest.raises(InputError, match="pairs must be a list of pairs of models"):
-            max_t(found, level=0.9, pairs=wrong)  # type: ignore[arg-type]
+            max_t(comparison, level=0.9, pairs=wrong)  # type: ignore[arg-type]
     single = compare_costs(joint_of(models=1), PROBLEM, replicates=50, rng=generator())
     for correct in (max_t, holm_pairs):
         with pytest.raises(InputError, match=r"at least two models; it holds \('a',\)"):
             correct(single, level=0.9)
-    made = max_t(found, level=0.9)
-    assert made.method == "max-T over 1 pair, 50 bootstrap replicates of all cases"
+    pairs = max_t(comparison, level=0.9)
+    assert pairs.method == "max-T over 1 pair, 50 bootstrap replicates of all cases"
     with pytest.raises(InputError, match="p_values"):
         holm("x")
 
@@ -720,10 +732,10 @@ def test_siblings_choose_their_scheme_alike():
     assert first == second
     for problem, scheme in ((PROBLEM, AllCases()), (PROBLEM.with_prior([0.9, 0.1]), None)):
         chosen = WithinClasses() if scheme is None else scheme
-        made, twin = (
+        chosen_by_default, twin = (
             bootstrap_problems(
-                expected_cost, joint.model("a"), [problem], rng=generator(), scheme=one, **how
+                expected_cost, joint.model("a"), [problem], rng=generator(), scheme=scheme, **how
             )
-            for one in (None, chosen)
+            for scheme in (None, chosen)
         )
-        assert made == twin
+        assert chosen_by_default == twin

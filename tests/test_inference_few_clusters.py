@@ -39,9 +39,9 @@ def compared(values: np.ndarray, rng: np.random.Generator, replicates: int = 199
     return compare(mean, clusters, names, replicates=replicates, rng=rng, scheme=Clusters())
 
 
-def close(found: float, samples: int) -> bool:
+def close(actual: float, samples: int) -> bool:
     """95 % within four standard errors of a share of so many samples."""
-    return abs(found - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / samples)
+    return abs(actual - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / samples)
 
 
 # Student's t -------------------------------------------------------------------------------------
@@ -74,22 +74,22 @@ def test_infinitely_many_things_give_the_normal_back():
 @pytest.mark.parametrize("replicates", [99, 5000])
 def test_fewer_than_six_clusters_have_students_interval_whatever_the_replicates(n, replicates):
     values = generator(n).normal(size=(n, 1))
-    made = compared(values, generator(), replicates).estimate("a")
-    assert isinstance(made.intervals, ExpandedPercentile)
-    count = float(made.intervals.effective_count(()))
+    estimate = compared(values, generator(), replicates).estimate("a")
+    assert isinstance(estimate.intervals, ExpandedPercentile)
+    count = float(estimate.intervals.effective_count(()))
     reach = np.sqrt(count / (count - 1)) * stats.t.ppf(0.975, count - 1)
-    ends = made.interval(0.95)
-    np.testing.assert_allclose(ends.high - made.value, reach * made.standard_error)
-    np.testing.assert_allclose(made.value - ends.low, reach * made.standard_error)
+    ends = estimate.interval(0.95)
+    np.testing.assert_allclose(ends.high - estimate.value, reach * estimate.standard_error)
+    np.testing.assert_allclose(estimate.value - ends.low, reach * estimate.standard_error)
 
 
 def test_an_end_beyond_the_outermost_replicate_is_students_too():
     drawn = np.stack([np.linspace(-1, 1, 99), np.linspace(-1, 1, 99)], axis=1)
     pulls = np.stack([np.where(np.arange(50) < 2, 1.0, 0.0), generator().normal(size=50)], axis=1)
-    made = estimate_of(np.zeros(2), drawn, ExpandedPercentile(50, pulls))
-    n = made.intervals.effective_count((2,))
-    ends = made.interval(0.9)
-    reach = student_quantile(n, 0.95) * made.standard_error
+    estimate = estimate_of(np.zeros(2), drawn, ExpandedPercentile(50, pulls))
+    n = estimate.intervals.effective_count((2,))
+    ends = estimate.interval(0.9)
+    reach = student_quantile(n, 0.95) * estimate.standard_error
     assert ends.high[0] == pytest.approx(reach[0])  # two clusters count for all
     assert ends.high[0] > 1
     skewed = np.where(drawn == 1.0, 1e3, drawn)  # one replicate is further out than Student's
@@ -97,17 +97,17 @@ def test_an_end_beyond_the_outermost_replicate_is_students_too():
     assert far.high[0] == 1e3
     assert far.low[0] < -1
     assert ends.high[1] == pytest.approx(
-        np.quantile(drawn[:, 1], stats.norm.cdf(reach[1] / made.standard_error[1])), abs=0.03
+        np.quantile(drawn[:, 1], stats.norm.cdf(reach[1] / estimate.standard_error[1])), abs=0.03
     )
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
 def test_intervals_of_few_clusters_cover(n):
-    rng, held, samples = generator(n), 0, 300
+    rng, covered, samples = generator(n), 0, 300
     for _ in range(samples):
         gap = compared(rng.normal(size=(n, 2)), rng).difference("a", "b")
-        held += bool(gap.interval(0.95).covers(0.0))
-    assert close(held / samples, samples)
+        covered += bool(gap.interval(0.95).covers(0.0))
+    assert close(covered / samples, samples)
 
 
 # Tests -------------------------------------------------------------------------------------------
@@ -130,24 +130,28 @@ def test_p_values_of_clusters_are_students(n):
 @pytest.mark.parametrize("n", [4, 12, 40])
 def test_many_pairs_of_few_clusters_hold_all_at_once(n):
     """Four models of equal cost, six pairs: intervals and p-values of both corrections."""
-    rng, held, samples = generator(n), np.zeros(4), 250
+    rng, covered, samples = generator(n), np.zeros(4), 250
     for _ in range(samples):
-        found = compared(rng.normal(size=(n, 4)), rng)
-        for place, pairs in enumerate((max_t(found, level=0.95), holm_pairs(found, level=0.95))):
-            held[2 * place] += bool(((pairs.low <= 0) & (pairs.high >= 0)).all())
-            held[2 * place + 1] += bool(pairs.p_values.min() > 0.05)
-    assert (held / samples > 0.95 - 4 * np.sqrt(0.95 * 0.05 / samples)).all(), held / samples
+        comparison = compared(rng.normal(size=(n, 4)), rng)
+        for place, pairs in enumerate(
+            (max_t(comparison, level=0.95), holm_pairs(comparison, level=0.95))
+        ):
+            covered[2 * place] += bool(((pairs.low <= 0) & (pairs.high >= 0)).all())
+            covered[2 * place + 1] += bool(pairs.p_values.min() > 0.05)
+    assert (covered / samples > 0.95 - 4 * np.sqrt(0.95 * 0.05 / samples)).all(), covered / samples
 
 
 def test_max_t_of_few_clusters_is_no_surer_than_holm():
-    found = compared(generator(1).normal([0, 1, 3], 1.0, (9, 3)), generator())
-    pairs, safe = max_t(found, level=0.9), holm_pairs(found, level=0.9)
-    alone = [float(p_value(found.difference(*pair), null=0)) for pair in found.pairs]
+    comparison = compared(generator(1).normal([0, 1, 3], 1.0, (9, 3)), generator())
+    pairs, safe = max_t(comparison, level=0.9), holm_pairs(comparison, level=0.9)
+    alone = [float(p_value(comparison.difference(*pair), null=0)) for pair in comparison.pairs]
     assert (pairs.p_values >= holm(alone) - 1e-12).all()
     np.testing.assert_allclose(safe.p_values, holm(alone))
-    errors = np.array([float(found.difference(*pair).standard_error) for pair in found.pairs])
+    errors = np.array(
+        [float(comparison.difference(*pair).standard_error) for pair in comparison.pairs]
+    )
     count = np.array(
-        [float(found.difference(*p).intervals.effective_count(())) for p in found.pairs]
+        [float(comparison.difference(*p).intervals.effective_count(())) for p in comparison.pairs]
     )
     reach = student_quantile(count, 1 - 0.1 / 3 / 2) * errors
     assert (pairs.high - pairs.differences >= reach - 1e-12).all()
@@ -157,13 +161,13 @@ def test_max_t_of_few_clusters_is_no_surer_than_holm():
 
 
 def test_the_minimal_difference_of_few_clusters_is_found_with_the_stated_power():
-    rng, found, samples = generator(), 0, 400
+    rng, detected, samples = generator(), 0, 400
     n = 6
     for _ in range(samples):
         pilot = Estimate(0.0, np.sqrt((n - 1) / n / n), np.empty(0), ExpandedPercentile(n), "")
         gap = float(minimal_detectable_difference(pilot, level=0.95, power=0.8))
-        found += bool(stats.ttest_1samp(rng.normal(gap, 1, n), 0.0).pvalue < 0.05)
-    assert found / samples == pytest.approx(0.8, abs=4 * 0.02)
+        detected += bool(stats.ttest_1samp(rng.normal(gap, 1, n), 0.0).pvalue < 0.05)
+    assert detected / samples == pytest.approx(0.8, abs=4 * 0.02)
 
 
 def test_plans_of_clusters_undo_each_other():
@@ -177,8 +181,8 @@ def test_plans_of_clusters_undo_each_other():
 
 @pytest.mark.parametrize("power", [0.01, 0.025])
 def test_a_power_that_no_difference_at_all_has_is_refused(power):
-    made = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
+    estimate = Estimate(0.0, 0.03, np.empty(0), Normal(), "")
     with pytest.raises(InputError, match=r"power must be above 0\.025, \(1 − level\)/2; got"):
-        minimal_detectable_difference(made, level=0.95, power=power)
+        minimal_detectable_difference(estimate, level=0.95, power=power)
     with pytest.raises(InputError, match="power must be above"):
-        cases_to_detect(made, 10, difference=1.0, level=0.95, power=power)
+        cases_to_detect(estimate, 10, difference=1.0, level=0.95, power=power)

@@ -57,8 +57,8 @@ def test_the_error_of_a_mean_cost_is_the_textbook_one(rows):
     y, decided = rows
     costs = PROBLEM.costs[y, decided]
     counts = Counts.from_decisions(y, decided, PROBLEM)
-    found = float(expected_cost_error(counts, PROBLEM))
-    assert found == pytest.approx(costs.std(ddof=1) / np.sqrt(len(y)), rel=1e-9, abs=1e-12)
+    error = float(expected_cost_error(counts, PROBLEM))
+    assert error == pytest.approx(costs.std(ddof=1) / np.sqrt(len(y)), rel=1e-9, abs=1e-12)
 
 
 @given(cases(), st.floats(0.01, 0.99))
@@ -68,8 +68,8 @@ def test_under_a_prior_the_classes_are_samples_of_their_own(rows, share):
     costs = PROBLEM.costs[y, decided]
     square = sum(prior[k] ** 2 * costs[y == k].var(ddof=1) / np.sum(y == k) for k in (0, 1))
     stated = PROBLEM.with_prior(prior)
-    found = expected_cost_error(Counts.from_decisions(y, decided, PROBLEM), stated)
-    assert float(found) == pytest.approx(np.sqrt(square), rel=1e-9, abs=1e-12)
+    error = expected_cost_error(Counts.from_decisions(y, decided, PROBLEM), stated)
+    assert float(error) == pytest.approx(np.sqrt(square), rel=1e-9, abs=1e-12)
 
 
 def test_a_class_of_one_case_leaves_the_error_undefined_unless_its_prior_is_zero():
@@ -91,8 +91,8 @@ def test_the_error_of_a_normalised_cost_is_that_of_a_ratio(rows):
     residual = (numerator - ratio * denominator) / denominator.mean()
     twin = np.sqrt(np.sum(residual**2) / (len(y) * (len(y) - 1)))
     assert float(normalized_cost(counts, PROBLEM)) == pytest.approx(ratio)
-    found = float(normalized_cost_error(counts, PROBLEM))
-    assert found == pytest.approx(twin, rel=1e-6, abs=1e-9)
+    error = float(normalized_cost_error(counts, PROBLEM))
+    assert error == pytest.approx(twin, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
@@ -113,21 +113,23 @@ def test_errors_carry_leading_axes():
     stack = Counts(generator().integers(1, 30, (4, 5, 2, 3)))
     for problem in (PROBLEM, PROBLEM.with_prior([0.9, 0.1])):
         for error in (expected_cost_error, normalized_cost_error):
-            found = error(stack, problem)
-            assert found.shape == (4, 5)
-            assert found[2, 3] == pytest.approx(float(error(stack[2, 3], problem)))
+            errors = error(stack, problem)
+            assert errors.shape == (4, 5)
+            assert errors[2, 3] == pytest.approx(float(error(stack[2, 3], problem)))
     assert rate_error(stack).shape == (4, 5, 2, 3)
 
 
 def test_estimates_by_formula_hold_value_error_and_normal_interval():
     counts = Counts([[80, 15, 5], [6, 9, 25]])
-    for made, measure in (
+    for estimate, measure in (
         (delta_expected_cost(counts, PROBLEM), expected_cost),
         (delta_normalized_cost(counts, PROBLEM), normalized_cost),
     ):
-        assert float(made.value) == float(measure(counts, PROBLEM))
-        assert made.interval(0.95).width == pytest.approx(2 * 1.959964 * made.standard_error)
-        assert made.replicates.shape == (0,)
+        assert float(estimate.value) == float(measure(counts, PROBLEM))
+        assert estimate.interval(0.95).width == pytest.approx(
+            2 * 1.959964 * estimate.standard_error
+        )
+        assert estimate.replicates.shape == (0,)
     rates = delta_rates(counts)
     np.testing.assert_allclose(rates.standard_error[0], np.sqrt([0.16e0, 0.1275, 0.0475]) / 10)
     np.testing.assert_allclose(rates.value, wilson_rates(counts).value)
@@ -176,7 +178,7 @@ def test_costs_of_joint_decisions_are_losses_of_rows():
     joint = JointCounts.from_decisions(
         y, {"a": decided[:, 0], "b": decided[:, 1]}, PROBLEM, by=rng.integers(0, 3, 50)
     )
-    found = cost_moments(joint, PROBLEM)
+    moments = cost_moments(joint, PROBLEM)
     rows = PROBLEM.costs[y[:, None], decided]
     rng = generator()
     rng.integers(0, 2, 50), rng.integers(0, 3, (50, 2))
@@ -184,9 +186,9 @@ def test_costs_of_joint_decisions_are_losses_of_rows():
         y, {"a": rows[:, 0], "b": rows[:, 1]}, by=rng.integers(0, 3, 50), classes=[0, 1]
     )
     for part in ("weight", "sums", "products"):
-        np.testing.assert_allclose(getattr(found, part), getattr(twin, part))
-    assert found.names == ("a", "b")
-    assert found.groups == twin.groups
+        np.testing.assert_allclose(getattr(moments, part), getattr(twin, part))
+    assert moments.names == ("a", "b")
+    assert moments.groups == twin.groups
     with pytest.raises(InputError, match="decisions"):
         cost_moments(joint, Problem([[0, 3, 25], [180, 8, 0]], decisions=["x", "y", "z"]))
 
@@ -223,18 +225,20 @@ def test_delong_is_the_brute_force_double_sum_with_ties(seed, levels):
     scores.append(np.where(rng.random(30) < 0.5, scores[0], np.inf))
     twin = brute_covariance(y, scores)
     joint = JointScores.from_scores(y, dict(zip("abc", scores, strict=True)))
-    found = delong(joint)
-    np.testing.assert_allclose(found.covariance, twin, rtol=0, atol=1e-12)
+    comparison = delong(joint)
+    np.testing.assert_allclose(comparison.covariance, twin, rtol=0, atol=1e-12)
     for j, name in enumerate("abc"):
         table = ScoreTable.from_scores(y, scores[j])
         assert joint.table(name) == table
-        assert found.values[j] == pytest.approx(float(auc(table)), abs=1e-15)
+        assert comparison.values[j] == pytest.approx(float(auc(table)), abs=1e-15)
         np.testing.assert_allclose(auc_error(table), np.sqrt(twin[j, j]), rtol=0, atol=1e-12)
         single = delong_auc(table)
-        np.testing.assert_allclose(single.standard_error, found.estimate(name).standard_error)
+        np.testing.assert_allclose(single.standard_error, comparison.estimate(name).standard_error)
     contrast = np.array([1.0, -1.0, 0.0])
     expected = np.sqrt(max(contrast @ twin @ contrast, 0))
-    assert float(found.difference("a", "b").standard_error) == pytest.approx(expected, abs=1e-9)
+    assert float(comparison.difference("a", "b").standard_error) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_delong_does_not_suffer_from_many_cases():
@@ -244,10 +248,10 @@ def test_delong_does_not_suffer_from_many_cases():
     score = np.round(rng.normal(y, 1), 1)
     table = ScoreTable.from_scores(y, score)
     square = 0.0
-    for own, other in ((score[y == 0], score[y == 1]), (score[y == 1], score[y == 0])):
+    for scores, other in ((score[y == 0], score[y == 1]), (score[y == 1], score[y == 0])):
         ordered = np.sort(other)
-        rank = np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
-        square += np.var(rank / (2 * len(other)), ddof=1) / len(own)
+        rank = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
+        square += np.var(rank / (2 * len(other)), ddof=1) / len(scores)
     assert float(auc_error(table)) == pytest.approx(np.sqrt(square), rel=1e-12)
 
 
@@ -309,15 +313,15 @@ def test_joint_scores_of_chunks_add_up_to_those_of_all(grouped):
     by = site if grouped else None
     parts = [
         JointScores.from_scores(
-            y[own], {m: s[own] for m, s in scores.items()}, by=None if by is None else by[own]
+            y[rows], {m: s[rows] for m, s in scores.items()}, by=None if by is None else by[rows]
         )
-        for own in (slice(0, 25), slice(25, 40), slice(40, 60))
+        for rows in (slice(0, 25), slice(25, 40), slice(40, 60))
     ]
     whole = JointScores.from_scores(y, scores, by=by)
     assert sum(parts) == whole
     if grouped:
-        own = site == "s"
-        alone = JointScores.from_scores(y[own], {m: s[own] for m, s in scores.items()})
+        members = site == "s"
+        alone = JointScores.from_scores(y[members], {m: s[members] for m, s in scores.items()})
         assert whole.group("s").table("a").n_cases == alone.n_cases
         np.testing.assert_allclose(auc(whole.group("s").table("a")), auc(alone.table("a")))
         assert len(list(whole)) == 2
@@ -343,7 +347,7 @@ def test_joint_scores_of_clusters_are_resampled_cluster_by_cluster():
     assert Clusters().whole(joint) == JointScores.from_scores(y, scores)
     assert joint[3].n_cases == np.sum(unit == 3)
     gap = lambda j: auc(j.table("a")) - auc(j.table("b"))  # noqa: E731
-    made = bootstrap(gap, joint, replicates=50, rng=rng, scheme=Clusters())
-    assert float(made.value) == pytest.approx(float(gap(JointScores.from_scores(y, scores))))
+    estimate = bootstrap(gap, joint, replicates=50, rng=rng, scheme=Clusters())
+    assert float(estimate.value) == pytest.approx(float(gap(JointScores.from_scores(y, scores))))
     with pytest.raises(InputError, match="same cases"):
         JointScores.from_scores(y, scores, by=unit[1:])

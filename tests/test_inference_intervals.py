@@ -68,32 +68,32 @@ def slow_quantile(values: list[float], share: float) -> float:
 
 @given(numbers, st.floats(0, 1))
 def test_quantiles_are_those_of_the_defined_replicates(values, share):
-    found = float(quantile(np.array(values), np.array(share)))
-    assert found == pytest.approx(slow_quantile(values, share), nan_ok=True)
+    value = float(quantile(np.array(values), np.array(share)))
+    assert value == pytest.approx(slow_quantile(values, share), nan_ok=True)
 
 
 @given(numbers, st.floats(0.5, 0.99))
 def test_quantiles_of_many_columns_are_those_of_each(values, share):
     columns = np.stack([values, np.array(values) + 1, np.full(len(values), np.nan)], axis=1)
     shares = np.array([share, 1 - share, share])
-    found = quantile(columns, shares)
+    quantiles = quantile(columns, shares)
     for j in range(3):
-        np.testing.assert_allclose(found[j], slow_quantile(list(columns[:, j]), shares[j]))
+        np.testing.assert_allclose(quantiles[j], slow_quantile(list(columns[:, j]), shares[j]))
 
 
 def test_infinite_replicates_stand_at_the_ends_and_spoil_nothing_else():
-    made = made_of([1.0, 2.0, 3.0, np.inf, np.inf], 2.0)
-    ends = made.interval(0.3)
+    estimate = made_of([1.0, 2.0, 3.0, np.inf, np.inf], 2.0)
+    ends = estimate.interval(0.3)
     assert np.isfinite(ends.low)
-    assert made.interval(0.9).high == np.inf
-    again = estimate_of(np.array(2.0), made.replicates, Percentile())
+    assert estimate.interval(0.9).high == np.inf
+    again = estimate_of(np.array(2.0), estimate.replicates, Percentile())
     assert float(again.standard_error) == pytest.approx(1.0)
 
 
 @given(numbers.filter(lambda v: not np.isnan(v).all()), st.floats(0.05, 0.45), st.floats(0.5, 0.99))
 def test_a_higher_level_never_gives_a_shorter_interval(values, small, large):
-    made = made_of(values, 0.0)
-    inner, outer = made.interval(small), made.interval(large)
+    estimate = made_of(values, 0.0)
+    inner, outer = estimate.interval(small), estimate.interval(large)
     assert outer.low <= inner.low <= inner.high <= outer.high
 
 
@@ -101,25 +101,25 @@ def test_the_expanded_percentile_turns_a_normal_interval_into_students():
     shares = (np.arange(1, 100_000)) / 100_000
     n = 12
     sample_error = 1.7 * np.sqrt((n - 1) / n)  # replicates of n things vary by that much less
-    made = Estimate(
+    estimate = Estimate(
         3.0, 1.7, 3.0 + sample_error * stats.norm.ppf(shares), ExpandedPercentile(n), ""
     )
     student = 3.0 + 1.7 * stats.t.ppf(0.975, n - 1)
-    assert float(made.interval(0.95).high) == pytest.approx(student, rel=1e-3)
-    many = made.with_intervals(ExpandedPercentile(10**7)).interval(0.95).high
+    assert float(estimate.interval(0.95).high) == pytest.approx(student, rel=1e-3)
+    many = estimate.with_intervals(ExpandedPercentile(10**7)).interval(0.95).high
     assert float(many) == pytest.approx(
-        float(made.with_intervals(Percentile()).interval(0.95).high)
+        float(estimate.with_intervals(Percentile()).interval(0.95).high)
     )
 
 
 def test_clusters_are_given_expanded_intervals():
     counts = Counts(generator(3).integers(0, 9, (10, 2, 2)))
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
-    made = bootstrap(cost, counts, replicates=999, rng=generator(), scheme=Clusters())
-    assert isinstance(made.intervals, ExpandedPercentile)
-    assert made.intervals.count == 10
-    plain = made.with_intervals(Percentile()).interval(0.9)
-    assert made.interval(0.9).width > plain.width
+    estimate = bootstrap(cost, counts, replicates=999, rng=generator(), scheme=Clusters())
+    assert isinstance(estimate.intervals, ExpandedPercentile)
+    assert estimate.intervals.count == 10
+    plain = estimate.with_intervals(Percentile()).interval(0.9)
+    assert estimate.interval(0.9).width > plain.width
 
 
 @given(
@@ -139,21 +139,21 @@ def test_bca_is_efrons_formula(values, acceleration, level):
             corrected = stats.norm.cdf(bias + reach / (1 - acceleration * reach))
             ends.append(slow_quantile(list(replicates), corrected))
         low, high = ends
-    found = made_of(values, value).with_intervals(BCa(np.array(acceleration))).interval(level)
-    assert float(found.low) == pytest.approx(low)
-    assert float(found.high) == pytest.approx(high)
+    interval = made_of(values, value).with_intervals(BCa(np.array(acceleration))).interval(level)
+    assert float(interval.low) == pytest.approx(low)
+    assert float(interval.high) == pytest.approx(high)
 
 
 def test_bca_of_certain_replicates_is_the_value_itself():
-    found = made_of([2.0] * 9, 2.0).with_intervals(BCa(np.array(0.0))).interval(0.95)
-    assert float(found.low) == float(found.high) == 2.0
+    interval = made_of([2.0] * 9, 2.0).with_intervals(BCa(np.array(0.0))).interval(0.95)
+    assert float(interval.low) == float(interval.high) == 2.0
 
 
 def test_studentised_intervals_use_the_errors_of_the_replicates():
     replicates, errors = np.array([1.0, 2.0, 4.0, 3.0, 2.5]), np.array([1.0, 0.5, 2.0, 1.0, 0.0])
-    made = Estimate(2.5, 0.8, replicates, Studentised(errors), "by hand")
+    estimate = Estimate(2.5, 0.8, replicates, Studentised(errors), "by hand")
     distances = [-1.5, -1.0, 0.75, 0.5]  # 0/0 is undefined and left out
-    ends = made.interval(0.5)
+    ends = estimate.interval(0.5)
     assert float(ends.low) == pytest.approx(2.5 - 0.8 * slow_quantile(distances, 0.75))
     assert float(ends.high) == pytest.approx(2.5 - 0.8 * slow_quantile(distances, 0.25))
 
@@ -161,35 +161,35 @@ def test_studentised_intervals_use_the_errors_of_the_replicates():
 def test_replicates_without_a_standard_error_are_counted_as_undefined():
     replicates = np.array([1.0, 2.0, 4.0, 3.0, np.nan])
     errors = np.array([1.0, np.nan, 2.0, 0.0, 1.0])
-    made = Estimate(3.0, 0.8, replicates, Studentised(errors), "by hand")
-    assert int(made.n_undefined) == 3  # nan error, 0/0, nan value
-    assert "3 of them undefined" in str(made)
-    assert int(made.with_intervals(Percentile()).n_undefined) == 1
+    estimate = Estimate(3.0, 0.8, replicates, Studentised(errors), "by hand")
+    assert int(estimate.n_undefined) == 3  # nan error, 0/0, nan value
+    assert "3 of them undefined" in str(estimate)
+    assert int(estimate.with_intervals(Percentile()).n_undefined) == 1
 
 
 def test_the_studentised_bootstrap_counts_replicates_with_one_case_of_a_class():
     table = ScoreTable.from_scores([0] * 30 + [1] * 3, [*range(25), 40, 41, 42, 43, 44, 26, 45, 50])
-    made = bootstrap_t(auc, auc_error, table, replicates=400, rng=generator())
-    plain = int(made.with_intervals(Percentile()).n_undefined)
-    lost = int(np.isnan(made.intervals.errors).sum())  # type: ignore[attr-defined]
-    assert plain < lost <= int(made.n_undefined)
-    assert np.isfinite(made.interval(0.5).high)
+    estimate = bootstrap_t(auc, auc_error, table, replicates=400, rng=generator())
+    plain = int(estimate.with_intervals(Percentile()).n_undefined)
+    lost = int(np.isnan(estimate.intervals.errors).sum())  # type: ignore[attr-defined]
+    assert plain < lost <= int(estimate.n_undefined)
+    assert np.isfinite(estimate.interval(0.5).high)
 
 
 def test_a_class_in_place_of_a_type_of_intervals_is_refused():
     with pytest.raises(InputError, match=r"intervals must be a type of intervals.*Normal\(\)"):
         Estimate(1.0, 0.1, np.empty(0), Normal, "")  # type: ignore[arg-type]
-    made = Estimate(1.0, 0.1, np.empty(0), Normal(), "")
+    estimate = Estimate(1.0, 0.1, np.empty(0), Normal(), "")
     with pytest.raises(InputError, match=r"intervals must be a type of intervals.*Normal\(\)"):
-        made.with_intervals(Normal)  # type: ignore[arg-type]
+        estimate.with_intervals(Normal)  # type: ignore[arg-type]
 
 
 def test_normal_and_logit_intervals_are_symmetric_on_their_scales():
-    made = Estimate(0.9, 0.02, np.empty(0), Normal(), "formula")
-    ends = made.interval(0.95)
+    estimate = Estimate(0.9, 0.02, np.empty(0), Normal(), "formula")
+    ends = estimate.interval(0.95)
     assert float(ends.low + ends.high) == pytest.approx(1.8)
     assert float(ends.width) == pytest.approx(2 * 1.959964 * 0.02)
-    odds = made.with_intervals(Logit()).interval(0.95)
+    odds = estimate.with_intervals(Logit()).interval(0.95)
     assert float(odds.low) == pytest.approx(1 / (1 + np.exp(-(np.log(9) - 1.959964 * 0.02 / 0.09))))
     product = (odds.low / (1 - odds.low)) * (odds.high / (1 - odds.high))
     assert float(product) == pytest.approx(81)
@@ -215,17 +215,17 @@ def test_wilson_is_undefined_without_cases():
 
 
 def test_an_estimate_prints_value_interval_and_method():
-    made = bootstrap(
+    estimate = bootstrap(
         lambda c: expected_cost(c, PROBLEM),
         Counts([[80, 15, 5], [6, 9, 25]]),
         replicates=2000,
         rng=generator(),
     )
-    ends = made.interval(0.95)
+    ends = estimate.interval(0.95)
     method = "2000 bootstrap replicates of all cases"
-    expected = f"{made.value:.4g} (95% {ends.low:.4g} to {ends.high:.4g}, {method})"
-    assert str(made) == expected
-    assert repr(made) == expected
+    expected = f"{estimate.value:.4g} (95% {ends.low:.4g} to {ends.high:.4g}, {method})"
+    assert str(estimate) == expected
+    assert repr(estimate) == expected
 
 
 def test_an_array_of_estimates_prints_a_line_each():
@@ -285,8 +285,8 @@ def slow_jackknife(values: list[float], strata: np.ndarray) -> tuple[float, floa
     """From the values with each case left out, and the sample that each belongs to."""
     square = cube = error = 0.0
     for name in np.unique(strata):
-        own = np.array([v for v, s in zip(values, strata, strict=True) if s == name])
-        n, deviations = len(own), own.mean() - own
+        members = np.array([v for v, s in zip(values, strata, strict=True) if s == name])
+        n, deviations = len(members), members.mean() - members
         error += (n - 1) / n * np.sum(deviations**2)
         pull = (n - 1) / n * deviations
         square, cube = square + np.sum(pull**2), cube + np.sum(pull**3)
@@ -306,9 +306,9 @@ def test_the_jackknife_leaves_out_every_row_once(scheme, seed):
     if np.ptp(left) == 0:
         return
     error, skew = slow_jackknife(left, y if scheme == WithinClasses() else np.zeros(16))
-    found = jackknife(auc, table, scheme=scheme, rng=rng)
-    assert float(found.standard_error) == pytest.approx(error)
-    assert float(found.acceleration) == pytest.approx(skew, abs=1e-9)
+    jackknifed = jackknife(auc, table, scheme=scheme, rng=rng)
+    assert float(jackknifed.standard_error) == pytest.approx(error)
+    assert float(jackknifed.acceleration) == pytest.approx(skew, abs=1e-9)
 
 
 def test_the_jackknife_of_clusters_leaves_out_every_cluster_once():
@@ -318,20 +318,20 @@ def test_the_jackknife_of_clusters_leaves_out_every_cluster_once():
     total = counts.values.sum(axis=0)
     left = [float(cost(Counts(total - unit))) for unit in counts.values]
     error, skew = slow_jackknife(left, np.zeros(12))
-    found = jackknife(cost, counts, scheme=Clusters(), rng=rng)
-    assert float(found.standard_error) == pytest.approx(error)
-    assert float(found.acceleration) == pytest.approx(skew)
+    jackknifed = jackknife(cost, counts, scheme=Clusters(), rng=rng)
+    assert float(jackknifed.standard_error) == pytest.approx(error)
+    assert float(jackknifed.acceleration) == pytest.approx(skew)
 
 
 def test_the_jackknife_of_groups_is_that_of_each_group():
     rng = generator()
     counts = Counts(rng.integers(0, 6, (4, 2, 3)))
     cost = lambda c: expected_cost(c, PROBLEM)  # noqa: E731
-    found = jackknife(cost, counts, scheme=AllCases(), rng=rng)
+    jackknifed = jackknife(cost, counts, scheme=AllCases(), rng=rng)
     for g in range(4):
-        one = jackknife(cost, counts[g], scheme=AllCases(), rng=rng)
-        np.testing.assert_allclose(found.standard_error[g], one.standard_error)
-        np.testing.assert_allclose(found.acceleration[g], one.acceleration)
+        alone = jackknife(cost, counts[g], scheme=AllCases(), rng=rng)
+        np.testing.assert_allclose(jackknifed.standard_error[g], alone.standard_error)
+        np.testing.assert_allclose(jackknifed.acceleration[g], alone.acceleration)
 
 
 def test_large_tables_lose_random_groups_and_find_about_the_same(monkeypatch):
@@ -347,14 +347,14 @@ def test_large_tables_lose_random_groups_and_find_about_the_same(monkeypatch):
 
 def test_a_class_with_one_case_leaves_the_acceleration_undefined():
     table = ScoreTable.from_scores([0, 0, 0, 1], [1, 2, 3, 4])
-    made = bootstrap_bca(auc, table, replicates=50, rng=generator(), scheme=WithinClasses())
-    assert np.isnan(made.interval(0.95).low)
+    estimate = bootstrap_bca(auc, table, replicates=50, rng=generator(), scheme=WithinClasses())
+    assert np.isnan(estimate.interval(0.95).low)
 
 
 def test_bca_is_percentile_for_a_symmetric_measure():
     counts = Counts([[500, 500]])
     share = lambda c: c.values[..., 0, 1] / c.n_cases  # noqa: E731
-    made = bootstrap_bca(share, counts, replicates=4000, rng=generator())
-    plain = made.with_intervals(Percentile()).interval(0.9)
-    corrected = made.interval(0.9)
+    estimate = bootstrap_bca(share, counts, replicates=4000, rng=generator())
+    plain = estimate.with_intervals(Percentile()).interval(0.9)
+    corrected = estimate.interval(0.9)
     np.testing.assert_allclose([corrected.low, corrected.high], [plain.low, plain.high], atol=2e-3)

@@ -35,13 +35,13 @@ def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = No
     }[weights]
     codes = None if clusters is None else rng.integers(0, clusters, n)
     problem = PROBLEM.with_prior(prior)
-    own = problem.costs[truth]
-    losses = np.stack([own[np.arange(n), one] for one in decided.values()])
+    costs = problem.costs[truth]
+    losses = np.stack([costs[np.arange(n), codes] for codes in decided.values()])
     sample = LossSample(
         names=tuple(decided),
         losses=losses,
-        dearest=own.max(axis=1),
-        perfect=own.min(axis=1),
+        dearest=costs.max(axis=1),
+        perfect=costs.min(axis=1),
         truth=truth,
         n_classes=2,
         prior=problem.prior,
@@ -64,11 +64,11 @@ def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = No
 @pytest.mark.parametrize("weights", ["", "whole", "fractional"])
 def test_errors_of_losses_are_those_of_the_table_where_costs_are_constant(weights, clusters, prior):
     sample, joint, problem, squares = drawn(400, weights=weights, clusters=clusters, prior=prior)
-    found = sample.errors(None)
+    errors = sample.errors(None)
     expected = cost_errors(joint, problem, squares=squares)
-    np.testing.assert_allclose(found.costs, expected.costs, rtol=1e-9)
-    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-9)
-    assert found.degrees == expected.degrees
+    np.testing.assert_allclose(errors.costs, expected.costs, rtol=1e-9)
+    np.testing.assert_allclose(errors.covariance, expected.covariance, rtol=1e-9)
+    assert errors.degrees == expected.degrees
 
 
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
@@ -100,10 +100,10 @@ def test_what_a_case_costs_whatever_is_decided_moves_no_difference_and_no_ratio(
     moved = LossSample(**{**vars(sample), **parts})
     q = profile_threshold(0.95, np.asarray(np.inf))
 
-    def ends(one: LossSample):
-        above, below = one.loss("a") - one.perfect, one.dearest - one.perfect
-        ratio = ratio_bounds(one, above, below, float(q))
-        return (*profile_bounds(one.difference_support("a", "b"), q), *ratio)
+    def ends(losses: LossSample):
+        above, below = losses.loss("a") - losses.perfect, losses.dearest - losses.perfect
+        ratio = ratio_bounds(losses, above, below, float(q))
+        return (*profile_bounds(losses.difference_support("a", "b"), q), *ratio)
 
     np.testing.assert_allclose(ends(moved), ends(sample), rtol=1e-6)
 
@@ -118,10 +118,10 @@ def test_constant_expressions_have_the_intervals_of_their_numbers(prior):
     table = [[0, 2], [50, 20]]
     written = [[f"{cost} + 0*amount" for cost in row] for row in table]
     known = evaluate(y, models, Problem(table, prior=prior))
-    found = evaluate(y, models, Problem(written, prior=prior), data={"amount": rng.random(300)})
-    for one, other in zip(known.systems, found.systems, strict=True):
-        assert ends_of(other.cost) == pytest.approx(ends_of(one.cost), rel=1e-6)
-    saved, saves = known.verdict.saving_over_naive, found.verdict.saving_over_naive
+    report = evaluate(y, models, Problem(written, prior=prior), data={"amount": rng.random(300)})
+    for system, other in zip(known.systems, report.systems, strict=True):
+        assert ends_of(other.cost) == pytest.approx(ends_of(system.cost), rel=1e-6)
+    saved, saves = known.verdict.saving_over_naive, report.verdict.saving_over_naive
     assert ends_of(saves) == pytest.approx(ends_of(saved), rel=1e-6)
 
 
@@ -214,7 +214,7 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
     single = LossSample(**{**vars(sample), "losses": sample.losses + extra,
                            "dearest": sample.dearest + extra})  # fmt: skip
     times = rng.integers(1, 4, 700)
-    one = single.only(np.repeat(np.arange(700), times))
+    repeated = single.only(np.repeat(np.arange(700), times))
     each = np.ones(700) if single.weights is None else single.weights
     pooled = LossSample(
         **{
@@ -224,13 +224,19 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
             "repeats": times.astype(float),
         }
     )
-    mine, yours = pooled.errors(None), one.errors(None)
+    mine, yours = pooled.errors(None), repeated.errors(None)
     assert mine.costs == pytest.approx(yours.costs, rel=1e-12)
     assert mine.covariance == pytest.approx(yours.covariance, rel=1e-10)
-    for make in (lambda own: own.cost_support("a"), lambda own: own.difference_support("a", "b")):
-        supports = [make(own) for own in (pooled, one)]
+    for make in (
+        lambda losses: losses.cost_support("a"),
+        lambda losses: losses.difference_support("a", "b"),
+    ):
+        supports = [make(losses) for losses in (pooled, repeated)]
         q = profile_threshold(0.95, supports[0].degrees)
-        ends = [np.ravel(profile_bounds(own, q, np.nan, 0.0)) for own in supports]
+        ends = [np.ravel(profile_bounds(support, q, np.nan, 0.0)) for support in supports]
         assert ends[0] == pytest.approx(ends[1], rel=1e-9)
-    ratios = [ratio_bounds(own, own.loss("a"), own.loss("b"), 3.84) for own in (pooled, one)]
+    ratios = [
+        ratio_bounds(losses, losses.loss("a"), losses.loss("b"), 3.84)
+        for losses in (pooled, repeated)
+    ]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)

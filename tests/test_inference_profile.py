@@ -47,7 +47,7 @@ def ratio_of(counts, shares):
 
 
 def with_pseudo_case(counts, values, sign):
-    """The tables with 0.4 of a case at the dearest value of each stratum in turn."""
+    """The tables with 0.4 of a case at the highest value of each stratum in turn."""
     for k in range(len(counts)):
         table = counts.copy()
         table[k, np.argmax(sign * values[k])] += 0.4
@@ -196,9 +196,9 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     strata = pooled if prior else pooled.reshape(1, -1)
     values = COSTS * np.array(prior)[:, None] if prior else COSTS.reshape(1, -1)
     plain = 0.0
-    for row, own in zip(strata, values, strict=True):
-        mean = sum(row * own) / sum(row)
-        plain += sum(row * (own - mean) ** 2) / sum(row) ** 2
+    for row, value in zip(strata, values, strict=True):
+        mean = sum(row * value) / sum(row)
+        plain += sum(row * (value - mean) ** 2) / sum(row) ** 2
     effect = max(1.0, left_out_variance(clusters, problem) / plain)
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
     low, high = profile_bounds(support, np.array(t.ppf(0.975, size - 1) ** 2))
@@ -259,33 +259,34 @@ def test_intervals_of_normalised_costs_hold_the_estimate(numbers, amounts, prior
 
 
 @given(cells, costs, priors, st.floats(0.05, 0.98), st.floats(0.05, 0.98))
-def test_a_higher_level_gives_a_wider_interval(numbers, amounts, prior, one, other):
+def test_a_higher_level_gives_a_wider_interval(numbers, amounts, prior, first, other):
     counts, problem = counts_of(numbers), problem_of(amounts, prior)
-    lower, higher = sorted((one, other))
+    lower, higher = sorted((first, other))
     narrow, wide = (profile_interval(counts, problem, level) for level in (lower, higher))
     assert wide.low <= narrow.low + 1e-8
     assert narrow.high <= wide.high + 1e-8
 
 
 @given(cells, costs, priors, st.integers(0, 5), st.floats(0, 30))
-def test_a_dearer_cost_lowers_neither_end(numbers, amounts, prior, place, more):
-    dearer = list(amounts)
-    dearer[place] += more
+def test_a_higher_cost_lowers_neither_end(numbers, amounts, prior, place, more):
+    raised = list(amounts)
+    raised[place] += more
     before, after = (
-        profile_interval(counts_of(numbers), problem_of(own, prior)) for own in (amounts, dearer)
+        profile_interval(counts_of(numbers), problem_of(table, prior))
+        for table in (amounts, raised)
     )
     assert after.low >= before.low - 1e-7
     assert after.high >= before.high - 1e-7
 
 
 @given(cells, costs, priors, st.floats(0.01, 50), st.floats(-20, 20))
-def test_other_clusters_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
+def test_other_units_of_cost_change_the_interval_alike(numbers, amounts, prior, times, plus):
     counts, joint = counts_of(numbers), joint_of(numbers)
     problem, other = problem_of(amounts, prior), problem_of(times * np.array(amounts) + plus, prior)
-    before, after = (profile_interval(counts, own) for own in (problem, other))
+    before, after = (profile_interval(counts, variant) for variant in (problem, other))
     assert close(after.low, times * before.low + plus, 20 * times + 20)
     assert close(after.high, times * before.high + plus, 20 * times + 20)
-    before, after = (profile_interval(joint, own) for own in (problem, other))
+    before, after = (profile_interval(joint, variant) for variant in (problem, other))
     assert close(after.low, times * before.low, 20 * times + 20)
     assert close(after.high, times * before.high, 20 * times + 20)
 
@@ -320,11 +321,11 @@ def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
     problem = problem_of(amounts, prior)
     clusters = np.array(tables, float).reshape(-1, 2, 3)
     for make in (profile_interval, profile_normalized_interval):
-        one, other = (
-            make(Counts(own), problem, scheme=Clusters()) for own in (clusters, clusters[::-1])
+        first, other = (
+            make(Counts(cells), problem, scheme=Clusters()) for cells in (clusters, clusters[::-1])
         )
-        assert np.allclose(one.low, other.low, atol=1e-6, equal_nan=True)
-        assert np.allclose(one.high, other.high, atol=1e-6, equal_nan=True)
+        assert np.allclose(first.low, other.low, atol=1e-6, equal_nan=True)
+        assert np.allclose(first.high, other.high, atol=1e-6, equal_nan=True)
 
 
 def test_a_whole_weight_is_a_repeated_case():
@@ -360,7 +361,7 @@ def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 @pytest.mark.parametrize(("size", "prevalence"), [(100, 0.02), (1000, 0.02), (10**6, 0.001)])
 def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prevalence, prior):
-    """Where all hangs on 0.4 of a case, Newton's method alone would jump back and forth."""
+    """Where all depends on 0.4 of a case, Newton's method alone would jump back and forth."""
     shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
     tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
     support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))
@@ -429,14 +430,14 @@ def test_a_class_without_cases_costs_anything_under_a_stated_prior():
 
 def test_a_class_of_prior_zero_changes_nothing():
     problem = Problem(COSTS, prior=[1.0, 0.0])
-    one, other = (
+    first, other = (
         profile_interval(Counts([[8, 3, 1], row]), problem) for row in ([0, 0, 0], [9, 9, 9])
     )
-    assert close(one.low, other.low)
-    assert close(one.high, other.high)
+    assert close(first.low, other.low)
+    assert close(first.high, other.high)
 
 
-def test_decisions_out_of_reach_make_no_upper_end_dearer_unless_they_occur():
+def test_decisions_out_of_reach_make_no_upper_end_higher_unless_they_occur():
     problem = Problem([[0, 1, 50], [9, 1, 0]])
     table = [[60, 10, 0], [3, 8, 0]]
     everything = profile_interval(Counts(table), problem)
@@ -469,11 +470,11 @@ def test_clusters_without_cases_do_not_count():
     problem, rng = Problem(COSTS), RNG(5)
     clusters = rng.integers(0, 9, (6, 2, 3)).astype(float)
     padded = np.concatenate([clusters, np.zeros((4, 2, 3))])
-    one, other = (
+    first, other = (
         profile_interval(Counts(c), problem, scheme=Clusters()) for c in (clusters, padded)
     )
-    assert close(one.low, other.low)
-    assert close(one.high, other.high)
+    assert close(first.low, other.low)
+    assert close(first.high, other.high)
 
 
 # Weights -----------------------------------------------------------------------------------------
@@ -514,23 +515,23 @@ def test_fractional_weights_become_effective_cases_by_their_squares(prior):
     np.add.at(squares, (truth, decided), weights**2)
     strata = np.zeros(60, int) if prior is None else truth
     values = COSTS[truth, decided] * (1 if prior is None else np.array(prior)[truth])
-    own = usual = expected = 0.0
+    variance = usual = expected = 0.0
     kish = [sum(weights[strata == k] ** 2) / sum(weights[strata == k]) for k in set(strata)]
     for k in set(strata):
         mine = strata == k
         mean = np.average(values[mine], weights=weights[mine])
         pull = (values[mine] - mean) / sum(weights[mine])
-        own += sum(weights[mine] ** 2 * pull**2)
+        variance += sum(weights[mine] ** 2 * pull**2)
         ratio = np.array([squares[t].sum() / sums[t].sum() for t in truth[mine]])
         usual += sum(weights[mine] * ratio * pull**2)
         expected += kish[k] * sum(weights[mine] * pull**2)
     table, grid = (sums, COSTS * np.array(prior)[:, None]) if prior else (sums, COSTS)
     if prior is None:
         table, grid = table.reshape(1, -1), grid.reshape(1, -1)
-    counts = table * expected / max(own, usual) / np.array(kish)[:, None]
+    counts = table * expected / max(variance, usual) / np.array(kish)[:, None]
     low, high = profile_bounds(Support(grid, counts, grid.min(-1), grid.max(-1)), np.array(CHI2))
     interval = profile_interval(Counts(sums), Problem(COSTS, prior=prior), squares=squares)
-    assert usual > 1.1 * own or own > 1.1 * usual
+    assert usual > 1.1 * variance or variance > 1.1 * usual
     assert [float(interval.low), float(interval.high)] == pytest.approx([float(low), float(high)])
 
 

@@ -121,8 +121,8 @@ def test_cells_stand_class_after_class(kind):
     tally = tallies()[kind]
     owner = tally.cell_classes
     assert (np.diff(owner) >= 0).all()
-    own = [cells_of(tally)[owner == k].sum() for k in (0, 1)]
-    assert own == sizes_of(tally).tolist()
+    sums = [cells_of(tally)[owner == k].sum() for k in (0, 1)]
+    assert sums == sizes_of(tally).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -166,12 +166,12 @@ def test_groups_of_mostly_empty_cells_are_drawn_as_each_group_alone(scheme):
     axes = (-2, -1) if scheme == AllCases() else -2
     assert (drawn.sum(axis=axes) == table.weights.sum(axis=axes)).all()
     for k in (0, 1):
-        held = table.weights[..., k] > 0
+        occupied = table.weights[..., k] > 0
         total = 20 if scheme == AllCases() else table.weights[..., k].sum(axis=-1)
-        share = np.broadcast_to(1 / np.asarray(total)[..., None], held.shape)[held]
-        found = drawn[..., k][:, held]
-        assert (np.abs(found.mean(axis=0) - 1) < 5 / np.sqrt(20_000)).all()
-        np.testing.assert_allclose(found.var(axis=0), 1 - share, atol=0.06)
+        share = np.broadcast_to(1 / np.asarray(total)[..., None], occupied.shape)[occupied]
+        values = drawn[..., k][:, occupied]
+        assert (np.abs(values.mean(axis=0) - 1) < 5 / np.sqrt(20_000)).all()
+        np.testing.assert_allclose(values.var(axis=0), 1 - share, atol=0.06)
 
 
 def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
@@ -180,8 +180,8 @@ def test_what_rounding_leaves_over_never_lands_in_an_empty_cell():
     drawn = cells_of(resample(Counts(cells[:, None]), AllCases(), replicates=500, rng=generator()))
     assert (drawn[..., -1] == 0).all()
     assert (drawn.sum(axis=-1) == cells.sum(axis=-1)).all()
-    weights, given = np.array([[3.0, 5.0, 0.0]]), np.array([[[2.0, 5.0, 1.0]], [[4.0, 4.0, 0.0]]])
-    assert _without_strays(given, weights).tolist() == [[[2, 6, 0]], [[4, 4, 0]]]
+    weights, counts = np.array([[3.0, 5.0, 0.0]]), np.array([[[2.0, 5.0, 1.0]], [[4.0, 4.0, 0.0]]])
+    assert _without_strays(counts, weights).tolist() == [[[2, 6, 0]], [[4, 4, 0]]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -255,15 +255,15 @@ def test_the_spread_over_clusters_is_that_of_cluster_totals():
     unit = np.repeat(np.arange(20), 5)
     decided = np.where(unit % 4 == 0, 1 - y, y)  # whole units go wrong together
     counts = Counts.from_decisions(y, decided, Problem.zero_one(2), by=unit)
-    made = bootstrap(
+    estimate = bootstrap(
         lambda c: expected_cost(c, Problem.zero_one(2)),
         counts,
         replicates=20_000,
         rng=generator(),
         scheme=Clusters(),
     )
-    assert float(made.value) == pytest.approx(0.25)
-    assert float(made.standard_error) == pytest.approx(np.sqrt(0.25 * 0.75 / 20), rel=0.03)
+    assert float(estimate.value) == pytest.approx(0.25)
+    assert float(estimate.standard_error) == pytest.approx(np.sqrt(0.25 * 0.75 / 20), rel=0.03)
 
 
 def test_clusters_need_a_leading_axis():
@@ -332,10 +332,10 @@ def test_a_measure_that_drops_leading_axes_is_refused_and_each_repairs_it():
     assert (bootstrap(auc_of_hull, table, replicates=20, rng=generator()).replicates > 0).all()
 
 
-@pytest.mark.parametrize("given", [None, "x", {"a": 1}, [1, [2, 3]], 1j])
-def test_a_measure_that_gives_no_numbers_is_refused(given):
+@pytest.mark.parametrize("value", [None, "x", {"a": 1}, [1, [2, 3]], 1j])
+def test_a_measure_that_gives_no_numbers_is_refused(value):
     with pytest.raises(InputError, match="measure must give a number or an array of numbers"):
-        bootstrap(lambda c: given, Counts([[3, 1]]), replicates=5, rng=generator())
+        bootstrap(lambda c: value, Counts([[3, 1]]), replicates=5, rng=generator())
 
 
 def test_a_looped_measure_of_many_shapes_is_refused():
@@ -376,8 +376,8 @@ def resampling() -> dict[str, Any]:
 def test_a_seed_a_class_of_schemes_and_rows_are_refused(act):
     make, counts = resampling()[act], Counts([[3, 1], [2, 2]])
     for seed in (7, None, np.random.RandomState(7)):
-        own = seed if isinstance(seed, int) else 0
-        wanted = rf"rng must be a numpy Generator.*Write rng=np.random.default_rng\({own}\)"
+        number = seed if isinstance(seed, int) else 0
+        wanted = rf"rng must be a numpy Generator.*Write rng=np.random.default_rng\({number}\)"
         with pytest.raises(InputError, match=wanted):
             make(counts, scheme=AllCases(), rng=seed)
     with pytest.raises(
@@ -415,11 +415,13 @@ def test_leaving_out_cases_of_fractional_weight_is_refused_with_another_way_out(
 )
 def test_one_case_does_not_tell_how_cases_vary(scheme):
     cost = lambda c: expected_cost(c, Problem.zero_one(2))  # noqa: E731
-    made = bootstrap(cost, Counts([[0, 1], [0, 0]]), replicates=20, rng=generator(), scheme=scheme)
-    assert float(made.value) == 1.0
-    assert np.isnan(made.standard_error)
-    assert np.isnan(made.interval(0.9).low)
-    assert int(made.n_undefined) == 20
+    estimate = bootstrap(
+        cost, Counts([[0, 1], [0, 0]]), replicates=20, rng=generator(), scheme=scheme
+    )
+    assert float(estimate.value) == 1.0
+    assert np.isnan(estimate.standard_error)
+    assert np.isnan(estimate.interval(0.9).low)
+    assert int(estimate.n_undefined) == 20
     groups = Counts([[[0, 1], [0, 0]], [[3, 1], [2, 2]]])
     both = bootstrap(cost, groups, replicates=20, rng=generator(), scheme=scheme)
     assert np.isnan(both.standard_error).tolist() == [True, False]
@@ -452,12 +454,12 @@ def test_tallies_that_were_read_with_clusters_are_resampled_cluster_by_cluster()
     assert counts == slices
     assert scheme_of(counts, STATED) == Clusters()
     assert scheme_of(slices, STATED) == WithinClasses()
-    made = bootstrap(expected_cost, counts, PROBLEM, replicates=50, rng=generator())
+    estimate = bootstrap(expected_cost, counts, PROBLEM, replicates=50, rng=generator())
     told = bootstrap(
         expected_cost, slices, PROBLEM, replicates=50, rng=generator(), scheme=Clusters()
     )
-    np.testing.assert_array_equal(made.replicates, told.replicates)
-    assert made.value.shape == ()
+    np.testing.assert_array_equal(estimate.replicates, told.replicates)
+    assert estimate.value.shape == ()
     with pytest.raises(InputError, match="by and clusters cannot both be the leading axis"):
         Counts.from_decisions(labels, names, PROBLEM, clusters=cluster, by=cluster)
     with pytest.raises(InputError, match="clusters must hold a label for every case; 1 of 60"):
@@ -469,18 +471,20 @@ def test_replicates_of_tables_are_replicates_of_rows():
     y, decided, _ = rows(80, 9)
     labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
     counts = Counts.from_decisions(labels, names, PROBLEM)
-    made = bootstrap(lambda c: expected_cost(c, PROBLEM), counts, replicates=4000, rng=generator())
+    estimate = bootstrap(
+        lambda c: expected_cost(c, PROBLEM), counts, replicates=4000, rng=generator()
+    )
     rng = generator(1)
     twin = []
     for _ in range(2000):
         i = rng.integers(0, 80, 80)
         twin.append(float(PROBLEM.costs[y[i], decided[i, 0]].mean()))
-    assert np.mean(made.replicates) == pytest.approx(
+    assert np.mean(estimate.replicates) == pytest.approx(
         float(np.mean(twin)), abs=5 * float(np.std(twin)) / 40
     )
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
         low, high = np.quantile(twin, [max(share - 0.04, 0), min(share + 0.04, 1)])
-        assert low <= np.quantile(made.replicates, share) <= high
+        assert low <= np.quantile(estimate.replicates, share) <= high
 
 
 @pytest.mark.parametrize(
@@ -524,7 +528,7 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
     )
     stack = Counts([[[2680, 72], [23, 28]], [[90, 10], [3, 7]]])
     compared = delta_compare_costs(tallies()["joint"], PROBLEM)
-    found = {
+    results = {
         "cases": bootstrap(cost, counts, replicates=100, rng=generator()),
         "classes": bootstrap(cost, counts, replicates=100, rng=generator(), scheme=WithinClasses()),
         "few": bootstrap(auc, table, replicates=100, rng=generator()),
@@ -535,7 +539,7 @@ def test_the_same_generator_gives_the_same_numbers_everywhere():
         "tables": bootstrap(cost, stack, replicates=100, rng=generator()),
         "normal": compared.drawn(replicates=100, rng=generator()).estimate("n"),
     }
-    sums = {name: float(np.nansum(made.replicates)) for name, made in found.items()}
+    sums = {name: float(np.nansum(estimate.replicates)) for name, estimate in results.items()}
     assert sums == pytest.approx(GOLDEN, rel=1e-12)
 
 
@@ -577,33 +581,35 @@ def test_groups_are_estimated_side_by_side():
     labels, names = np.array(PROBLEM.classes)[y], np.array(PROBLEM.decisions)[decided[:, 0]]
     group = np.array(["north", "south", "west"])[generator(8).integers(0, 3, 600)]
     counts = Counts.from_decisions(labels, names, PROBLEM, by=group)
-    made = bootstrap(
+    estimate = bootstrap(
         expected_cost,
         counts,
         STATED,
         replicates=3000,
         rng=generator(),
     )
-    assert made.value.shape == (3,)
-    np.testing.assert_allclose(made.standard_error, expected_cost_error(counts, STATED), rtol=0.08)
+    assert estimate.value.shape == (3,)
+    np.testing.assert_allclose(
+        estimate.standard_error, expected_cost_error(counts, STATED), rtol=0.08
+    )
 
 
 def test_a_measure_may_have_axes_of_its_own():
-    made = bootstrap(
+    estimate = bootstrap(
         lambda c: c.shares, Counts([[8, 2, 1], [1, 1, 2]]), replicates=100, rng=generator()
     )
-    assert made.value.shape == (2,)
-    assert made.replicates.shape == (100, 2)
-    np.testing.assert_allclose(made.replicates.sum(axis=-1), 1)
+    assert estimate.value.shape == (2,)
+    assert estimate.replicates.shape == (100, 2)
+    np.testing.assert_allclose(estimate.replicates.sum(axis=-1), 1)
 
 
 def test_replicates_that_lose_a_class_are_counted_shown_and_left_out():
     table = ScoreTable.from_scores([0] * 40 + [1] * 2, list(range(42)))
-    made = bootstrap(auc, table, replicates=2000, rng=generator())
+    estimate = bootstrap(auc, table, replicates=2000, rng=generator())
     expected = 2000 * (1 - 2 / 42) ** 42  # no positive case among 42 draws
-    assert int(made.n_undefined) == pytest.approx(expected, abs=5 * np.sqrt(expected))
-    assert f"{int(made.n_undefined)} of them undefined" in str(made)
-    assert np.isfinite(made.interval(0.95).low)
+    assert int(estimate.n_undefined) == pytest.approx(expected, abs=5 * np.sqrt(expected))
+    assert f"{int(estimate.n_undefined)} of them undefined" in str(estimate)
+    assert np.isfinite(estimate.interval(0.95).low)
     within = bootstrap(auc, table, replicates=200, rng=generator(), scheme=WithinClasses())
     assert int(within.n_undefined) == 0
 
@@ -611,24 +617,24 @@ def test_replicates_that_lose_a_class_are_counted_shown_and_left_out():
 def test_brier_scores_are_resampled_from_the_table():
     y, _, score = rows(400, 6)
     table = ScoreTable.from_scores(y, np.round(1 / (1 + np.exp(-score)), 2))
-    made = bootstrap(brier, table, replicates=4000, rng=generator())
+    estimate = bootstrap(brier, table, replicates=4000, rng=generator())
     losses = (np.round(1 / (1 + np.exp(-score)), 2) - y) ** 2
-    assert float(made.value) == pytest.approx(losses.mean())
-    assert float(made.standard_error) == pytest.approx(losses.std(ddof=1) / 20, rel=0.05)
+    assert float(estimate.value) == pytest.approx(losses.mean())
+    assert float(estimate.standard_error) == pytest.approx(losses.std(ddof=1) / 20, rel=0.05)
 
 
 def test_the_studentised_bootstrap_keeps_the_formula_for_its_standard_error():
     counts = Counts([[80, 15, 5], [6, 9, 25]])
-    made = bootstrap_t(
+    estimate = bootstrap_t(
         lambda c: expected_cost(c, PROBLEM.with_prior(None)),
         lambda c: expected_cost_error(c, PROBLEM),
         counts,
         replicates=500,
         rng=generator(),
     )
-    assert float(made.standard_error) == float(expected_cost_error(counts, PROBLEM))
-    ends = made.interval(0.9)
-    assert ends.low < made.value < ends.high
+    assert float(estimate.standard_error) == float(expected_cost_error(counts, PROBLEM))
+    ends = estimate.interval(0.9)
+    assert ends.low < estimate.value < ends.high
 
 
 @given(st.integers(0, 2**32), st.integers(2, 30))
@@ -637,11 +643,13 @@ def test_every_bootstrap_value_is_the_measure_of_the_whole_tally(seed, n):
     counts = Counts.from_labels(decided[:, 0], decided[:, 1], labels=[0, 1, 2])
     zero_one = Problem.zero_one(3)
     for make in (bootstrap, bootstrap_bca):
-        made = make(
+        estimate = make(
             lambda c: expected_cost(c, zero_one), counts, replicates=10, rng=generator(seed)
         )
-        assert float(made.value) == pytest.approx(float(np.mean(decided[:, 0] != decided[:, 1])))
-        assert made.replicates.shape == (10,)
+        assert float(estimate.value) == pytest.approx(
+            float(np.mean(decided[:, 0] != decided[:, 1]))
+        )
+        assert estimate.replicates.shape == (10,)
 
 
 def test_cells_come_back_as_the_tally_they_were():
@@ -699,10 +707,10 @@ def test_one_case_of_a_class_does_not_tell_how_its_cases_vary():
     counts = Counts([[90, 10], [1, 0]])
     cost = lambda c: expected_cost(c, stated)  # noqa: E731
     for make in (bootstrap, bootstrap_bca):
-        made = make(cost, counts, replicates=50, rng=generator(), scheme=WithinClasses())
-        assert np.isnan(made.standard_error)
-        assert np.isnan(made.interval(0.95).high)
-        assert int(made.n_undefined) == 50
+        estimate = make(cost, counts, replicates=50, rng=generator(), scheme=WithinClasses())
+        assert np.isnan(estimate.standard_error)
+        assert np.isnan(estimate.interval(0.95).high)
+        assert int(estimate.n_undefined) == 50
     two = bootstrap(
         cost, Counts([[90, 10], [1, 1]]), replicates=50, rng=generator(), scheme=WithinClasses()
     )
@@ -727,17 +735,17 @@ def test_one_case_of_a_class_that_does_not_matter_is_left_alone():
     assert np.isfinite(rates.standard_error).tolist() == [[True, True], [False, False]]
     stated = Problem.binary(false_alarm=1, miss=5, prior=[0.5, 0.5])
     groups = Counts([[[90, 10], [1, 0]], [[90, 10], [3, 2]]])
-    made = bootstrap(lambda c: expected_cost(c, stated), groups, **how)
-    assert np.isfinite(made.standard_error).tolist() == [False, True]
+    estimate = bootstrap(lambda c: expected_cost(c, stated), groups, **how)
+    assert np.isfinite(estimate.standard_error).tolist() == [False, True]
 
 
-def test_a_measure_that_refuses_an_empty_class_hangs_on_its_only_case():
+def test_a_measure_that_refuses_an_empty_class_depends_on_its_only_case():
     def strict(counts: Counts) -> np.ndarray:
         if (counts.values.sum(axis=-1) == 0).any():
             raise InputError("no empty class here")
         return counts.values[..., 0, 0]
 
-    made = bootstrap(
+    estimate = bootstrap(
         strict, Counts([[5, 4], [1, 0]]), replicates=9, rng=generator(), scheme=WithinClasses()
     )
-    assert int(made.n_undefined) == 9
+    assert int(estimate.n_undefined) == 9

@@ -77,10 +77,10 @@ def test_clearly_cheapest_one_contender_intervals_without_zero_and_small_p_are_o
     joint, problem, how = sample
     choice = contenders(joint, problem, level=level, **how)
     others = np.arange(len(choice.names)) != choice.cheapest
-    one = len(choice.contenders) == 1
-    assert choice.clear == one
-    assert one == bool((choice.low[others] > 0).all())
-    assert one == (choice.p_value < 1 - level)
+    is_clear = len(choice.contenders) == 1
+    assert choice.clear == is_clear
+    assert is_clear == bool((choice.low[others] > 0).all())
+    assert is_clear == (choice.p_value < 1 - level)
     for place in np.flatnonzero(others):  # and so for every system
         stays = choice.names[place] in choice.contenders
         assert stays == (choice.p_values[place] >= 1 - level) == (choice.low[place] <= 0)
@@ -95,13 +95,13 @@ def test_the_order_of_the_systems_does_not_matter(sample, random):
     joint, problem, how = sample
     names = list(joint.models)
     random.shuffle(names)
-    one = contenders(joint, problem, level=0.95, **how)
+    choice = contenders(joint, problem, level=0.95, **how)
     other = contenders(joint, problem, level=0.95, among=names, **how)
-    assert set(one.contenders) == set(other.contenders)
-    back = [other.names.index(name) for name in one.names]
-    np.testing.assert_allclose(one.p_values, other.p_values[back], rtol=0.03, atol=1e-6)
-    first, second = selection_effect(one), selection_effect(other)
-    se = np.sqrt(np.nan_to_num(np.diagonal(one.errors.covariance)).max())
+    assert set(choice.contenders) == set(other.contenders)
+    back = [other.names.index(name) for name in choice.names]
+    np.testing.assert_allclose(choice.p_values, other.p_values[back], rtol=0.03, atol=1e-6)
+    first, second = selection_effect(choice), selection_effect(other)
+    se = np.sqrt(np.nan_to_num(np.diagonal(choice.errors.covariance)).max())
     assert abs(first.bias - second.bias) <= 0.03 * se
     assert abs(first.reach - second.reach) <= 0.1 * se
 
@@ -126,12 +126,12 @@ def test_systems_that_decide_alike_stay_together(sample):
 def test_costs_in_another_currency_change_nothing_but_the_numbers(sample, factor, shift):
     joint, problem, how = sample
     other = Problem(factor * problem.costs + shift, prior=problem.prior)
-    one = contenders(joint, problem, level=0.95, **how)
+    choice = contenders(joint, problem, level=0.95, **how)
     two = contenders(joint, other, level=0.95, **how)
-    assert one.contenders == two.contenders
-    np.testing.assert_allclose(one.p_values, two.p_values, rtol=1e-5, atol=1e-9)
-    np.testing.assert_allclose(factor * one.high, two.high, rtol=1e-6, atol=1e-7 * factor)
-    first, second = selection_effect(one), selection_effect(two)
+    assert choice.contenders == two.contenders
+    np.testing.assert_allclose(choice.p_values, two.p_values, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(factor * choice.high, two.high, rtol=1e-6, atol=1e-7 * factor)
+    first, second = selection_effect(choice), selection_effect(two)
     assert second.bias == pytest.approx(factor * first.bias, rel=1e-5, abs=1e-9 * factor)
     assert second.reach == pytest.approx(factor * first.reach, rel=1e-5, abs=1e-9 * factor)
 
@@ -253,7 +253,7 @@ def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):
     by = rng.integers(0, 7, 90) if kind == "clusters" else None
     joint = JointCounts.from_decisions(y, decided, problem, weights=weights, by=by)
     squares = JointCounts.from_decisions(y, decided, problem, weights=weights**2).weights
-    found = cost_errors(joint, problem, squares=squares if kind == "weights" else None)
+    errors = cost_errors(joint, problem, squares=squares if kind == "weights" else None)
     losses = np.array([problem.costs[y, d] for d in decided.values()]).T
     parts = [np.ones(90, bool)] if problem.prior is None else [y == 0, y == 1]
     shares = [1.0] if problem.prior is None else problem.prior
@@ -274,8 +274,8 @@ def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):
                 mine = part & (by == g)
                 total += pull[mine].sum(axis=0) / (1 - weights[mine].sum() / weights[part].sum())
             cov += 6 / 7 * np.outer(total, total)
-    np.testing.assert_allclose(found.costs, costs)
-    np.testing.assert_allclose(found.covariance, cov)
+    np.testing.assert_allclose(errors.costs, costs)
+    np.testing.assert_allclose(errors.covariance, cov)
 
 
 def test_the_fixed_normals_are_evenly_spread_and_read_only():
@@ -291,9 +291,9 @@ def test_the_fixed_normals_are_evenly_spread_and_read_only():
 
 def test_what_fitting_adds_is_three_times_the_covariance_of_partitions_and_widens_everything():
     costs = np.array([[1.0, 2.0, 1.5], [1.2, 2.0, 1.7], [1.4, 2.0, 1.9]])
-    found = fitting_covariance(costs)
+    covariance = fitting_covariance(costs)
     expected = np.array([[0.12, 0.0, 0.12], [0.0, 0.0, 0.0], [0.12, 0.0, 0.12]])
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(covariance, expected, atol=1e-12)
     joint = tally(400, skills=(1.6, 1.2, 0.8))
     plain = contenders(joint, PROBLEM, level=0.95)
     extra = np.diag(np.array([0.0, 3.0, 0.0]) * np.diagonal(plain.errors.covariance))
@@ -319,11 +319,11 @@ def test_systems_that_are_fitted_alike_have_no_difference_and_share_what_they_wi
     cells[:, 2] = cells[:, 1]
     alike = JointCounts(cells, joint.weights, joint.models, joint.classes, joint.decisions)
     costs = np.array([[1.0, 1.0, 2.0], [1.2, 1.2, 2.0], [1.4, 1.4, 2.0]])
-    found = contenders(alike, PROBLEM, level=0.95, fitting=fitting_covariance(costs))
-    first, second = (name for name in found.names if name != "system 2")
-    assert {first, second} <= set(found.contenders) or "system 2" in found.contenders
-    assert found.differences[0] == found.differences[1]
-    chances = probability_cheapest(found)
+    choice = contenders(alike, PROBLEM, level=0.95, fitting=fitting_covariance(costs))
+    first, second = (name for name in choice.names if name != "system 2")
+    assert {first, second} <= set(choice.contenders) or "system 2" in choice.contenders
+    assert choice.differences[0] == choice.differences[1]
+    chances = probability_cheapest(choice)
     assert chances[0] == pytest.approx(chances[1])
 
 
@@ -344,7 +344,7 @@ def test_the_statements_agree_and_stay_within_the_range_where_rules_were_fitted(
     assert not (choice.high[others] > span + 1e-9).any()
 
 
-def test_fitting_adds_its_own_error_where_hardly_a_case_tells_two_systems_apart():
+def test_fitting_adds_its_own_error_where_hardly_a_case_distinguishes_two_systems():
     """One case of 400 differs. By the ratio of standard errors the interval would be 30 wide."""
     y = np.arange(400) % 2
     decided = {"a": y, "b": np.where(np.arange(400) == 0, 1, y)}
@@ -469,14 +469,14 @@ def test_simulated_sets_and_winners_hold_the_truth():
     negative = 0.7 * (0.4 * (lower[0] - lower[1]) + 2.0 * lower[1])
     positive = 0.3 * (2.0 * (1 - upper[0]) + 0.6 * (upper[0] - upper[1]))
     truth = negative + positive
-    held = plain = corrected = 0
+    covered = plain = corrected = 0
     errors = []
     for seed in range(80):
         y, decided = rows(202, [1.0] * 6, seed)
         y, decided = y[2:], {name: d[2:] for name, d in decided.items()}  # the first two are set
         joint = JointCounts.from_decisions(y, decided, problem)
         choice = contenders(joint, problem, level=0.95)
-        held += "system 3" in choice.contenders
+        covered += "system 3" in choice.contenders
         name = choice.names[choice.cheapest]
         ends = profile_interval(joint.model(name), problem, 0.95)
         cost = selection_effect(choice).cost(
@@ -485,7 +485,7 @@ def test_simulated_sets_and_winners_hold_the_truth():
         plain += bool(ends.low <= truth <= ends.high)
         corrected += cost.low <= truth <= cost.high
         errors.append(cost.value - truth)
-    assert held >= 71
+    assert covered >= 71
     assert corrected >= 71
     assert plain < corrected
     se = float(np.sqrt(choice.errors.covariance[0, 0]))

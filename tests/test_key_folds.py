@@ -31,8 +31,8 @@ def slow_fold(key: int, seed: int) -> int:
 def test_folds_are_those_of_the_definition_for_keys_of_any_size():
     keys = np.array([0, 1, -1, 2**31 - 1, 2**40, -(2**40), 2**63 - 1, -(2**63), 48271])
     for seed in (0, 7, 2**33):
-        found = fold_of_key(keys, seed).tolist()
-        assert found == [slow_fold(key, seed) for key in keys.tolist()]
+        folds = fold_of_key(keys, seed).tolist()
+        assert folds == [slow_fold(key, seed) for key in keys.tolist()]
 
 
 @pytest.mark.parametrize("step", [1, 2, 5, 7, 1000])
@@ -49,10 +49,10 @@ def test_folds_of_regular_keys_are_even_and_take_no_turns(step):
 def test_a_key_makes_folds_that_do_not_depend_on_the_order_of_the_rows():
     key = np.arange(300) * 3
     order = RNG.permutation(300)
-    found = evaluate(Y, {"m": P}, PROBLEM, key=key, **FAST)
+    report = evaluate(Y, {"m": P}, PROBLEM, key=key, **FAST)
     other = evaluate(Y[order], {"m": P[order]}, PROBLEM, key=key[order], **FAST)
-    assert found.assumptions.calibrator == "Isotonic(), out of fold (5 folds by key)"
-    assert found.system("m (recalibrated)").counts == other.system("m (recalibrated)").counts
+    assert report.assumptions.calibrator == "Isotonic(), out of fold (5 folds by key)"
+    assert report.system("m (recalibrated)").counts == other.system("m (recalibrated)").counts
     dealt = [
         evaluate(Y[some], {"m": P[some]}, PROBLEM, **FAST).system("m (recalibrated)").counts
         for some in (slice(None), order)

@@ -138,8 +138,11 @@ def test_merging_fractional_weights_is_associative_to_rounding(subject: Subject,
     first, second, third = (
         subject.tally(world, chunk, data.draw(weights_of(chunk, tenths))) for chunk in chunks
     )
-    one, other = subject.plain((first + second) + third), subject.plain(third + (second + first))
-    for left, right in zip(one, other, strict=True):
+    forwards, other = (
+        subject.plain((first + second) + third),
+        subject.plain(third + (second + first)),
+    )
+    for left, right in zip(forwards, other, strict=True):
         agree(np.array(left), np.array(right))
 
 
@@ -179,8 +182,8 @@ def test_groups_are_the_tallies_of_their_own_cases(subject: Subject, data: Any) 
     by = [data.draw(st.sampled_from(["north", "south"])) for _ in cases]
     grouped = subject.tally(world, cases, None, by)
     for index, label in enumerate(grouped.groups):
-        own = [case for case, group in zip(cases, by, strict=True) if group == label]
-        expected = subject.plain(subject.tally(world, own))
+        members = [case for case, group in zip(cases, by, strict=True) if group == label]
+        expected = subject.plain(subject.tally(world, members))
         assert subject.plain(grouped[index]) == expected
 
 
@@ -193,20 +196,20 @@ def test_a_tally_keeps_its_contract(subject: Subject, data: Any) -> None:
     by = [data.draw(st.sampled_from(["north", "south", "west"])) for _ in cases]
     tally, clustered = (subject.tally(world, cases, weights, part) for part in (None, by))
     names = tally.class_names
-    own = [sum(w for c, w in zip(cases, weights, strict=True) if c[0] == name) for name in names]
-    assert tally.class_weights.tolist() == own
+    sums = [sum(w for c, w in zip(cases, weights, strict=True) if c[0] == name) for name in names]
+    assert tally.class_weights.tolist() == sums
     assert tally.leading == ()
     assert clustered.leading == (clustered.n_clusters,) == (len(clustered.groups),)
     assert clustered.size == clustered.n_clusters * clustered[0].size
     times = np.array([[data.draw(st.integers(0, 3)) for _ in clustered.groups] for _ in range(2)])
-    for row, found in zip(times, clustered.sum_clusters(times.astype(float)), strict=True):
+    for row, sums_of_times in zip(times, clustered.sum_clusters(times.astype(float)), strict=True):
         often = dict(zip(clustered.groups, row.tolist(), strict=True))
         counted = [w * often.get(b, 0) for w, b in zip(weights, by, strict=True)]
         if any(counted):
-            assert subject.plain(found) == subject.slow(world, cases, counted)
+            assert subject.plain(sums_of_times) == subject.slow(world, cases, counted)
     prior = [1 / len(names)] * len(names)
     moved = tally.with_prior(prior)
-    if all(own):
+    if all(sums):
         agree(moved.shares, np.array(prior))
         agree(moved.n_cases, tally.n_cases)
 
@@ -290,8 +293,8 @@ def test_classes_in_another_order_only_move_the_values(law: Law, data: Any) -> N
     arguments = data.draw(law.arguments(world), label="arguments")
     order = data.draw(law.subject.orders(world), label="order")
     renamed = [reordered_argument(argument, order) for argument in arguments]
-    found = law(law.subject.reordered_tally(tally, order), *renamed)
-    agree(found, law.moves(law(tally, *arguments), order))
+    values = law(law.subject.reordered_tally(tally, order), *renamed)
+    agree(values, law.moves(law(tally, *arguments), order))
 
 
 @every_law
@@ -311,7 +314,11 @@ _ARGUMENTS = {"problem": stakes.Problem.binary(false_alarm=1, miss=3), "beta": 1
 
 def needed_arguments(law: Law) -> list[str]:
     parameters = list(inspect.signature(law.measure).parameters.values())[1:]
-    return [one.name for one in parameters if one.default is one.empty or one.name == "decision"]
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty or parameter.name == "decision"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -326,6 +333,6 @@ def needed_arguments(law: Law) -> list[str]:
 def test_a_measure_of_one_tally_is_typed_as_what_it_returns(law: Law) -> None:
     """A number of one table is np.float64, which `Numbers` says; numbers of classes are arrays."""
     arguments = {name: _ARGUMENTS[name] for name in needed_arguments(law)}
-    found = law.measure(stakes.Counts([[3.0, 1.0], [2.0, 4.0]]), **arguments)
+    value = law.measure(stakes.Counts([[3.0, 1.0], [2.0, 4.0]]), **arguments)
     told = inspect.get_annotations(law.measure)["return"]
-    assert {"Numbers": np.float64, "FloatArray": np.ndarray}.get(told, type(found)) is type(found)
+    assert {"Numbers": np.float64, "FloatArray": np.ndarray}.get(told, type(value)) is type(value)

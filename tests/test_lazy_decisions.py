@@ -42,9 +42,9 @@ MAKERS = {
 def pairs(many: Any) -> list[Any]:
     """Both libraries with every case; the quick suite has half of them."""
     return [
-        pytest.param(library, one, marks=[pytest.mark.slow] if (i + j) % 2 else [])
+        pytest.param(library, case, marks=[pytest.mark.slow] if (i + j) % 2 else [])
         for i, library in enumerate(MAKERS)
-        for j, one in enumerate(many)
+        for j, case in enumerate(many)
     ]
 
 
@@ -64,10 +64,10 @@ def test_rows_that_would_be_refused_have_no_decision(library):
 
 
 def test_nothing_is_read(monkeypatch):
-    monkeypatch.setattr(pl.LazyFrame, "collect", lambda *given: pytest.fail("it was read"))
-    made = bayes_decisions(MAKERS["Polars"](ROWS), CASES["two classes"].problem, columns="p")
-    assert isinstance(made, pl.LazyFrame)
-    assert list(made.collect_schema()) == [*ROWS, "decision"]
+    monkeypatch.setattr(pl.LazyFrame, "collect", lambda *arguments: pytest.fail("it was read"))
+    decided = bayes_decisions(MAKERS["Polars"](ROWS), CASES["two classes"].problem, columns="p")
+    assert isinstance(decided, pl.LazyFrame)
+    assert list(decided.collect_schema()) == [*ROWS, "decision"]
 
 
 # What is refused ---------------------------------------------------------------------------------

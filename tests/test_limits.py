@@ -187,7 +187,7 @@ def test_limits_that_contradict_each_other_are_refused_with_the_closest_value(li
 
 
 def test_limits_that_just_fit_are_taken():
-    thirds = [share(one, at_most=1 / 3) for one in COSTS["legit"]]
+    thirds = [share(decision, at_most=1 / 3) for decision in COSTS["legit"]]
     assert Problem(COSTS, limits=thirds).limits == tuple(thirds)
 
 

@@ -43,11 +43,11 @@ def test_every_case_is_decided_with_prices_of_the_other_folds(report):
     folds = Folds(cases, np.random.default_rng([0, 1]))
     counts = np.zeros((2, 3))
     for fold in range(folds.count):
-        own = folds.numbers[0] == fold
-        found = price_limits(P[~own], PAYMENTS, y_true=TRUTH[~own])
-        rows = np.column_stack([1 - P[own], P[own]])
-        decided = (rows @ found.priced.costs).argmin(axis=1)
-        for k, d in zip(cases.truth[own], decided, strict=True):
+        members = folds.numbers[0] == fold
+        priced = price_limits(P[~members], PAYMENTS, y_true=TRUTH[~members])
+        rows = np.column_stack([1 - P[members], P[members]])
+        decided = (rows @ priced.priced.costs).argmin(axis=1)
+        for k, d in zip(cases.truth[members], decided, strict=True):
             counts[k, d] += 1
     assert np.array_equal(report.system("forest").counts.values, counts)
 
@@ -57,10 +57,10 @@ def test_the_report_has_the_share_with_its_interval_and_the_price_of_all_cases(r
     assert check.value == pytest.approx(report.system("forest").counts.values[:, 1].sum() / 1200)
     assert check.low < 0.05 < check.high
     assert not check.breaks
-    found = price_limits(P, PAYMENTS, y_true=TRUTH)
-    assert check.price == pytest.approx(found.prices[0], abs=1e-12)
-    assert check.total == pytest.approx(0.01 * 250_000 * found.prices[0])
-    assert report.system("forest").rounding_loss == pytest.approx(found.rounding_loss, abs=1e-12)
+    priced = price_limits(P, PAYMENTS, y_true=TRUTH)
+    assert check.price == pytest.approx(priced.prices[0], abs=1e-12)
+    assert check.total == pytest.approx(0.01 * 250_000 * priced.prices[0])
+    assert report.system("forest").rounding_loss == pytest.approx(priced.rounding_loss, abs=1e-12)
 
 
 def test_a_system_that_breaks_a_limit_is_cheaper_and_still_not_recommended(report):
@@ -70,7 +70,7 @@ def test_a_system_that_breaks_a_limit_is_cheaper_and_still_not_recommended(repor
     assert not old.candidate
     assert report.verdict.model == "forest"
     assert "old (as decided)" not in report.verdict.contenders
-    (said,) = [one.text for one in report.caveats if one.kind == "breaks a limit"]
+    (said,) = [caveat.text for caveat in report.caveats if caveat.kind == "breaks a limit"]
     assert said.startswith("old (as decided) cannot be recommended: review: at most 5 % of cases")
 
 
@@ -80,7 +80,9 @@ def test_the_verdict_compares_with_a_constant_decision_that_keeps_the_limits(rep
     blind = 180 * FRAUD.mean()  # approve everything
     saved = report.verdict.saving_over_naive.value
     assert saved == pytest.approx(blind - report.verdict.cost.value)
-    assert any("Against always deciding approve" in one for one in report.verdict.sentences)
+    assert any(
+        "Against always deciding approve" in sentence for sentence in report.verdict.sentences
+    )
 
 
 def test_the_report_says_what_one_more_review_saves(report):
@@ -163,10 +165,10 @@ def test_below_the_price_of_a_coverage_it_pays_to_decide_still_fewer_and_above_i
     y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
     report = evaluate(y, {"m": p}, Problem.zero_one(2), **PLAIN)
     assert "Deciding still fewer" in " ".join(report.to_text().split())
-    hardness = [min(one, 1 - one) for one in p]
+    hardness = [min(probability, 1 - probability) for probability in p]
     for share, _, price in report.coverage:
         for abstention, fewer in ((price - 0.01, True), (price + 0.01, False)):
-            decided = sum(one <= abstention for one in hardness) / len(p)
+            decided = sum(cost <= abstention for cost in hardness) / len(p)
             assert (decided < share - 1e-9) is fewer
     assert [share for share, *_ in report.coverage] == pytest.approx([0.25, 0.5, 0.75, 1])
 
@@ -177,8 +179,8 @@ def test_no_capacity_is_listed_twice():
     need = float(capacity_curve(p, problem, 1).shares[-1])
     for factor in (0.25, 0.5, 1.5, 3, 8):
         limit = Limit.share(1, at_most=min(need / factor * (1 - 1e-15), 1.0))
-        found = evaluate(y, {"m": p}, problem.with_limits([limit]), **PLAIN)
-        shares = [share for share, *_ in found.best.limits[0].capacity]
+        unique = evaluate(y, {"m": p}, problem.with_limits([limit]), **PLAIN)
+        shares = [share for share, *_ in unique.best.limits[0].capacity]
         assert np.diff(shares).min() > 1e-6
         assert shares[-1] == pytest.approx(need)
 
@@ -209,7 +211,7 @@ def test_no_gate_opens_for_a_system_that_clearly_breaks_a_limit():
     cheap = report.system("old (as decided)")
     assert cheap.difference is not None
     assert cheap.difference.high < 0
-    assert {one.model for one in report.challengers} == {"old", "forest"}
+    assert {challenger.model for challenger in report.challengers} == {"old", "forest"}
     assert (report.is_better("forest"), report.is_better(cheap.name)) == (True, False)
     assert (report.is_better(), report.is_no_worse()) == (False, False)
     assert "clearly cheaper: forest (as is)" in report.to_markdown(brief=True)
@@ -272,9 +274,9 @@ def amounts_report():
 
 
 def test_costs_of_every_case_are_kept_within_limits_too(amounts_report):
-    for one in (amounts_report.system("forest"), amounts_report.no_model):
-        (check,) = one.limits
-        assert check.value == pytest.approx(one.counts.values[:, 1].sum() / 1200)
+    for system in (amounts_report.system("forest"), amounts_report.no_model):
+        (check,) = system.limits
+        assert check.value == pytest.approx(system.counts.values[:, 1].sum() / 1200)
         assert not check.breaks
     assert amounts_report.verdict.model == "forest"
     rule = amounts_report.rule()
@@ -292,10 +294,10 @@ def test_fractional_weights_and_costs_of_every_case_go_together():
     data = {"amount": AMOUNTS}
     report = evaluate(FRAUD.astype(int), P, problem, data=data, weights=weights, **PLAIN)
     assert report.no_model is not None
-    for one in (report.best, report.no_model):
-        share = one.counts.values[:, 1].sum() / weights.sum()
-        assert one.limits[0].value == pytest.approx(share)
-        assert one.limits[0].low < share < one.limits[0].high
+    for system in (report.best, report.no_model):
+        share = system.counts.values[:, 1].sum() / weights.sum()
+        assert system.limits[0].value == pytest.approx(share)
+        assert system.limits[0].low < share < system.limits[0].high
 
 
 def test_a_recall_floor_says_what_a_miss_is_worth():
@@ -313,7 +315,9 @@ def test_a_recall_floor_says_what_a_miss_is_worth():
     worth = (1 - system.threshold) / system.threshold
     said = " ".join(report.verdict.sentences)
     assert f"wait for ill counts {worth:.3g} times as much as treat for well" in said
-    assert [one.name for one in report.systems] == ["test (as is)"]  # no threshold that is unbound
+    assert [system.name for system in report.systems] == [
+        "test (as is)"
+    ]  # no threshold that is unbound
 
 
 @pytest.mark.slow

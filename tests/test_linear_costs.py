@@ -51,10 +51,10 @@ PAYMENTS = Problem(WRITTEN, unit="EUR")
     ],
 )
 def test_an_expression_is_a_sum_of_coefficients_times_terms(text, terms):
-    found = parse(text).terms
-    assert found == pytest.approx(terms)
+    parsed = parse(text).terms
+    assert parsed == pytest.approx(terms)
     values = {name: np.array([3.0, 70.0, 11.0]) + place for place, name in enumerate(names(text))}
-    summed = sum(factor * np.asarray(parse(term)(values)) for term, factor in found.items())
+    summed = sum(factor * np.asarray(parse(term)(values)) for term, factor in parsed.items())
     np.testing.assert_allclose(summed, parse(text)(values), rtol=1e-12)
 
 
@@ -79,8 +79,8 @@ def test_columns_of_any_name_are_terms_that_can_be_read_again(name):
     costs = np.random.default_rng(0).random((30, 2, 2))
     report = evaluate([name, "other"] * 15, [0.2, 0.7] * 15, labels, case_costs=costs,
                       calibrator=None)  # fmt: skip
-    found = report.costs_under(report.problem)
-    assert found[report.systems[0].name] == pytest.approx(report.systems[0].cost.value)
+    charged = report.costs_under(report.problem)
+    assert charged[report.systems[0].name] == pytest.approx(report.systems[0].cost.value)
 
 
 def test_a_problem_lists_the_terms_of_its_costs_and_their_coefficients():
@@ -159,7 +159,10 @@ def slow(world, problem, decided, prior):
         sums[k] += world.weights[i] * (costs[k, d] if constant else costs[i, k, d])
         mass[k] += world.weights[i]
     shares = np.array(mass) / sum(mass) if prior is None else prior
-    return sum(share * total / own for share, total, own in zip(shares, sums, mass, strict=True))
+    return sum(
+        share * total / class_mass
+        for share, total, class_mass in zip(shares, sums, mass, strict=True)
+    )
 
 
 @pytest.mark.parametrize("prior", [None, [0.97, 0.03]])
@@ -168,26 +171,26 @@ def test_costs_under_other_costs_are_those_of_the_rows_with_decisions_as_they_ar
     name, prior, world, report
 ):
     problem = Problem(OTHERS[name], prior=prior)
-    found = report.costs_under(problem)
+    costs = report.costs_under(problem)
     as_is = stakes.bayes_decisions(world.models["new"], PAYMENTS, data=world.data)
     blind = stakes.bayes_decisions(np.full(400, 0.1), PAYMENTS, data=world.data)
     decided = {"new (as is)": as_is, NO_MODEL: blind, **world.decided}
-    decided |= {f"always {one}": np.full(400, one) for one in problem.decisions}
+    decided |= {f"always {decision}": np.full(400, decision) for decision in problem.decisions}
     for system, codes in decided.items():
         more = 0.3 if system.startswith("new") else 0.0
         expected = slow(world, problem, codes, prior) + more
-        assert found[system] == pytest.approx(expected, rel=1e-9, abs=1e-12), system
-    assert set(found) == {*(one.name for one in report.systems), *decided}
+        assert costs[system] == pytest.approx(expected, rel=1e-9, abs=1e-12), system
+    assert set(costs) == {*(system.name for system in report.systems), *decided}
 
 
 def test_costs_under_the_costs_of_the_report_are_those_of_the_report(report):
-    found = report.costs_under(report.problem)
-    for one in (*report.systems, report.no_model):
-        assert found[one.name] == pytest.approx(one.cost.value, rel=1e-12)
-        assert one.spent.sum() == pytest.approx(
-            np.nansum(one.sums * report.problem.terms.coefficients), rel=1e-12
+    costs = report.costs_under(report.problem)
+    for system in (*report.systems, report.no_model):
+        assert costs[system.name] == pytest.approx(system.cost.value, rel=1e-12)
+        assert system.spent.sum() == pytest.approx(
+            np.nansum(system.sums * report.problem.terms.coefficients), rel=1e-12
         )
-    assert found[f"always {report.naive.decision}"] == pytest.approx(report.naive.cost)
+    assert costs[f"always {report.naive.decision}"] == pytest.approx(report.naive.cost)
 
 
 def test_costs_of_a_constant_problem_move_as_well():
@@ -215,10 +218,10 @@ def test_sums_survive_json_and_old_files_without_them_are_read(report):
     text = report.to_json()
     assert Report.from_json(text) == report
     plain = json.loads(text)
-    for one in (*plain["systems"], plain["no_model"], plain["verdict"]["deploy"]):
-        one.pop("sums")
-    for one in plain["models"]:
-        one.pop("by_threshold")
+    for system in (*plain["systems"], plain["no_model"], plain["verdict"]["deploy"]):
+        system.pop("sums")
+    for system in plain["models"]:
+        system.pop("by_threshold")
     old = Report.from_json(json.dumps(plain))
     assert old.systems[0].sums is None
     assert old.systems[0].cost == report.systems[0].cost
@@ -301,9 +304,9 @@ def test_the_cost_by_threshold_of_many_scores_is_exact_at_the_edges_of_bins():
     world = World(6000, seed=5)
     report = evaluate(world.y, {"new": world.models["new"]}, TWO, data=world.data, calibrator=None)
     table, stand = stakes_table(world.y, world.models["new"], TWO, data=world.data)
-    found = report.models[0].by_threshold
-    assert found is not None
-    thresholds, costs = found.thresholds, found.costs(TWO)
+    by_threshold = report.models[0].by_threshold
+    assert by_threshold is not None
+    thresholds, costs = by_threshold.thresholds, by_threshold.costs(TWO)
     assert thresholds.size <= 1025
     np.testing.assert_allclose(
         costs[::97], [_cost_at(table, stand, t) for t in thresholds[::97]], rtol=1e-9
@@ -318,27 +321,29 @@ def test_the_cost_by_threshold_follows_other_coefficients_and_another_prior():
     costs = {"legit": {"approve": 2, "block": "3 + amount"}, "fraud": {"approve": "4*amount",
              "block": -1}}  # fmt: skip
     other = Problem(costs, prior=[0.6, 0.4])
-    found = report.models[0].by_threshold
-    assert found is not None
+    by_threshold = report.models[0].by_threshold
+    assert by_threshold is not None
     table, stand = stakes_table(world.y, world.models["new"], other, **options)
-    wanted = [_cost_at(table, stand, t) for t in found.thresholds]
-    np.testing.assert_allclose(found.costs(other), wanted, rtol=1e-9)
-    assert found.costs(TWO.at(amount=0))[-1] == pytest.approx(0)  # nothing is blocked or lost
+    wanted = [_cost_at(table, stand, t) for t in by_threshold.thresholds]
+    np.testing.assert_allclose(by_threshold.costs(other), wanted, rtol=1e-9)
+    assert by_threshold.costs(TWO.at(amount=0))[-1] == pytest.approx(
+        0
+    )  # nothing is blocked or lost
     constant = TWO.at(amount=3)
     table, stand = stakes_table(world.y, world.models["new"], constant, weights=world.weights)
-    wanted = [_cost_at(table, stand, t) for t in found.thresholds]
-    np.testing.assert_allclose(found.costs(constant), wanted, rtol=1e-9)
+    wanted = [_cost_at(table, stand, t) for t in by_threshold.thresholds]
+    np.testing.assert_allclose(by_threshold.costs(constant), wanted, rtol=1e-9)
 
 
 def test_the_cost_by_threshold_knows_its_terms_by_name():
     """As many terms of other columns, or the same in another order, must not be mistaken."""
-    found = ByThreshold(
+    by_threshold = ByThreshold(
         np.array([-np.inf, 0.5]), np.array([[[2.0, 30, 4], [1, 50, 6]]]), ("1", "amount", "fee")
     )
     same = Problem([[0, "3*fee + amount"], ["amount", 0]])
-    np.testing.assert_allclose(found.costs(same), [(3 * 4 + 30) / 3, 50 / 3])
+    np.testing.assert_allclose(by_threshold.costs(same), [(3 * 4 + 30) / 3, 50 / 3])
     with pytest.raises(InputError, match="known, 1, amount, fee; they depend on hours, too"):
-        found.costs(Problem([[0, "3*hours + amount"], ["amount", 0]]))
+        by_threshold.costs(Problem([[0, "3*hours + amount"], ["amount", 0]]))
 
 
 def test_the_cost_by_threshold_goes_by_the_names_of_terms_not_by_their_places():
@@ -348,19 +353,19 @@ def test_the_cost_by_threshold_goes_by_the_names_of_terms_not_by_their_places():
     again = Problem([["0*fee", "2 + amount/50"], ["amount + 3*fee", 1]], classes=LABELS)
     assert first.terms.names != again.terms.names
     report = evaluate(world.y, {"new": world.models["new"]}, first, data=data, calibrator=None)
-    found = report.models[0].by_threshold
-    assert found is not None
-    np.testing.assert_allclose(found.costs(again), found.costs(first), rtol=1e-12)
+    by_threshold = report.models[0].by_threshold
+    assert by_threshold is not None
+    np.testing.assert_allclose(by_threshold.costs(again), by_threshold.costs(first), rtol=1e-12)
     strange = Problem([[0, "2 + rate/50"], ["rate + 3*fee", 1]], classes=LABELS)
     with pytest.raises(InputError, match="they depend on rate, too"):
-        found.costs(strange)
+        by_threshold.costs(strange)
     with pytest.raises(InputError, match="two classes and two decisions"):
-        found.costs(Problem([[0, 1, 2], [3, 4, 5]]))
+        by_threshold.costs(Problem([[0, 1, 2], [3, 4, 5]]))
     kept = Report.from_json(report.to_json()).models[0].by_threshold
-    assert kept == found
+    assert kept == by_threshold
 
 
 def test_what_has_no_threshold_has_no_cost_by_threshold(report):
-    assert all(one.by_threshold is None for one in report.models)  # three decisions
+    assert all(model.by_threshold is None for model in report.models)  # three decisions
     constant = evaluate([0, 1] * 30, {"new": [0.2, 0.7] * 30}, Problem.zero_one(2))
     assert constant.models[0].by_threshold is None

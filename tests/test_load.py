@@ -190,8 +190,8 @@ def test_of_more_than_a_hundred_systems_flips_are_clear_by_bonferroni_and_the_re
     for room in (moves, flips, caveats):
         monkeypatch.setattr(room, "MOST_RIVALS", 4)
     bounded = evaluate(y, models, problem, **quick)
-    assert any("by Bonferroni's critical value" in one.text for one in bounded.caveats)
-    assert not any("Bonferroni" in one.text for one in exact.caveats)
+    assert any("by Bonferroni's critical value" in caveat.text for caveat in bounded.caveats)
+    assert not any("Bonferroni" in caveat.text for caveat in exact.caveats)
     wider = 0
     for inner, outer in zip(exact.regions, bounded.regions, strict=True):
         assert outer.parts == inner.parts
@@ -235,7 +235,7 @@ def test_a_thousand_models_are_compared_in_seconds(n_classes):
     cheapest = min(models, key=lambda name: np.sum(problem.costs[y, models[name].values]))
     assert report.verdict.cheapest == f"{cheapest} (as decided)"
     assert len(report.systems) == 1000
-    assert any("1,000 are compared" in one.text for one in report.caveats)
+    assert any("1,000 are compared" in caveat.text for caveat in report.caveats)
     assert len(report.to_html()) < 8_000_000
 
 
@@ -251,7 +251,7 @@ def test_a_report_of_two_hundred_slices_is_made_and_read_again_in_seconds():
     report = evaluate(y, models, problem, by=groups, calibrator=None, replicates=50)
     page, text = report.to_html(), report.to_json()
     assert time.process_time() - start < 20
-    assert [one.group for one in report.slices] == sorted(set(groups))
+    assert [group.group for group in report.slices] == sorted(set(groups))
     assert Report.from_json(text) == report
     assert "town 199" in page
     assert "town 199" in str(report)

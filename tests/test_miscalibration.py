@@ -67,10 +67,10 @@ def test_waste_in_hindsight_agrees_with_the_truth(slope, shift, problem, prior):
     gaps = []
     for seed in range(8):
         y, scores = cases(np.random.default_rng(seed), 4000, slope, shift)
-        found = evaluate(y, scores, problem, calibrator=None, replicates=200).models[0]
-        assert found.calibration_cost is not None
-        assert found.calibration_cost >= 0
-        gaps.append(found.calibration_cost - true_waste(problem, slope, shift, y.mean()))
+        model = evaluate(y, scores, problem, calibrator=None, replicates=200).models[0]
+        assert model.calibration_cost is not None
+        assert model.calibration_cost >= 0
+        gaps.append(model.calibration_cost - true_waste(problem, slope, shift, y.mean()))
     noise = np.std(gaps, ddof=1) / len(gaps) ** 0.5
     least = problem.with_prior([1 - SHARE, SHARE] if prior is None else prior).naive.cost
     clipped = 4e-3 * least if slope == 1 and shift == 0 else 0.0  # noise above zero
@@ -83,8 +83,11 @@ def test_bias_in_the_large_is_not_taken_for_chance():
     y = (rng.random(4000) < 0.1).astype(int)
     scores = expit(rng.normal(np.where(y == 1, 1, -1), 2**0.5))
     shown, saved, backwards = (
-        evaluate(y, given, TWO, calibrator=one, replicates=200).models[0].calibration_cost or 0.0
-        for given, one in ((scores, None), (scores, Isotonic()), (1 - scores, None))
+        evaluate(y, posteriors, TWO, calibrator=calibrator, replicates=200)
+        .models[0]
+        .calibration_cost
+        or 0.0
+        for posteriors, calibrator in ((scores, None), (scores, Isotonic()), (1 - scores, None))
     )
     assert shown == pytest.approx(saved, rel=0.05)
     assert backwards > shown
@@ -92,14 +95,16 @@ def test_bias_in_the_large_is_not_taken_for_chance():
 
 @pytest.mark.slow
 def test_what_recalibration_loses_is_no_negative_cost():
-    found = []
+    costs = []
     for seed in range(6):
         y, scores = cases(np.random.default_rng(seed), 200, 1.0, 0.0)
         report = evaluate(y, scores, TWO, calibrator=Isotonic(), replicates=2)
-        found.append(report.models[0].calibration_cost or 0.0)
-        dearer = [report.system(f"model ({tag})").cost.value for tag in ("as is", "recalibrated")]
-        assert found[-1] == pytest.approx(max(dearer[0] - dearer[1], 0), abs=1e-12)
-    assert min(found) == 0
+        costs.append(report.models[0].calibration_cost or 0.0)
+        costs_of_both = [
+            report.system(f"model ({tag})").cost.value for tag in ("as is", "recalibrated")
+        ]
+        assert costs[-1] == pytest.approx(max(costs_of_both[0] - costs_of_both[1], 0), abs=1e-12)
+    assert min(costs) == 0
 
 
 @pytest.mark.parametrize("problem", [TWO, THREE, Problem([[0, 1, 4, 9], [20, 12, 5, 0]])])
@@ -132,9 +137,9 @@ def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(pr
 def test_certain_posteriors_and_priors_are_never_refused(scores, prior):
     y = np.repeat([0, 0, 0, 1, 1, 1], 5)
     for truth in (y, np.roll(y, 4)):
-        given = np.repeat(scores, 5)
-        found = evaluate(truth, given, THREE.with_prior(prior), calibrator=None, replicates=2)
-        wasted = found.models[0].calibration_cost
+        posteriors = np.repeat(scores, 5)
+        report = evaluate(truth, posteriors, THREE.with_prior(prior), calibrator=None, replicates=2)
+        wasted = report.models[0].calibration_cost
         assert wasted is None or 0 <= wasted <= THREE.costs.max()
 
 
@@ -147,8 +152,10 @@ def test_waste_in_hindsight_is_that_of_the_decisions_which_were_counted(problem)
     far = Problem(problem.costs + 1e12)
     wasted = np.array(
         [
-            evaluate(y, given, stated, calibrator=None, replicates=5).models[0].calibration_cost
-            for given in (p, p.astype(np.float32))
+            evaluate(y, posteriors, stated, calibrator=None, replicates=5)
+            .models[0]
+            .calibration_cost
+            for posteriors in (p, p.astype(np.float32))
             for stated in (problem, far)
         ],
         dtype=float,

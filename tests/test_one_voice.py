@@ -35,19 +35,20 @@ def test_an_amount_that_every_case_costs_is_no_reason_for_doubt_beside_weights_a
     weights = rng.lognormal(size=(40, 2, 2)) * np.eye(2)  # each case is decided at no cost
     counts, squares = Counts(weights), 1.3 * weights**2
     plain = Problem([[0, 3], [8, 0]], prior=prior)
-    dearer = Problem([[0.1, 3.1], [8.1, 0.1]], prior=prior)
+    shifted = Problem([[0.1, 3.1], [8.1, 0.1]], prior=prior)
     first, second = (
         profile_interval(counts, problem, squares=squares, scheme=Clusters())
-        for problem in (plain, dearer)
+        for problem in (plain, shifted)
     )
     assert second.high == pytest.approx(first.high + 0.1, rel=1e-9)
 
 
-def test_a_close_call_says_what_the_dearest_contender_saves_too():
+def test_a_close_call_says_what_the_most_expensive_contender_saves_too():
     y = np.tile([0, 1], 30)
     wrong = {"a": range(10), "b": range(20, 35), "c": range(14)}
     models = {
-        name: np.where(np.isin(np.arange(60), [*own]), 1 - y, y) for name, own in wrong.items()
+        name: np.where(np.isin(np.arange(60), [*wrong_cases]), 1 - y, y)
+        for name, wrong_cases in wrong.items()
     }
     report = evaluate(y, models, Problem.zero_one(2))
     verdict = report.verdict
@@ -85,7 +86,7 @@ def test_a_system_that_ties_with_the_best_in_a_slice_is_no_other():
     groups = ["same"] * 40 + ["other"] * 40
     report = evaluate(y, models, Problem.zero_one(2), by=groups)
     assert report.best.model == "second"
-    same = next(one for one in report.slices if one.group == "same")
+    same = next(group for group in report.slices if group.group == "same")
     assert same.cheapest == report.best.name
     assert same.saving is None
     assert same.clear is None

@@ -46,11 +46,13 @@ def decided(costs, prior):
     """Decisions by code of all systems, from the rows, in the order of the report."""
     problem = Problem(costs)
     shares = np.bincount(TRUTH) / TRUTH.size
-    found = {}
+    tables = {}
     for name, rows in POSTERIORS.items():
-        found[f"{name} (as is)"] = bayes_decision_indices(rows, problem)
-        found[f"{name} (moved)"] = bayes_decision_indices(shift_prior(rows, shares, prior), problem)
-    return {**found, "clerk (as decided)": np.digitize(SKILL, [0.9, 2.2])}
+        tables[f"{name} (as is)"] = bayes_decision_indices(rows, problem)
+        tables[f"{name} (moved)"] = bayes_decision_indices(
+            shift_prior(rows, shares, prior), problem
+        )
+    return {**tables, "clerk (as decided)": np.digitize(SKILL, [0.9, 2.2])}
 
 
 STAKES = [
@@ -66,12 +68,12 @@ def test_at_its_own_stakes_a_report_says_what_it_says(report):
     verdict = report.verdict
     assert there.contenders == verdict.contenders
     assert there.verdict == verdict.cheapest
-    for made, known in (
+    for interval, known in (
         (there.expected(), verdict.cost),
         (there.saving(), verdict.saving_over_naive),
-        *((there.cost(one.name), one.cost) for one in report.systems if one.candidate),
+        *((there.cost(system.name), system.cost) for system in report.systems if system.candidate),
     ):
-        first, second = ([one.value, one.low, one.high] for one in (made, known))
+        first, second = ([bounds.value, bounds.low, bounds.high] for bounds in (interval, known))
         np.testing.assert_allclose(first, second, rtol=0, atol=1e-9)
 
 
@@ -94,19 +96,19 @@ def test_elsewhere_costs_are_those_of_the_rows_and_no_system_leaves_too_early(co
 
 
 def there_able(there, name):
-    return next(one.able for one in there.decided if one.name == name)
+    return next(system.able for system in there.decided if system.name == name)
 
 
 def test_kept_decisions_are_charged_other_costs(report):
     costs, prior = np.array([[0, 2, 9], [40.0, 4, 0]]), np.array([0.9, 0.1])
     there = Stakes(report).moved(costs, prior, kept=True)
-    for one in report.systems:
+    for system in report.systems:
         spent = 0.0
         for k in range(2):
             for d in range(3):
-                counts = one.counts.values
+                counts = system.counts.values
                 spent += prior[k] * counts[k, d] / counts[k].sum() * costs[k, d]
-        assert there.cost(one.name).value == pytest.approx(spent, abs=1e-12)
+        assert there.cost(system.name).value == pytest.approx(spent, abs=1e-12)
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -114,7 +116,7 @@ def test_the_quick_look_agrees_with_the_whole_comparison(kept, report):
     stakes = Stakes(report)
     for costs, prior in STAKES:
         there = stakes.moved(np.array(costs), np.array(prior), kept=kept)
-        names = [*(one.name for one in there.decided), there.named]
+        names = [*(system.name for system in there.decided), there.named]
         assert [name for name in names if there.is_possible(name)] == [
             name for name in names if name in there.possible
         ]
@@ -124,18 +126,18 @@ def test_the_quick_look_agrees_with_the_whole_comparison(kept, report):
 @pytest.mark.parametrize("decisions", ["remade", "kept"])
 def test_at_a_flip_the_choice_is_out_and_just_before_it_is_not(decisions, report, flips):
     stakes, kept = Stakes(report), decisions == "kept"
-    choice, found = report.verdict.cheapest, 0
+    choice, n_flips = report.verdict.cheapest, 0
     for flip in flips[decisions]:
         assert flip.low >= 0 or np.isinf(flip.low)  # nobody stated gains
         for end, names in ((flip.low, flip.below), (flip.high, flip.above)):
             if np.isfinite(end):
-                found += 1
+                n_flips += 1
                 for part, stays in ((0.98, True), (1.0, False)):
                     costs, prior = at(flip, flip.value + part * (end - flip.value))
                     there = stakes.moved(costs, prior, kept=kept)
                     assert (choice in there.possible) is stays
                 assert there.possible == names
-    assert found >= 4
+    assert n_flips >= 4
     assert [flip.what for flip in flips[decisions] if "prior" in flip.what] == ["prior of ill"]
 
 
@@ -152,8 +154,8 @@ def at(flip, value):
 
 @pytest.mark.slow
 def test_kept_decisions_flip_at_the_clear_ends_of_the_margins(report, flips):
-    margins = {one.what: one for one in report.margins}
-    found = 0
+    margins = {margin.what: margin for margin in report.margins}
+    n_flips = 0
     for flip in flips["kept"]:
         for end, clear in (
             (flip.low, margins[flip.what].clear_low),
@@ -161,8 +163,8 @@ def test_kept_decisions_flip_at_the_clear_ends_of_the_margins(report, flips):
         ):
             if np.isfinite(end) and np.isfinite(clear):
                 assert (end - flip.value) / (clear - flip.value) == pytest.approx(1, abs=0.03)
-                found += 1
-    assert found >= 2
+                n_flips += 1
+    assert n_flips >= 2
 
 
 @pytest.mark.slow
@@ -181,29 +183,29 @@ def test_joint_bins_have_the_margins_of_the_tables_that_the_report_holds(report)
     joint = report.joint
     assert joint is not None
     pairs = list(combinations(range(len(joint.sources)), 2))
-    scored = [i for i, one in enumerate(joint.sources) if one.system is None][:2]
+    scored = [i for i, source in enumerate(joint.sources) if source.system is None][:2]
     first, second = (joint.sources[i] for i in scored)
     pair = joint.pairs[pairs.index((scored[0], scored[1]))]
-    table = next(one.table for one in report.models if one.model == first.model)
+    table = next(model.table for model in report.models if model.model == first.model)
     assert table is not None
     cells = np.zeros(2 * first.ends.size * second.ends.size)
     cells[pair.places] = pair.weights
-    own = cells.reshape(2, first.ends.size, second.ends.size).sum(axis=2)
+    sums = cells.reshape(2, first.ends.size, second.ends.size).sum(axis=2)
     starts = [0, *first.ends[:-1]]
     for b, (start, end) in enumerate(zip(starts, first.ends, strict=True)):
         for k in range(2):
-            assert own[k, b] == sum(table.weights[start:end, k])
+            assert sums[k, b] == sum(table.weights[start:end, k])
     assert Report.from_json(report.to_json()) == report
 
 
 def test_reports_on_clusters_have_no_joint_bins_and_say_why():
-    made = evaluate(TRUTH, POSTERIORS, Problem.zero_one(2), clusters=np.arange(600) // 3, **QUICK)
-    assert made.joint is None
+    report = evaluate(TRUTH, POSTERIORS, Problem.zero_one(2), clusters=np.arange(600) // 3, **QUICK)
+    assert report.joint is None
     with pytest.raises(InputError, match=r"must hold joint bins.*no clusters.*Evaluate again"):
-        made.flips()
+        report.flips()
 
 
-def test_a_reading_that_is_none_is_refused(report):
+def test_an_unknown_reading_is_refused(report):
     with pytest.raises(InputError, match=r"decisions must be 'remade'.*got 'anew'"):
         report.flips("anew")
 
@@ -233,7 +235,9 @@ def test_the_test_of_two_costs_is_the_inverse_of_the_interval_of_their_differenc
     monkeypatch.setattr(Elsewhere, "_fitting_of", lambda self, some: 0.02)
     there = Stakes(report).moved(np.array(STAKES[1][0]), np.array(STAKES[1][1]), kept=False)
     each = enumerate(there.decided)
-    there = replace(there, decided=tuple(replace(one, running=0.1 + 0.2 * k) for k, one in each))
+    there = replace(
+        there, decided=tuple(replace(table, running=0.1 + 0.2 * k) for k, table in each)
+    )
     best = int(np.argmin(there.costs))
     others = [
         place

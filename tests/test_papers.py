@@ -36,11 +36,11 @@ QUICK = [(paper, item) for paper, item in ITEMS if item[:5] == "table" and paper
 
 @pytest.mark.parametrize(
     ("paper", "item"),
-    [pytest.param(*one, marks=[] if one in QUICK else [pytest.mark.slow]) for one in ITEMS],
+    [pytest.param(*item, marks=[] if item in QUICK else [pytest.mark.slow]) for item in ITEMS],
 )
 def test_what_must_agree_with_the_print_agrees(paper, item, tmp_path):
     built = build(paper, item, tmp_path)
-    bad = [one for one in built.comparisons if not one.good]
+    bad = [comparison for comparison in built.comparisons if not comparison.good]
     assert built.comparisons
     assert not bad
     assert (tmp_path / "figures" / f"{paper}-{item}.svg").exists() == ("![" in built.text())
@@ -113,37 +113,37 @@ def test_a_misprint_that_no_longer_differs_is_noticed(
 
 @pytest.mark.parametrize("here", [0.9, np.nan])
 def test_a_misprint_does_not_excuse_every_value(here, tmp_path):
-    made = empty_page(tmp_path)
+    empty = empty_page(tmp_path)
     reason = {"misprint": "it is 0.226", "right": page.Printed("0.226")}
-    made.compare("x", page.Printed("0.235"), here, **reason)
-    assert not made.good
-    assert made.comparisons[-1].printed == "ought to be 0.226"
-    made.comparisons.clear()
-    made.compare("x", page.Printed("0.235"), 0.2257, **reason)
-    assert made.good
+    empty.compare("x", page.Printed("0.235"), here, **reason)
+    assert not empty.good
+    assert empty.comparisons[-1].printed == "ought to be 0.226"
+    empty.comparisons.clear()
+    empty.compare("x", page.Printed("0.235"), 0.2257, **reason)
+    assert empty.good
 
 
 def test_what_is_undefined_is_no_misprint(tmp_path):
-    made = empty_page(tmp_path)
-    made.equal("differs", 1.0, 2.0, misprint="so it does")
-    made.equal("undefined", [1.0, np.nan], 2.0, misprint="so it does")
-    made.drawn("undefined", page.Printed("0.5"), [0.1, np.nan], misprint="so it does")
-    assert [one.good for one in made.comparisons] == [True, False, False]
-    assert made.comparisons[0].here == "off by 1"
+    empty = empty_page(tmp_path)
+    empty.equal("differs", 1.0, 2.0, misprint="so it does")
+    empty.equal("undefined", [1.0, np.nan], 2.0, misprint="so it does")
+    empty.drawn("undefined", page.Printed("0.5"), [0.1, np.nan], misprint="so it does")
+    assert [comparison.good for comparison in empty.comparisons] == [True, False, False]
+    assert empty.comparisons[0].here == "off by 1"
 
 
 def test_a_claim_that_fails_does_not_say_yes(tmp_path):
-    made = empty_page(tmp_path)
-    made.claim("holds", None, True)
-    made.claim("fails", None, False)
-    assert [one.here for one in made.comparisons] == ["yes", "no"]
+    empty = empty_page(tmp_path)
+    empty.claim("holds", None, True)
+    empty.claim("fails", None, False)
+    assert [comparison.here for comparison in empty.comparisons] == ["yes", "no"]
 
 
 def test_an_item_that_asks_for_a_size_is_known_to_differ_in_the_fast_run(tmp_path):
-    made = empty_page(tmp_path)
-    assert not made.sized
-    assert made.size(1000, 10) == 10
-    assert made.sized
+    empty = empty_page(tmp_path)
+    assert not empty.sized
+    assert empty.size(1000, 10) == 10
+    assert empty.sized
     sources = [path.read_text(encoding="utf-8") for path in SCRIPTS]
     assert not any("page.fast" in source for source in sources)
 
@@ -192,21 +192,23 @@ def test_a_private_name_is_noticed(line):
 
 def private_names(source: str) -> list[str]:
     """What a script takes from stakes beside `stakes.NAME` and `stakes.ROOM.NAME` as exported."""
-    found: list[str] = []
+    names_found: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-            found += [name for name in names if name.startswith("stakes.")]
+            names_found += [name for name in names if name.startswith("stakes.")]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stakes"):
             room = node.module or ""
             public = importlib.import_module(room).__all__ if room.count(".") < 2 else []
-            found += [room for alias in node.names if alias.name not in public or "._" in room]
+            names_found += [
+                room for alias in node.names if alias.name not in public or "._" in room
+            ]
         elif isinstance(node, ast.Attribute):
             path = ast.unparse(node)
             hidden = node.attr.startswith("_") and not node.attr.startswith("__")
             rooms = path.startswith("stakes.") and path.split(".")[1] not in stakes.__all__
-            found += [path] * (hidden or rooms)
-    return found
+            names_found += [path] * (hidden or rooms)
+    return names_found
 
 
 def code_lines(source: str) -> int:
@@ -273,58 +275,58 @@ def drawn():
 
 
 def test_numbers_that_differ_or_are_undefined_are_not_equal(tmp_path):
-    made = empty_page(tmp_path)
-    made.equal("the same", [1.0, 2.0], [1.0, 2.0 + 1e-13])
-    made.check_equal("not the same", [1.0, 2.0], [1.0, 2.0 + 1e-9])
-    made.equal("undefined", [1.0, np.nan], 1.0)
-    assert [one.good for one in made.comparisons] == [True, False, False]
+    empty = empty_page(tmp_path)
+    empty.equal("the same", [1.0, 2.0], [1.0, 2.0 + 1e-13])
+    empty.check_equal("not the same", [1.0, 2.0], [1.0, 2.0 + 1e-9])
+    empty.equal("undefined", [1.0, np.nan], 1.0)
+    assert [comparison.good for comparison in empty.comparisons] == [True, False, False]
 
 
-def test_printed_values_agree_to_half_a_cluster_and_four_standard_errors(tmp_path):
-    made = empty_page(tmp_path)
+def test_printed_values_agree_to_half_a_unit_and_four_standard_errors(tmp_path):
+    empty = empty_page(tmp_path)
     for here, error in ((0.645, 0.0), (0.646, 0.0), (0.685, 0.01), (0.686, 0.01)):
-        made.compare("x", page.Printed("0.64"), here, standard_error=error)
-    assert [one.good for one in made.comparisons] == [True, False, True, False]
-    made.compare("few", [1, 2], [1.004, 2.02], decimals=2, standard_error=[0.0, 0.01])
-    assert made.comparisons[-1].printed == "1, 2"
-    assert made.comparisons[-1].here == "1.0040, 2.0200 ± 0.01"
-    made.compare("many", np.arange(6), np.arange(6) + 0.2)
-    assert made.comparisons[-1].here == "6 agree, to 0.2"
+        empty.compare("x", page.Printed("0.64"), here, standard_error=error)
+    assert [comparison.good for comparison in empty.comparisons] == [True, False, True, False]
+    empty.compare("few", [1, 2], [1.004, 2.02], decimals=2, standard_error=[0.0, 0.01])
+    assert empty.comparisons[-1].printed == "1, 2"
+    assert empty.comparisons[-1].here == "1.0040, 2.0200 ± 0.01"
+    empty.compare("many", np.arange(6), np.arange(6) + 0.2)
+    assert empty.comparisons[-1].here == "6 agree, to 0.2"
 
 
 def test_prints_keep_their_digits_and_fractions_are_met_exactly(tmp_path):
-    made = empty_page(tmp_path)
+    empty = empty_page(tmp_path)
     kept = copy.deepcopy([page.Printed("-0.60"), "1/12"])
     assert kept[0] == -0.6
-    made.compare("digits", kept, [-0.604, 1 / 12])
-    assert made.comparisons[-1].good
-    assert made.comparisons[-1].printed == "-0.60, 1/12"
-    made.compare("off", kept, [-0.606, 1 / 12])
-    made.compare("off", kept, [-0.604, 0.08333])
-    assert not any(one.good for one in made.comparisons[1:])
+    empty.compare("digits", kept, [-0.604, 1 / 12])
+    assert empty.comparisons[-1].good
+    assert empty.comparisons[-1].printed == "-0.60, 1/12"
+    empty.compare("off", kept, [-0.606, 1 / 12])
+    empty.compare("off", kept, [-0.604, 0.08333])
+    assert not any(comparison.good for comparison in empty.comparisons[1:])
     assert page.cell(kept[0], 4) == "-0.60"
 
 
 def test_a_drawn_print_agrees_unless_it_is_rarely_as_far_out(tmp_path):
-    made = empty_page(tmp_path)
+    empty = empty_page(tmp_path)
     draws = np.repeat([0.4, 0.5, 0.6, 0.7], [20, 960, 20, 1])
     for printed in ("0.5", "0.6", "0.7"):
-        made.drawn("x", page.Printed(printed), draws)
-    assert [one.good for one in made.comparisons] == [True, True, False]
-    assert made.comparisons[1].here == "2.0% of 1,001 draws; as far out: 4.1%"
+        empty.drawn("x", page.Printed(printed), draws)
+    assert [comparison.good for comparison in empty.comparisons] == [True, True, False]
+    assert empty.comparisons[1].here == "2.0% of 1,001 draws; as far out: 4.1%"
 
 
-def test_choices_and_prints_against_prints_are_told_apart_from_agreement(tmp_path):
-    made = empty_page(tmp_path)
-    made.chosen("order", "+0.1", "+0.2", True)
-    made.compare("twice", page.Printed("0.1"), 0.1, kind=page.Kind.PRINT)
-    made.claim("words", "so", True)
-    assert [one.verdict for one in made.comparisons] == ["by choice", "yes", "yes"]
-    assert made.text().count("print against print") == 1
-    made.compare("misprint", page.Printed("0.1"), 0.2, misprint="known")
-    made.compare("thought so", page.Printed("0.1"), 0.1, misprint="not true")
-    made.claim("fails", None, False)
-    counted = cells(run.overview({("itai-katz", "clinic"): made}).splitlines()[-1])
+def test_choices_and_prints_against_prints_are_distinguished_from_agreement(tmp_path):
+    empty = empty_page(tmp_path)
+    empty.chosen("order", "+0.1", "+0.2", True)
+    empty.compare("twice", page.Printed("0.1"), 0.1, kind=page.Kind.PRINT)
+    empty.claim("words", "so", True)
+    assert [comparison.verdict for comparison in empty.comparisons] == ["by choice", "yes", "yes"]
+    assert empty.text().count("print against print") == 1
+    empty.compare("misprint", page.Printed("0.1"), 0.2, misprint="known")
+    empty.compare("thought so", page.Printed("0.1"), 0.1, misprint="not true")
+    empty.claim("fails", None, False)
+    counted = cells(run.overview({("itai-katz", "clinic"): empty}).splitlines()[-1])
     assert counted[:2] == ["itai-katz", "clinic"]
     assert counted[4:] == ["–", "1", "–", "1", "2"]
 
@@ -361,7 +363,7 @@ def test_an_unknown_item_is_an_error_and_a_known_one_exits_with_zero(capsys, mon
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (["dyrland", "figure-1", "--all"], "not both"),
         ([], "name a paper or ask for --all"),
@@ -369,8 +371,8 @@ def test_an_unknown_item_is_an_error_and_a_known_one_exits_with_zero(capsys, mon
         (["dyrland", "figure-9"], "items of dyrland are table-1"),
     ],
 )
-def test_what_the_command_line_cannot_do_is_an_error(given, message, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["run.py", *given])
+def test_what_the_command_line_cannot_do_is_an_error(arguments, message, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run.py", *arguments])
     with pytest.raises(SystemExit):
         run.main()
     assert message in capsys.readouterr().err

@@ -121,7 +121,7 @@ def test_histogram_gives_every_class_its_shares():
     table = ScoreTable.from_scores(y, np.linspace(1, 0, 1000))
     ax = plot.score_histogram(table, bins=10)
     heights = [patch.get_data().values for patch in ax.patches]
-    assert [np.abs(one).sum() for one in heights] == pytest.approx([1, 1])
+    assert [np.abs(height).sum() for height in heights] == pytest.approx([1, 1])
     assert heights[0].min() >= 0
     assert heights[1].max() <= 0
 
@@ -134,8 +134,8 @@ def test_tables_and_maps(tables):
     regions = cheapest_regions(counts, CostProportion([0.5, 0.5]))
     ax = plot.regions_map(regions, at=(0.2, 0.3))
     assert len(ax.collections) == len(regions.parts)
-    found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
-    ax = plot.metric_disagreement(found)
+    audit = disagreement(counts, PROBLEM, metrics=FAMILIAR)
+    ax = plot.metric_disagreement(audit)
     assert len(ax.patches) == len(FAMILIAR)
     ax = plot.utility_hexagon({"mine": PROBLEM})
     assert any(np.array_equal(line.get_xydata()[:-1], HEXAGON) for line in ax.get_lines())
@@ -158,8 +158,8 @@ def drawings(tables):
     family = {f"gradient boosted {n}": t for n, t in tables.items()}
     counts = {n: best_threshold(t, PROBLEM).counts for n, t in family.items()}
     yield plot.utility_hexagon({"mine": PROBLEM}, ax=narrow(True))
-    found = disagreement(counts, PROBLEM, metrics=FAMILIAR)
-    yield plot.metric_disagreement(found, ax=narrow(False))
+    audit = disagreement(counts, PROBLEM, metrics=FAMILIAR)
+    yield plot.metric_disagreement(audit, ax=narrow(False))
     det = {n: detection_error_tradeoff(t) for n, t in family.items()}
     yield plot.detection_error_tradeoff(det, ax=narrow(True))
     yield plot.decision_curves({n: decision_curve(t) for n, t in family.items()}, ax=narrow(False))
@@ -172,7 +172,7 @@ def test_pictures_are_legible_at_column_width(tables):
         ax.figure.canvas.draw()
         renderer = ax.figure.canvas.get_renderer()
         whole = ax.figure.bbox
-        said = [one for one in (ax.xaxis.label, ax.yaxis.label, *ax.texts) if one.get_text()]
+        said = [text for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts) if text.get_text()]
         for text in said:
             box = text.get_window_extent(renderer)
             assert box.x0 >= whole.x0 - 1, text

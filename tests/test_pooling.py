@@ -87,4 +87,4 @@ def test_the_rows_of_the_caller_stay_as_they_are():
         ScoreTable.from_scores(y, scores, weights=weight)
     assert y.tolist() == [1, 0, 1]
     assert np.signbit(scores).tolist() == [True, False, True]
-    assert all(one.flags.writeable for one in (y, scores, weights))
+    assert all(column.flags.writeable for column in (y, scores, weights))

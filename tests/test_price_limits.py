@@ -45,14 +45,14 @@ def deployed(rows, weights, prior, truth=None):
         shares = [sum(weights[i] * rows[i][k] for i in range(n)) for k in range(size)]
     else:
         shares = [sum(weights[i] for i in range(n) if truth[i] == k) for k in range(size)]
-    shares = [one / sum(shares) for one in shares]
+    shares = [share / sum(shares) for share in shares]
     prior = shares if prior is None else prior
     moved, mass = np.zeros_like(rows), np.zeros(n)
     for i in range(n):
         parts = [rows[i][k] * prior[k] / shares[k] for k in range(size)]
         moved[i] = [part / sum(parts) for part in parts]
-        own = sum(parts) if truth is None else prior[truth[i]] / shares[truth[i]]
-        mass[i] = weights[i] * own
+        weight = sum(parts) if truth is None else prior[truth[i]] / shares[truth[i]]
+        mass[i] = weights[i] * weight
     return moved, mass / mass.sum(), prior
 
 
@@ -61,9 +61,9 @@ def program(moved, mass, prior, problem, costs=None) -> dict[str, Any]:
     n, size = len(moved), problem.n_decisions
     price = np.zeros((n, size))
     for i in range(n):
-        own = problem.costs if costs is None else costs[i]
+        table = problem.costs if costs is None else costs[i]
         for d in range(size):
-            price[i, d] = mass[i] * sum(moved[i][k] * own[k][d] for k in range(len(prior)))
+            price[i, d] = mass[i] * sum(moved[i][k] * table[k][d] for k in range(len(prior)))
     rows, bounds = [], []
     for limit in problem.limits:
         row = np.zeros((n, size))
@@ -88,7 +88,7 @@ def program(moved, mass, prior, problem, costs=None) -> dict[str, Any]:
 
 
 def draw(seed: int, n_limits: int):
-    """A problem that is seldom square, with ties, weights, imbalance and limits that can bind."""
+    """A problem that is rarely square, with ties, weights, imbalance and limits that can bind."""
     rng = np.random.default_rng([seed, n_limits])
     size, n_decisions, n = rng.integers(2, 5), rng.integers(2, 5), rng.integers(6, 25)
     raw = rng.dirichlet(rng.uniform(0.2, 1.5, size), n) + 0.01
@@ -102,8 +102,8 @@ def draw(seed: int, n_limits: int):
             "at_most" if rng.random() < 0.6 else "at_least": float(rng.uniform(0.05, 0.6))
         }
         decision = int(rng.integers(n_decisions))
-        given = None if rng.random() < 0.5 else int(rng.integers(size))
-        limits.append(Limit(decision, given, **bound))
+        condition = None if rng.random() < 0.5 else int(rng.integers(size))
+        limits.append(Limit(decision, condition, **bound))
     prior = rng.dirichlet(np.ones(size)) if seed % 3 == 0 else None
     weights = rng.integers(1, 4, n).astype(float) if seed % 5 == 0 else np.ones(n)
     classes, decisions = list(range(size)), list(range(n_decisions))
@@ -115,35 +115,35 @@ def draw(seed: int, n_limits: int):
 
 
 def worst_group(rows, mass, span):
-    """What the dearest group of equal cases could cost more."""
+    """What the most expensive group of equal cases could cost more."""
     groups: dict[tuple[float, ...], float] = {}
-    for row, own in zip(rows, mass, strict=True):
+    for row, weight in zip(rows, mass, strict=True):
         key = tuple(np.round(row, 9))
-        groups[key] = groups.get(key, 0.0) + own
+        groups[key] = groups.get(key, 0.0) + weight
     return span * max(groups.values())
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_price_of_one_limit_is_the_dual_of_a_linear_program(seed):
     rows, weights, problem = draw(seed, 1)
-    found = price_limits(rows, problem, weights=weights)
+    priced = price_limits(rows, problem, weights=weights)
     moved, mass, prior = deployed(rows, weights, problem.prior)
     twin = program(moved, mass, prior, problem)
     value = twin["solved"].fun
-    assert found.dual_value == pytest.approx(value, abs=1e-9)
+    assert priced.dual_value == pytest.approx(value, abs=1e-9)
     # The price is optimal in the dual of the program: no other value of the dual is higher there.
     row = twin["rows"].reshape(len(moved), -1) / mass[:, None]
-    reduced = (twin["costs"] + found.prices[0] * row).min(axis=1)
+    reduced = (twin["costs"] + priced.prices[0] * row).min(axis=1)
     limit = problem.limits[0]
-    assert mass @ reduced - found.prices[0] * limit.sign * limit.bound == pytest.approx(
+    assert mass @ reduced - priced.prices[0] * limit.sign * limit.bound == pytest.approx(
         value, abs=1e-9
     )
     # Of several optimal prices it is the lowest: what a looser limit is worth.
-    assert found.prices[0] <= -twin["solved"].ineqlin.marginals[0] + 1e-9
-    assert found.kept.all()
-    assert found.cost >= value - 1e-9
+    assert priced.prices[0] <= -twin["solved"].ineqlin.marginals[0] + 1e-9
+    assert priced.kept.all()
+    assert priced.cost >= value - 1e-9
     span = np.ptp(problem.costs)
-    assert found.rounding_loss <= worst_group(moved, mass, span) + 1e-9
+    assert priced.rounding_loss <= worst_group(moved, mass, span) + 1e-9
 
 
 # Seeds whose limits leave a share between two bounds that no few whole cases make up.
@@ -166,15 +166,15 @@ def test_several_limits_have_the_dual_value_of_a_linear_program(seed, n_limits):
         with pytest.raises(InputError, match="decides equal cases alike"):
             price_limits(rows, problem, weights=weights)
         return
-    found = price_limits(rows, problem, weights=weights)
+    priced = price_limits(rows, problem, weights=weights)
     value = twin["solved"].fun
-    assert found.dual_value == pytest.approx(value, abs=1e-9)
+    assert priced.dual_value == pytest.approx(value, abs=1e-9)
     row = (twin["rows"].reshape(n_limits, len(moved), -1) / mass[:, None]).transpose(1, 2, 0)
-    reduced = (twin["costs"] + row @ found.prices).min(axis=1)
+    reduced = (twin["costs"] + row @ priced.prices).min(axis=1)
     bounds = np.array([limit.sign * limit.bound for limit in problem.limits])
-    assert mass @ reduced - found.prices @ bounds == pytest.approx(value, abs=1e-9)
-    assert found.kept.all()
-    assert found.cost >= value - 1e-9
+    assert mass @ reduced - priced.prices @ bounds == pytest.approx(value, abs=1e-9)
+    assert priced.kept.all()
+    assert priced.cost >= value - 1e-9
 
 
 # Brute force -------------------------------------------------------------------------------------
@@ -186,26 +186,26 @@ def test_no_rule_that_decides_equal_cases_alike_costs_less_than_a_tie_group_less
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet([1, 1, 1], 6)
     problem = Problem(np.round(rng.normal(0, 5, (3, 3)), 1), limits=[Limit.share(1, at_most=0.4)])
-    found = price_limits(rows, problem)
+    priced = price_limits(rows, problem)
     least = np.inf
     for decided in product(range(3), repeat=6):
-        if sum(one == 1 for one in decided) / 6 <= 0.4:
+        if sum(decision == 1 for decision in decided) / 6 <= 0.4:
             spent = [rows[i] @ problem.costs[:, d] for i, d in enumerate(decided)]
             least = min(least, sum(spent) / 6)
-    assert found.dual_value <= least + 1e-12
-    assert found.cost == pytest.approx(least, abs=1e-12)  # two of six fit into 0.4
+    assert priced.dual_value <= least + 1e-12
+    assert priced.cost == pytest.approx(least, abs=1e-12)  # two of six fit into 0.4
 
 
 def test_cases_that_are_tied_leave_together():
     """Ten cases, five of them alike at the price: none of these is reviewed."""
     p = np.array([0.01, 0.02, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9])
     problem = PAYMENTS.with_limits([Limit.share("review", at_most=0.3)])
-    found = price_limits(p, problem)
-    assert found.values.tolist() == [0.1]
-    assert (found.decisions[4:9] != "review").all()
+    priced = price_limits(p, problem)
+    assert priced.values.tolist() == [0.1]
+    assert (priced.decisions[4:9] != "review").all()
     # A case of probability 0.1 saves min(18, 22.5) − 3.5 by review.
-    assert found.prices[0] == pytest.approx(14.5, abs=1e-12)
-    assert found.rounding_loss == pytest.approx(14.5 * 0.2, abs=1e-12)
+    assert priced.prices[0] == pytest.approx(14.5, abs=1e-12)
+    assert priced.rounding_loss == pytest.approx(14.5 * 0.2, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [["approve", "review", "block"], ["review", "block", "approve"]])
@@ -216,58 +216,58 @@ def test_the_priced_problem_decides_as_the_rule_whatever_the_order_of_decisions(
         for i, k in enumerate(PAYMENTS.classes)
     }
     problem = Problem(costs, limits=[Limit.share("review", at_most=0.5)])
-    found = price_limits(p, problem)
-    assert np.array_equal(bayes_decisions(p, found.priced), found.decisions)
-    assert np.mean(found.decisions == "review") == 0.5
-    assert found.priced.limits == ()
+    priced = price_limits(p, problem)
+    assert np.array_equal(bayes_decisions(p, priced.priced), priced.decisions)
+    assert np.mean(priced.decisions == "review") == 0.5
+    assert priced.priced.limits == ()
     for step in (-1e-9, 1e-9):  # no case lies on an edge
-        assert np.array_equal(bayes_decisions(p + step, found.priced), found.decisions)
+        assert np.array_equal(bayes_decisions(p + step, priced.priced), priced.decisions)
 
 
 def test_a_limit_that_does_not_bind_costs_nothing():
     p = np.linspace(0, 1, 50)
     problem = PAYMENTS.with_limits([Limit.share("block", at_least=0.05)])
-    found = price_limits(p, problem)
-    assert found.prices.tolist() == [0.0]
-    assert np.array_equal(found.priced.costs, PAYMENTS.costs)
-    assert np.array_equal(found.decisions, bayes_decisions(p, PAYMENTS))
-    assert found.rounding_loss == 0
+    priced = price_limits(p, problem)
+    assert priced.prices.tolist() == [0.0]
+    assert np.array_equal(priced.priced.costs, PAYMENTS.costs)
+    assert np.array_equal(priced.decisions, bayes_decisions(p, PAYMENTS))
+    assert priced.rounding_loss == 0
 
 
 def test_a_share_that_is_met_to_the_case_is_not_exceeded_by_rounding():
     """0.07 of 100 cases are seven, although seven hundredths sum to more than 0.07."""
     p = np.linspace(0.03, 0.5, 100)
-    found = price_limits(p, PAYMENTS.with_limits([Limit.share("review", at_most=0.07)]))
-    assert int(np.sum(found.decisions == "review")) == 7
+    priced = price_limits(p, PAYMENTS.with_limits([Limit.share("review", at_most=0.07)]))
+    assert int(np.sum(priced.decisions == "review")) == 7
 
 
 def test_posteriors_of_single_precision_keep_the_limit_too():
     p = np.linspace(0.03, 0.5, 100).astype(np.float32)
     problem = PAYMENTS.with_limits([Limit.share("review", at_most=0.07)])
-    found = price_limits(p, problem)
-    assert int(np.sum(bayes_decisions(p, found.priced) == "review")) == 7
+    priced = price_limits(p, problem)
+    assert int(np.sum(bayes_decisions(p, priced.priced) == "review")) == 7
 
 
 def test_posteriors_that_are_certain_of_another_class_leave_room_for_any_limit():
     """Cases that no price reaches are a group of their own; the next one has its own price."""
     problem = Problem([[0, 1], [9, 0]], limits=[Limit.rate(0, given=1, at_most=0.0)])
     p = np.array([0, 0, 0.05, 0.3, 0.6, 0.9])
-    found = price_limits(p, problem)
-    assert found.decisions.tolist() == [0, 0, 1, 1, 1, 1]
-    assert found.prices == pytest.approx([(0.95 - 0.45) / (0.05 / p.mean())])
+    priced = price_limits(p, problem)
+    assert priced.decisions.tolist() == [0, 0, 1, 1, 1, 1]
+    assert priced.prices == pytest.approx([(0.95 - 0.45) / (0.05 / p.mean())])
 
 
 @pytest.mark.parametrize("other", [0.25, 0.02])
 def test_the_price_of_a_limit_at_its_end_is_what_a_looser_one_saves(other):
-    """Dearer prices keep a limit of zero as well, but nobody would save them."""
+    """Higher prices also keep a limit of zero, but nobody would save them."""
     p = np.linspace(0.01, 0.99, 20)
     rate = Limit.rate("approve", given="fraud", at_most=other)
 
-    def found(share):
+    def priced(share):
         return price_limits(p, PAYMENTS.with_limits([Limit.share("review", at_most=share), rate]))
 
-    saved = (found(0.0).dual_value - found(1e-4).dual_value) / 1e-4
-    assert found(0.0).prices[0] == pytest.approx(saved, rel=1e-6)
+    saved = (priced(0.0).dual_value - priced(1e-4).dual_value) / 1e-4
+    assert priced(0.0).prices[0] == pytest.approx(saved, rel=1e-6)
 
 
 # Labels ------------------------------------------------------------------------------------------
@@ -290,26 +290,26 @@ def test_with_labels_one_limit_is_met_on_the_labelled_cases(limit, prior):
     rows /= rows.sum(axis=1, keepdims=True)
     costs = [[0, 2, 9, 4], [6, 0, 3, 4], [20, 8, 0, 4]]
     problem = Problem(costs, classes=[0, 1, 2], prior=prior, limits=[limit])
-    found = price_limits(rows, problem, y_true=truth)
+    priced = price_limits(rows, problem, y_true=truth)
     shares = np.bincount(truth) / 400
     weight = (shares if prior is None else np.array(prior))[truth] / shares[truth] / 400
 
     def value(decided):
-        own = (decided == limit.decision) & (
+        counted = (decided == limit.decision) & (
             truth == limit.given if limit.given is not None else True
         )
         base = 1 if limit.given is None else sum(weight[truth == limit.given])
-        return sum(weight[own]) / base
+        return sum(weight[counted]) / base
 
-    assert found.values[0] == pytest.approx(value(found.decisions), abs=1e-12)
-    assert limit.excess(value(found.decisions)) <= 1e-12
+    assert priced.values[0] == pytest.approx(value(priced.decisions), abs=1e-12)
+    assert limit.excess(value(priced.decisions)) <= 1e-12
     moved = rows if prior is None else shift_prior(rows, shares, prior)
-    assert np.array_equal(bayes_decisions(moved, found.priced), found.decisions)
+    assert np.array_equal(bayes_decisions(moved, priced.priced), priced.decisions)
     # A price lower than the one that was found breaks the limit.
-    assert found.prices[0] > 0
-    cells = found.added[0] / np.abs(found.added[0]).max()
-    step = limit.cells(problem.classes, problem.decisions, found.prior).max()
-    lower = problem.plus(cells * (found.prices[0] * (1 - 1e-9)) * step)
+    assert priced.prices[0] > 0
+    cells = priced.added[0] / np.abs(priced.added[0]).max()
+    step = limit.cells(problem.classes, problem.decisions, priced.prior).max()
+    lower = problem.plus(cells * (priced.prices[0] * (1 - 1e-9)) * step)
     assert limit.excess(value(bayes_decisions(moved, lower))) > 0
 
 
@@ -320,10 +320,10 @@ def test_several_limits_are_checked_on_the_labelled_cases():
     p = 1 / (1 + np.exp(-3 * log_odds))  # exaggerated
     limits = [Limit.share("review", at_most=0.1), Limit.rate("approve", given="fraud", at_most=0.3)]
     labels = np.where(truth, "fraud", "legit")
-    found = price_limits(p, PAYMENTS.with_limits(limits), y_true=labels)
-    approved = np.mean(found.decisions[truth] == "approve")
-    assert found.values == pytest.approx([np.mean(found.decisions == "review"), approved])
-    assert found.kept.tolist() == [True, bool(approved <= 0.3)]
+    priced = price_limits(p, PAYMENTS.with_limits(limits), y_true=labels)
+    approved = np.mean(priced.decisions[truth] == "approve")
+    assert priced.values == pytest.approx([np.mean(priced.decisions == "review"), approved])
+    assert priced.kept.tolist() == [True, bool(approved <= 0.3)]
 
 
 # The deployment prior, costs of every case, weights ----------------------------------------------
@@ -335,14 +335,14 @@ def test_limits_hold_at_the_deployment_prior():
     truth = np.arange(2000) % 2
     p = 1 / (1 + np.exp(-rng.normal(np.where(truth == 1, 2, -2), 2)))
     problem = PAYMENTS.with_prior([0.98, 0.02]).with_limits([Limit.share("review", at_most=0.01)])
-    found = price_limits(p, problem, y_true=np.where(truth == 1, "fraud", "legit"))
-    reviewed = found.decisions == "review"
+    priced = price_limits(p, problem, y_true=np.where(truth == 1, "fraud", "legit"))
+    reviewed = priced.decisions == "review"
     at_prior = 0.98 * np.mean(reviewed[truth == 0]) + 0.02 * np.mean(reviewed[truth == 1])
-    assert found.values[0] == pytest.approx(at_prior, abs=1e-12)
+    assert priced.values[0] == pytest.approx(at_prior, abs=1e-12)
     assert 0.009 < at_prior <= 0.01
-    assert found.from_prior == pytest.approx([0.5, 0.5])
+    assert priced.from_prior == pytest.approx([0.5, 0.5])
     unlabelled = price_limits(p, problem)
-    assert unlabelled.prices[0] == pytest.approx(found.prices[0], rel=0.2)
+    assert unlabelled.prices[0] == pytest.approx(priced.prices[0], rel=0.2)
 
 
 def test_weights_are_repetitions():
@@ -368,12 +368,12 @@ def test_every_case_may_have_its_own_costs(n_limits):
         limits=limits[:n_limits],
     )
     data = {"amount": amount}
-    found = price_limits(p, problem, data=data)
+    priced = price_limits(p, problem, data=data)
     moved, mass, prior = deployed(np.column_stack([1 - p, p]), np.ones(40), None)
     twin = program(moved, mass, prior, problem, costs=problem.case_costs(data))
-    assert found.dual_value == pytest.approx(twin["solved"].fun, abs=1e-9)
-    assert found.kept.all()
-    assert np.array_equal(bayes_decisions(p, found.priced, data=data), found.decisions)
+    assert priced.dual_value == pytest.approx(twin["solved"].fun, abs=1e-9)
+    assert priced.kept.all()
+    assert np.array_equal(bayes_decisions(p, priced.priced, data=data), priced.decisions)
 
 
 # Special cases of the papers ---------------------------------------------------------------------
@@ -389,9 +389,9 @@ def test_a_share_that_must_be_met_is_the_fixed_rate_of_hernandez_orallo(rate):
         free = np.mean(p > c)
         bound = {"at_most": rate} if free > rate else {"at_least": rate}
         problem = Problem.from_threshold(c, limits=[Limit.share(1, **bound)])
-        found = price_limits(p, problem)
+        priced = price_limits(p, problem)
         loss = expected_loss(table, RateFixed(rate), CostProportions(Point(c)))
-        assert 2 * found.dual_value == pytest.approx(float(loss), abs=1e-12)
+        assert 2 * priced.dual_value == pytest.approx(float(loss), abs=1e-12)
 
 
 @pytest.mark.parametrize("c", [0.1, 0.25, 0.6, 0.95])
@@ -400,9 +400,9 @@ def test_a_share_of_one_minus_the_cost_proportion_is_the_driven_rate_of_hernande
     p = np.round(rng.beta(2, 2, 40), 2)
     table = ScoreTable(*_expected_table(p))
     bound = {"at_most": 1 - c} if np.mean(p > c) > 1 - c else {"at_least": 1 - c}
-    found = price_limits(p, Problem.from_threshold(c, limits=[Limit.share(1, **bound)]))
+    priced = price_limits(p, Problem.from_threshold(c, limits=[Limit.share(1, **bound)]))
     loss = expected_loss(table, RateDriven(), CostProportions(Point(c)))
-    assert 2 * found.dual_value == pytest.approx(float(loss), abs=1e-12)
+    assert 2 * priced.dual_value == pytest.approx(float(loss), abs=1e-12)
 
 
 def _expected_table(p):
@@ -416,11 +416,11 @@ def test_two_classes_and_two_decisions_have_a_threshold():
     rng = np.random.default_rng(6)
     p = rng.beta(1, 3, 1000)
     problem = Problem.binary(false_alarm=1, miss=2, limits=[Limit.rate(1, given=1, at_least=0.9)])
-    found = price_limits(p, problem)
-    threshold = found.priced.threshold
+    priced = price_limits(p, problem)
+    threshold = priced.priced.threshold
     assert threshold < problem.threshold
-    assert np.array_equal(found.decisions == 1, p > threshold)
-    counts = Counts.from_decisions((p > 2).astype(int), found.decisions, problem.with_limits(None))
+    assert np.array_equal(priced.decisions == 1, p > threshold)
+    counts = Counts.from_decisions((p > 2).astype(int), priced.decisions, problem.with_limits(None))
     assert counts.n_cases == 1000
 
 

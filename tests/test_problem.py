@@ -404,7 +404,7 @@ def test_E5_normalized_cost_does_not_change_with_costs_per_class_or_scale(proble
 
 
 @pytest.mark.parametrize("cost", [1e101, -1e300, 1e308])
-def test_costs_beyond_all_clusters_are_refused(cost):
+def test_costs_beyond_all_units_are_refused(cost):
     message = "costs must lie within 1e.100 of zero; the largest is .* Choose a larger unit"
     with pytest.raises(InputError, match=message):
         Problem([[0, cost], [5, 0]])

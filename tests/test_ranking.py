@@ -109,10 +109,10 @@ def test_auc_and_u_count_the_pairs_in_order_with_ties_as_halves(rows: Rows) -> N
 @given(st.integers(0, 2**32), st.integers(1, 80))
 def test_u_of_counts_is_exact_for_any_number_of_scores_and_tables(seed: int, size: int) -> None:
     weights = np.random.default_rng(seed).integers(0, 9, (3, size, 2))
-    found = ranking.mann_whitney_u(ScoreTable(range(size), weights))
-    for one, value in zip(weights, found, strict=True):
+    u_values = ranking.mann_whitney_u(ScoreTable(range(size), weights))
+    for table, value in zip(weights, u_values, strict=True):
         wins = sum(
-            Fraction(2 * (i < j) + (i == j), 2) * int(one[i, 0]) * int(one[j, 1])
+            Fraction(2 * (i < j) + (i == j), 2) * int(table[i, 0]) * int(table[j, 1])
             for i in range(size)
             for j in range(size)
         )
@@ -170,10 +170,10 @@ def test_standardized_partial_auc_is_one_half_for_blind_and_one_for_perfect_scor
 @given(tied_rows)
 def test_average_precision_adds_the_precision_at_each_step_of_recall(rows: Rows) -> None:
     table = table_of(rows)
-    total, found = 0.0, table.weights[:, 1].sum()
+    total, positives = 0.0, table.weights[:, 1].sum()
     for j in range(table.scores.size):
         above = table.weights[j:]
-        total += table.weights[j, 1] / found * (above[:, 1].sum() / above.sum())
+        total += table.weights[j, 1] / positives * (above[:, 1].sum() / above.sum())
     assert close(ranking.average_precision(table), total)
 
 

@@ -74,11 +74,11 @@ def agrees_with_scan(regions, curves, points):
     """Inside every region its models are among the cheapest of the scan, and nearly alone."""
     cheapest = scanned(curves, points)
     borders = np.concatenate([[points[0]], regions.crossings, [points[-1]]])
-    for point, found in zip(points, cheapest, strict=True):
+    for point, name in zip(points, cheapest, strict=True):
         said = set(regions.at(float(point)))
-        assert said & found
+        assert said & name
         if np.abs(borders - point).min() > 1e-6:
-            assert said <= found
+            assert said <= name
 
 
 @st.composite
@@ -225,7 +225,7 @@ def test_what_regions_are_made_of_is_checked():
             make()
 
 
-def test_points_and_classifiers_that_are_none_are_refused():
+def test_invalid_points_and_classifiers_are_refused():
     regions = cheapest_regions({"a": Counts([[6, 4], [1, 9]])}, CostProportion())
     for wrong in ("x", None, [0.1, 0.2]):
         with pytest.raises(InputError, match="x must"):
@@ -301,8 +301,8 @@ def test_a_dominated_model_is_never_worth_choosing():
     regions = cheapest_regions(models, CostProportion())
     assert regions.never_cheapest == ("worse",)
     assert "never cheapest: worse" in str(regions)
-    found = dominance(cost_curves(models, CostProportion()))
-    assert found == {"bold": (), "worse": ("bold",), "careful": ()}
+    dominated = dominance(cost_curves(models, CostProportion()))
+    assert dominated == {"bold": (), "worse": ("bold",), "careful": ()}
 
 
 def test_a_model_may_be_never_cheapest_without_a_dominator():
@@ -373,7 +373,7 @@ def test_regions_of_classifiers_agree_with_a_dense_scan(tables, first, second, o
     agrees_with_scan(regions, cost_curves(*over_methods(classifiers, over)), inner)
 
 
-def test_the_optimal_method_is_never_dearer_than_another_on_the_same_table():
+def test_the_optimal_method_is_never_more_expensive_than_another_on_the_same_table():
     table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
     for method in METHODS[:-1]:
         axis = Classifiers({"best": ("m", Optimal()), "other": ("m", method)}, CostProportions)
@@ -443,21 +443,21 @@ def test_a_planted_crossing_is_found_within_its_interval():
 
 def test_the_interval_of_a_planted_crossing_covers_as_often_as_it_says():
     """All samples are one tally with a leading axis; 300 of them, 95 % ± 4 standard errors."""
-    one = planted(1000, 0)
+    world = planted(1000, 0)
     rates = {0: (0.4, 0.1), 1: (0.95, 0.8)}
     shares = [
         0.5 * np.prod([p if d else 1 - p for p, d in zip(rates[k], cell, strict=True)])
-        for k, *cell in one.cells.tolist()
+        for k, *cell in world.cells.tolist()
     ]
     samples = generator(5).multinomial(1000, np.array(shares) / sum(shares), size=300)
-    joint = one.with_cell_weights(samples.astype(float))
-    made = bootstrap(
+    joint = world.with_cell_weights(samples.astype(float))
+    estimate = bootstrap(
         lambda j: crossing(j, "careful", "bold", CostProportion()),
         joint,
         replicates=499,
         rng=generator(),
     )
-    share = np.mean(made.interval(0.95).covers(1 / 3))
+    share = np.mean(estimate.interval(0.95).covers(1 / 3))
     assert abs(share - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / 300)
 
 
@@ -480,10 +480,10 @@ def test_crossings_of_the_cost_ratio_are_those_of_the_proportion_on_another_scal
 
 def of_units(n: int, seed: int) -> tuple[JointCounts, JointCounts]:
     """The planted models where five cases each are copies, with and without the unit axis."""
-    one = planted(n, seed)
-    rows = np.repeat(np.arange(len(one.cells)), one.weights.astype(int))
+    world = planted(n, seed)
+    rows = np.repeat(np.arange(len(world.cells)), world.weights.astype(int))
     rows = generator(seed).permutation(rows)
-    y, careful, bold = (np.repeat(one.cells[rows, k], 5) for k in range(3))
+    y, careful, bold = (np.repeat(world.cells[rows, k], 5) for k in range(3))
     decided = {"careful": careful, "bold": bold}
     unit = np.repeat(np.arange(n), 5)
     zero_one = Problem.zero_one(2)
@@ -543,12 +543,12 @@ def test_a_class_in_place_of_a_scheme_is_refused():
 def test_crossings_as_a_measure_are_those_of_the_regions(models):
     names = list(models)[:2]
     joint = as_joint(models[names[0]], models[names[1]])
-    found = float(crossing(joint, "a", "b", CostProportion()))
+    point = float(crossing(joint, "a", "b", CostProportion()))
     regions = cheapest_regions(joint, CostProportion())
     inner = [c for c in regions.crossings if 1e-9 < c < 1 - 1e-9]
-    assert np.isnan(found) == (not inner)
+    assert np.isnan(point) == (not inner)
     if inner:
-        assert found == pytest.approx(inner[0])
+        assert point == pytest.approx(inner[0])
 
 
 def as_joint(first: Counts, second: Counts) -> JointCounts:
@@ -589,13 +589,13 @@ def test_replicates_without_a_crossing_are_counted():
     a = np.where(rng.random(200) < 0.8, y, 1 - y)
     b = np.where(rng.random(200) < 0.8, y, 1 - y)
     joint = JointCounts.from_decisions(y, {"a": a, "b": b}, Problem.zero_one(2))
-    found = bootstrap(
+    estimate = bootstrap(
         lambda j: crossing(j, "a", "b", CostProportion()),
         joint,
         replicates=400,
         rng=generator(),
     )
-    assert 0 < int(found.n_undefined) < 400
+    assert 0 < int(estimate.n_undefined) < 400
 
 
 def slow_order(joint: JointCounts, first: str, second: str) -> float:
@@ -664,8 +664,8 @@ def test_borders_of_classifiers_have_intervals():
 )
 def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(models, costs, prior):
     problem = Problem(np.reshape(costs, (2, 3)), prior=prior)
-    found = sensitivity(models, problem)
-    margins = [*found.costs, *found.priors]
+    result = sensitivity(models, problem)
+    margins = [*result.costs, *result.priors]
     assert len(margins) == 8
     for place, margin in enumerate(margins):
         for end, rival, sign in (
@@ -678,11 +678,11 @@ def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(mode
             step = sign * (1e-6 if np.isinf(end) else 1e-6 * max(1.0, abs(end)))
             target = margin.value + sign * 1e4 if np.isinf(end) else end
             inside = moved(problem, models, place, margin.value + 0.999 * (target - margin.value))
-            assert excess(models, inside, found.cheapest) <= 1e-9 * max(1.0, abs(target))
+            assert excess(models, inside, result.cheapest) <= 1e-9 * max(1.0, abs(target))
             if rival is not None:
                 beyond = moved(problem, models, place, end + step)
                 cost = {m: float(expected_cost(c, beyond)) for m, c in models.items()}
-                assert cost[rival] <= cost[found.cheapest] + 1e-12 * max(1.0, abs(end))
+                assert cost[rival] <= cost[result.cheapest] + 1e-12 * max(1.0, abs(end))
 
 
 def moved(problem: Problem, models: dict, place: int, value: float) -> Problem:
@@ -704,33 +704,33 @@ def excess(models: dict, problem: Problem, cheapest: object) -> float:
 
 def test_the_margins_of_a_hand_made_verdict():
     models = {"careful": CAREFUL, "bold": BOLD}
-    found = sensitivity(models, Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1]))
-    miss = found.costs[2]
+    margins = sensitivity(models, Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1]))
+    miss = margins.costs[2]
     assert (miss.what, miss.value) == ("cost of 0 for 1", 8.0)
     # 0.9 (0.4 − 0.1) = 0.1 (0.2 − 0.05) m, so that m = 18
     assert miss.high == pytest.approx(18)
     assert (miss.high_rival, miss.low_rival) == ("careful", None)
     assert miss.distance == pytest.approx(10)
     assert miss.rival == "careful"
-    assert found.priors[1].high == pytest.approx(0.2)
-    assert found.weakest_cost.what == "cost of 1 for 0"
-    assert found.weakest_prior.distance == pytest.approx(0.1)
-    assert "flips below" in str(found)
+    assert margins.priors[1].high == pytest.approx(0.2)
+    assert margins.weakest_cost.what == "cost of 1 for 0"
+    assert margins.weakest_prior.distance == pytest.approx(0.1)
+    assert "flips below" in str(margins)
 
 
 def test_rules_may_stand_among_the_models():
     problem = Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1], decisions=["no", "yes"])
     models = {"bold": BOLD, **constant_rules(BOLD, problem)}
-    found = sensitivity(models, problem)
-    assert found.cheapest == "bold"
-    assert found.costs[2].low_rival == "always no"
-    assert found.costs[2].low == pytest.approx(0.9 * 0.1 / (0.1 * 0.8))
+    margins = sensitivity(models, problem)
+    assert margins.cheapest == "bold"
+    assert margins.costs[2].low_rival == "always no"
+    assert margins.costs[2].low == pytest.approx(0.9 * 0.1 / (0.1 * 0.8))
 
 
 def test_tied_models_leave_no_margin():
-    found = sensitivity({"a": BOLD, "b": BOLD}, Problem.binary(false_alarm=1, miss=8))
-    assert found.cheapest == "a"
-    assert all(np.isinf(margin.distance) for margin in found.costs)  # they tie wherever it moves
+    margins = sensitivity({"a": BOLD, "b": BOLD}, Problem.binary(false_alarm=1, miss=8))
+    assert margins.cheapest == "a"
+    assert all(np.isinf(margin.distance) for margin in margins.costs)  # they tie wherever it moves
     tie = Problem.binary(false_alarm=1, miss=2)
     at_the_tie = sensitivity({"careful": CAREFUL, "bold": BOLD}, tie)
     assert at_the_tie.costs[2].distance == pytest.approx(0, abs=1e-12)
@@ -763,8 +763,8 @@ def test_of_rivals_that_arrive_together_the_one_that_goes_on_to_win_is_named():
 
 def test_a_verdict_that_flips_only_where_a_prior_reaches_one_never_flips():
     models = {"a": Counts([[10, 0], [5, 5]]), "b": Counts([[10, 0], [6, 4]])}
-    found = sensitivity(models, Problem.zero_one(2, prior=[0.5, 0.5]))
-    for margin in found.priors:
+    margins = sensitivity(models, Problem.zero_one(2, prior=[0.5, 0.5]))
+    for margin in margins.priors:
         assert margin.low_rival is None
         assert margin.high_rival is None
 
@@ -773,7 +773,7 @@ def test_bayes_decisions_change_where_the_decision_regions_do():
     problem = Problem([[0, 3, 25], [180, 8, 0]], decisions=["approve", "review", "block"])
     regions = decision_regions(problem)
     for p in np.random.default_rng(0).random(200):
-        (part,) = (one for one in regions.parts if one.low < p < one.high)
+        (part,) = (part for part in regions.parts if part.low < p < part.high)
         assert bayes_decisions([p], problem)[0] == part.cheapest[0]
     with pytest.raises(InputError, match="two classes"):
         decision_regions(Problem.zero_one(3))
@@ -789,9 +789,9 @@ def test_of_rivals_that_arrive_together_the_steepest_is_named_whatever_rounding_
     for bolder in ((31, 12, 0), (0, 31, 12), (31, 0, 31)):
         granted = {"best": 32, **{f"grants {k} ({i})": k for i, k in enumerate(bolder)}}
         models = {name: Counts([[k, 0, 700 - k], [0, 0, 300]]) for name, k in granted.items()}
-        found = sensitivity(models, problem)
-        (margin,) = [one for one in found.costs if one.what == "cost of decline for 0"]
-        assert found.cheapest == "best"
+        margins = sensitivity(models, problem)
+        (margin,) = [margin for margin in margins.costs if margin.what == "cost of decline for 0"]
+        assert margins.cheapest == "best"
         assert margin.low == pytest.approx(0.168, rel=1e-12)
         assert str(margin.low_rival).startswith("grants 0")
 
@@ -818,8 +818,8 @@ def test_a_sliver_is_one_beside_the_width_of_the_axis(low, high, parts):
     """A bend as wide as 1e-10 is nothing on an axis of a thousand, wherever the axis begins."""
     start = low + (high - low) / 2
     bend = Curve([low, start, start + 1e-10, high], [[0.6, 0.0], [0.4, 0.0], [0.6, 0.0]])
-    found = lowest({"a": Curve([low, high], [[0.5]]), "b": bend}, axis="x").parts
-    assert len(found) == parts
+    pieces = lowest({"a": Curve([low, high], [[0.5]]), "b": bend}, axis="x").parts
+    assert len(pieces) == parts
 
 
 @given(
@@ -830,13 +830,15 @@ def test_a_sliver_is_one_beside_the_width_of_the_axis(low, high, parts):
 def test_lines_that_are_nowhere_lowest_change_no_region(lines):
     """Every line takes part in the slow twin, and a curve of two pieces keeps all others in."""
     curves = {k: Curve([0, 1], [[a, b]]) for k, (a, b) in enumerate(lines)}
-    found = lowest(curves, axis="x")
+    lowest_parts = lowest(curves, axis="x")
     grid = np.linspace(0.0005, 0.9995, 997)
     values = np.array([[a + b * x for a, b in lines] for x in grid])
     for x, row in zip(grid, values, strict=True):
-        if np.abs(found.crossings - x).min(initial=1) > 1e-9:
-            assert found.at(x) == tuple(np.flatnonzero(row <= row.min() + 1e-12).tolist())
+        if np.abs(lowest_parts.crossings - x).min(initial=1) > 1e-9:
+            assert lowest_parts.at(x) == tuple(np.flatnonzero(row <= row.min() + 1e-12).tolist())
     high = Curve([0, 0.5, 1], [[99.0], [99.0]])
     with_all = lowest({**curves, "high": high}, axis="x")
-    assert [part.cheapest for part in with_all.parts] == [part.cheapest for part in found.parts]
-    assert with_all.crossings == pytest.approx(found.crossings, abs=1e-12)
+    assert [part.cheapest for part in with_all.parts] == [
+        part.cheapest for part in lowest_parts.parts
+    ]
+    assert with_all.crossings == pytest.approx(lowest_parts.crossings, abs=1e-12)

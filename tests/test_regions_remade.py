@@ -17,8 +17,8 @@ from stakes.regions import (
 
 RNG = np.random.default_rng(8)
 TABLES = {
-    name: ScoreTable(np.sort(RNG.random(9)).round(2), RNG.integers(0, 6, (9, 2)) + own)
-    for name, own in (("a", np.eye(9, 2)), ("b", np.eye(9, 2)))
+    name: ScoreTable(np.sort(RNG.random(9)).round(2), RNG.integers(0, 6, (9, 2)) + base)
+    for name, base in (("a", np.eye(9, 2)), ("b", np.eye(9, 2)))
 }
 TABLES["b"] = ScoreTable(TABLES["b"].scores, TABLES["a"].weights[RNG.permutation(9)])
 PROBLEM = Problem(
@@ -26,27 +26,27 @@ PROBLEM = Problem(
 )
 
 
-def plain_cost(table, held, costs, prior):
+def plain_cost(table, holds_for, costs, prior):
     """Every score decides by itself, its posterior moved to the prior: plain loops."""
     total = 0.0
     sizes = table.weights.sum(axis=0)
     for score, weights in zip(table.scores, table.weights, strict=True):
-        worth = [(1 - score) * prior[0] / held[0], score * prior[1] / held[1]]
+        worth = [(1 - score) * prior[0] / holds_for[0], score * prior[1] / holds_for[1]]
         expected = [worth[0] * costs[0][d] + worth[1] * costs[1][d] for d in range(len(costs[0]))]
         d = expected.index(min(expected))
         total += sum(prior[k] * weights[k] / sizes[k] * costs[k][d] for k in (0, 1))
     return total
 
 
-@pytest.mark.parametrize("held", [None, (0.8, 0.2), {0: 0.8, 1: 0.2}])
-def test_the_cost_over_the_prior_is_that_of_decisions_made_anew(held):
+@pytest.mark.parametrize("holds_for", [None, (0.8, 0.2), {0: 0.8, 1: 0.2}])
+def test_the_cost_over_the_prior_is_that_of_decisions_made_anew(holds_for):
     table = TABLES["a"]
-    own = table.shares if held is None else held
-    curve = cost_curves({"a": DecidedAnew(table, held)}, Prior(PROBLEM, 1))["a"]
+    prior_of_posteriors = table.shares if holds_for is None else holds_for
+    curve = cost_curves({"a": DecidedAnew(table, holds_for)}, Prior(PROBLEM, 1))["a"]
     for x in np.linspace(0.003, 0.997, 41):
-        wanted = plain_cost(table, own, PROBLEM.costs, [1 - x, x])
+        wanted = plain_cost(table, prior_of_posteriors, PROBLEM.costs, [1 - x, x])
         assert float(curve(x)) == pytest.approx(wanted, abs=1e-12)
-    back = cost_curves({"a": DecidedAnew(table, held)}, Prior(PROBLEM, 0))["a"]
+    back = cost_curves({"a": DecidedAnew(table, holds_for)}, Prior(PROBLEM, 0))["a"]
     assert float(back(0.3)) == pytest.approx(float(curve(0.7)), abs=1e-12)
 
 
@@ -59,7 +59,7 @@ def test_the_cost_over_the_proportion_is_that_of_decisions_made_anew():
 
 
 def test_regions_of_both_readings_stand_side_by_side():
-    """The decisions of one model as they are, and made anew: there, the latter is no dearer."""
+    """The decisions of one model as they are, and made anew: there, the latter cost no more."""
     scores = np.linspace(0.05, 0.95, 10)
     weights = np.stack([10 * (1 - scores), 10 * scores], axis=1)  # calibrated
     table = ScoreTable(scores, weights)
@@ -75,21 +75,21 @@ def test_regions_of_both_readings_stand_side_by_side():
 
 def test_margins_of_decisions_made_anew_are_where_loops_see_another_win():
     table = TABLES["a"]
-    models = {name: DecidedAnew(own) for name, own in TABLES.items()}
+    models = {name: DecidedAnew(table) for name, table in TABLES.items()}
     sizes = table.weights.sum(axis=0)
     blind = constant_rules(Counts(np.outer(sizes, [1, 0, 0]), decisions=PROBLEM.decisions), PROBLEM)
-    found = sensitivity({**models, **blind}, PROBLEM)
-    assert [one.what for one in found.priors] == ["prior of 1"]
-    assert len(found.costs) == 6
+    margins = sensitivity({**models, **blind}, PROBLEM)
+    assert [margin.what for margin in margins.priors] == ["prior of 1"]
+    assert len(margins.costs) == 6
     seen = 0
-    for place, margin in enumerate((*found.costs, *found.priors)):
+    for place, margin in enumerate((*margins.costs, *margins.priors)):
         assert margin.low >= 0 or np.isinf(margin.low)
         for end, inner in ((margin.low, 1 - 1e-6), (margin.high, 1 - 1e-6)):
             if np.isfinite(end):
                 seen += 1
                 for part, stays in ((inner, True), (1 + 1e-6, False)):
                     value = margin.value + part * (end - margin.value)
-                    assert (winner(place, value) == found.cheapest) is stays, margin
+                    assert (winner(place, value) == margins.cheapest) is stays, margin
     assert seen >= 6
 
 
@@ -100,7 +100,7 @@ def winner(place, value):
         prior = np.array([1 - value, value])
     else:
         costs[place // 3, place % 3] = value
-    spent = {name: plain_cost(one, one.shares, costs, prior) for name, one in TABLES.items()}
+    spent = {name: plain_cost(table, table.shares, costs, prior) for name, table in TABLES.items()}
     for d, decision in enumerate(PROBLEM.decisions):
         spent[f"always {decision}"] = prior @ costs[:, d]
     return min(spent, key=spent.__getitem__)

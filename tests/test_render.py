@@ -54,7 +54,7 @@ def many(name: str) -> Report:
 
 
 def part(report: Report, title: str) -> Section:
-    return next(one for one in sections(report) if one.title.startswith(title))
+    return next(section for section in sections(report) if section.title.startswith(title))
 
 
 def cells(report: Report, title: str) -> list[tuple[str, ...]]:
@@ -110,7 +110,7 @@ def test_every_column_has_a_header():
 
 def test_an_interval_that_is_undefined_is_left_out():
     report = report_of(FRAUD, weights=np.random.default_rng(1).uniform(0.5, 2, 300))
-    assert all(np.isnan(one.auc.low) for one in report.models if one.auc is not None)
+    assert all(np.isnan(model.auc.low) for model in report.models if model.auc is not None)
     assert "undefined to" not in report.to_text()
     assert "undefined to" not in report.to_markdown()
 
@@ -128,7 +128,7 @@ def test_shares_are_those_of_the_regret_where_a_cost_is_a_gain():
     assert "share of the regret" in section.sentences[0]
     rows = cells(report, "Where the money goes")
     shares = [
-        float(found) for found in re.findall(r"\(([−\d.]+)\s%\)", "".join(map("".join, rows)))
+        float(share) for share in re.findall(r"\(([−\d.]+)\s%\)", "".join(map("".join, rows)))
     ]
     assert sum(shares) == pytest.approx(100, abs=0.5 * len(shares))
     assert min(shares) > 0
@@ -146,7 +146,7 @@ def test_expected_losses_of_every_method_are_shown():
 def test_regions_and_margins_say_that_the_decisions_stay():
     report = report_of(Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"]))
     frozen = "with the decisions as they are made now"
-    titles = [one.title for one in sections(report)]
+    titles = [section.title for section in sections(report)]
     for title in titles:
         if title.startswith(("Where each system wins", "What would flip")):
             assert any(frozen in text for text in part(report, title).sentences), title
@@ -156,10 +156,10 @@ def test_regions_and_margins_say_that_the_decisions_stay():
 def test_the_nearest_margins_come_first_and_zero_costs_count():
     report = report_of(FRAUD)
     largest = np.abs(FRAUD.costs).max()
-    places = {one.what: place for place, one in enumerate(report.margins)}
+    places = {margin.what: place for place, margin in enumerate(report.margins)}
     near = {
-        one.what: one.distance / (largest if places[one.what] < FRAUD.costs.size else 1)
-        for one in report.margins
+        margin.what: margin.distance / (largest if places[margin.what] < FRAUD.costs.size else 1)
+        for margin in report.margins
     }
     shown = [row[0] for row in cells(report, "What would flip") if row[0]]
     distances = [near[what] for what in shown]
@@ -194,14 +194,14 @@ def test_the_winner_is_the_first_row_and_bounds_stand_apart():
     report = clinic()
     deployed = report.verdict.deploy
     assert deployed is not None
-    bounds = [one for one in report.systems if not one.candidate]
-    assert min(one.cost.value for one in bounds) < deployed.cost.value
+    bounds = [system for system in report.systems if not system.candidate]
+    assert min(bound.cost.value for bound in bounds) < deployed.cost.value
     names = [row[0] for row in cells(report, "Cost of each system")]
     assert names[0] == report.verdict.cheapest
     assert names[-1] == "perfect decisions"
-    assert {row[0] for row in cells(report, "Bounds")} == {one.name for one in bounds}
-    assert not {one.name for one in bounds} & set(names)
-    titles = [one.title for one in sections(report)]
+    assert {row[0] for row in cells(report, "Bounds")} == {bound.name for bound in bounds}
+    assert not {bound.name for bound in bounds} & set(names)
+    titles = [section.title for section in sections(report)]
     assert titles.index("Bounds") == titles.index("Cost of each system") + 1
 
 
@@ -235,7 +235,7 @@ def test_no_row_and_no_section_is_empty():
             assert set(row[1:]) - {"", "–"}, (section.title, row)
     assert "None." not in report.to_text()
     only = evaluate(y, {"rules": models["rules"]}, Problem.binary(false_alarm=1, miss=2))
-    titles = [one.title for one in sections(only)]
+    titles = [section.title for section in sections(only)]
     assert "Quality of the scores" not in titles
 
 
@@ -248,11 +248,11 @@ def test_a_cost_has_the_digits_that_its_interval_supports_in_every_row():
     assert 0.01 < half < 0.1
     rows = [*cells(report, "Cost of each system"), *cells(report, "Bounds")]
     shown = {row[0]: row for row in rows}
-    for one in report.systems:
-        _, cost, span, normal, *_ = shown[one.name]
-        assert cost == f"{one.cost.value:.3f}"
-        assert span == f"{one.cost.low:.3f} to {one.cost.high:.3f}"
-        assert normal == f"{one.normalized.value:.3f}"
+    for system in report.systems:
+        _, cost, span, normal, *_ = shown[system.name]
+        assert cost == f"{system.cost.value:.3f}"
+        assert span == f"{system.cost.low:.3f} to {system.cost.high:.3f}"
+        assert normal == f"{system.normalized.value:.3f}"
     assert {len(row[1]) for row in rows} == {5}
 
 
@@ -266,7 +266,7 @@ def test_probabilities_and_shares_of_the_cost_are_whole_percents():
 
 
 @pytest.mark.parametrize("width", [20, 40, 96])
-def test_no_line_ends_inside_a_percentage_or_between_a_number_and_its_cluster(width):
+def test_no_line_ends_inside_a_percentage_or_between_a_number_and_its_unit(width):
     from stakes.render.layout import tied
     from stakes.render.plain_text import wrapped
 
@@ -324,8 +324,8 @@ def drawn(*points: tuple[float, float], marks: dict[float, str] | None = None) -
 )
 def test_lines_that_are_flat_but_for_rounding_are_drawn(costs):
     picture = drawn((0, costs[0]), (1, costs[1]))
-    heights = [float(one) for one in re.findall(r'cy="([\d.]+)"', picture)]
-    assert all(26 <= one <= 186 for one in heights)
+    heights = [float(y) for y in re.findall(r'cy="([\d.]+)"', picture)]
+    assert all(26 <= height <= 186 for height in heights)
     assert "nan" not in picture
 
 
@@ -344,8 +344,10 @@ def test_pages_have_costs_that_never_differ():
     y, p = [0, 1] * 20, np.linspace(0.1, 0.8, 40)
     for cost in (0.7, 0.1):
         problem = Problem(np.full((2, 3), cost))
-        for one in (problem, problem.with_limits([Limit.share(1, at_most=0.1)])):
-            assert "<html" in evaluate(y, {"m": p}, one, calibrator=None, replicates=5).to_html()
+        for variant in (problem, problem.with_limits([Limit.share(1, at_most=0.1)])):
+            assert (
+                "<html" in evaluate(y, {"m": p}, variant, calibrator=None, replicates=5).to_html()
+            )
 
 
 def test_pictures_escape_hostile_units_and_decisions_and_cut_long_ones():
@@ -355,8 +357,8 @@ def test_pictures_escape_hostile_units_and_decisions_and_cut_long_ones():
     problem = Problem([[0, 2, 9], [9, 2, 0]], decisions=names, unit=hostile)
     limited = problem.with_limits([Limit.share(names[1], at_most=0.1)])
     y, p = [0, 1] * 20, np.linspace(0.1, 0.8, 40)
-    for one in (problem, limited):
-        page = evaluate(y, {"m": p}, one, calibrator=None, replicates=5).to_html()
+    for variant in (problem, limited):
+        page = evaluate(y, {"m": p}, variant, calibrator=None, replicates=5).to_html()
         assert page.count("<svg ") == page.count("</svg>") > 0
         assert "<script>alert" not in page
         for name in re.findall(r'class="axis-name"[^>]*>([^<]*)<', page):
@@ -379,4 +381,4 @@ def test_names_of_marks_stand_where_there_is_room():
 )
 def test_slices_that_are_ranges_stand_as_one_counts_them(groups, wanted):
     slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
-    assert [one.group for one in in_order(slices)] == wanted
+    assert [group.group for group in in_order(slices)] == wanted

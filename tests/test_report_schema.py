@@ -19,22 +19,22 @@ from stakes.render import report_schema
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, Report]:
+def reports() -> dict[str, Report]:
     return {kind: report_of(kind) for kind in KINDS}
 
 
 @pytest.mark.slow
-def test_every_kind_of_report_keeps_to_the_schema(made):
+def test_every_kind_of_report_keeps_to_the_schema(reports):
     validator = jsonschema.Draft202012Validator(report_schema(closed=True))
     jsonschema.Draft202012Validator.check_schema(report_schema())
-    for name, report in made.items():
+    for name, report in reports.items():
         errors = [e.message for e in validator.iter_errors(json.loads(report.to_json()))]
         assert not errors, (name, errors[:3])
 
 
 @pytest.mark.slow
-def test_the_schema_refuses_what_is_no_report(made):
-    data = json.loads(made["baseline"].to_json())
+def test_the_schema_refuses_what_is_no_report(reports):
+    data = json.loads(reports["baseline"].to_json())
     validator = jsonschema.Draft202012Validator(report_schema())
     spoils: list[dict[str, Any]] = [
         {"schema": "stakes-report/1"},
@@ -52,8 +52,8 @@ def test_the_schema_refuses_what_is_no_report(made):
 
 
 @pytest.mark.slow
-def test_what_changed_names_problem_verdict_costs_systems_and_caveats(made):
-    old = made["baseline"]
+def test_what_changed_names_problem_verdict_costs_systems_and_caveats(reports):
+    old = reports["baseline"]
     other = replace(
         old,
         problem=old.problem.with_prior([0.5, 0.5]),
@@ -66,10 +66,12 @@ def test_what_changed_names_problem_verdict_costs_systems_and_caveats(made):
     assert changes.verdicts == (old.verdict.cheapest, None)
     assert changes.gone == (old.systems[0].name,)
     assert changes.added == ()
-    assert [one.system for one in changes.costs] == [one.name for one in old.systems[1:]]
+    assert [change.system for change in changes.costs] == [
+        system.name for system in old.systems[1:]
+    ]
     first: Any = changes.costs[0]
     assert first.difference.value == 0
     assert first.difference.low < 0 < first.difference.high
-    assert changes.caveats_gone == tuple(dict.fromkeys(one.kind for one in old.caveats))
+    assert changes.caveats_gone == tuple(dict.fromkeys(caveat.kind for caveat in old.caveats))
     level = replace(other, assumptions=replace(old.assumptions, level=0.9))
     assert changes_between(old, level).costs[0].difference is None

@@ -70,8 +70,8 @@ def test_single_precision_decides_alike_in_a_report_in_frames_and_whatever_the_o
     problem = Problem.binary(false_alarm=1, miss=4)
     frame = pd.DataFrame({1: p, 0: 1 - p}).astype(np.float32)
     both = [
-        evaluate(y, given, problem, calibrator=None, replicates=5).systems[0].counts
-        for given in (p, p.astype(np.float32), frame)
+        evaluate(y, posteriors, problem, calibrator=None, replicates=5).systems[0].counts
+        for posteriors in (p, p.astype(np.float32), frame)
     ]
     assert both[0] == both[1] == both[2]
     swapped = Posteriors(np.column_stack([p, 1 - p]).astype(np.float32), classes=[1, 0])
@@ -83,12 +83,14 @@ def test_single_precision_decides_alike_after_the_posteriors_moved():
     y, p = np.array([0, 1, 0, 1] * 30), np.array([0.3, 0.3, 0.1, 0.9] * 30)
     assert stakes.shift_prior([0.3], [0.7, 0.3], [0.8, 0.2]) == pytest.approx(problem.threshold)
     reports = [
-        evaluate(y, given, problem, posterior_prior=[0.7, 0.3], replicates=5)
-        for given in (p, p.astype(np.float32))
+        evaluate(y, posteriors, problem, posterior_prior=[0.7, 0.3], replicates=5)
+        for posteriors in (p, p.astype(np.float32))
     ]
     moved = reports[0].systems[1].counts.values
     assert moved[0, 0] == 60  # a tie goes to the first decision
-    assert [one.counts for one in reports[0].systems] == [one.counts for one in reports[1].systems]
+    assert [system.counts for system in reports[0].systems] == [
+        system.counts for system in reports[1].systems
+    ]
 
 
 @pytest.mark.slow
@@ -109,14 +111,14 @@ def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
         "a": stakes.posteriors_from_log_odds(log_odds),
         "b": stakes.posteriors_from_log_odds(log_odds + rng.normal(0, 3, 2000)),
     }
-    ours, theirs = (evaluate(y, models, one, replicates=50) for one in (far, near))
-    for one, other in zip(ours.systems, theirs.systems, strict=True):
-        assert (one.name, one.counts) == (other.name, other.counts)
-        assert one.probability_cheapest == other.probability_cheapest
-        assert one.cost.value - offset == pytest.approx(other.cost.value, abs=1e-3)
+    ours, theirs = (evaluate(y, models, problem, replicates=50) for problem in (far, near))
+    for system, other in zip(ours.systems, theirs.systems, strict=True):
+        assert (system.name, system.counts) == (other.name, other.counts)
+        assert system.probability_cheapest == other.probability_cheapest
+        assert system.cost.value - offset == pytest.approx(other.cost.value, abs=1e-3)
     assert ours.verdict.cheapest == theirs.verdict.cheapest
     for part in ("value", "low", "high"):
-        saved = [getattr(one.verdict.saving_over_runner_up, part) for one in (ours, theirs)]
+        saved = [getattr(report.verdict.saving_over_runner_up, part) for report in (ours, theirs)]
         assert saved[0] == pytest.approx(saved[1], rel=1e-9)
     for moved, unmoved in zip(ours.margins, theirs.margins, strict=True):
         assert moved.distance == pytest.approx(unmoved.distance, rel=1e-4)
@@ -166,18 +168,18 @@ def test_row_level_metrics_take_the_order_of_the_columns():
 
 def test_a_prior_by_position_needs_classes_that_somebody_put_in_order():
     y, losses = ["legit", "legit", "fraud"], {"m": [1.0, 2.0, 9.0]}
-    found = LossMoments.from_losses(y, losses)
-    assert found.classes == ("fraud", "legit")
-    refuses(lambda: found.mean([0.9, 0.1]), "prior must say which class", "'fraud', 'legit'")
-    refuses(lambda: found.with_prior([0.9, 0.1]), "mapping", "state the classes")
+    moments = LossMoments.from_losses(y, losses)
+    assert moments.classes == ("fraud", "legit")
+    refuses(lambda: moments.mean([0.9, 0.1]), "prior must say which class", "'fraud', 'legit'")
+    refuses(lambda: moments.with_prior([0.9, 0.1]), "mapping", "state the classes")
     stated = LossMoments.from_losses(y, losses, classes=["legit", "fraud"])
     assert float(stated.mean([0.9, 0.1])[0]) == pytest.approx(0.9 * 1.5 + 0.1 * 9)
-    assert found.mean({"legit": 0.9, "fraud": 0.1}) == pytest.approx(stated.mean([0.9, 0.1]))
+    assert moments.mean({"legit": 0.9, "fraud": 0.1}) == pytest.approx(stated.mean([0.9, 0.1]))
     weighted = LossMoments.from_losses([*y, "zzz"], {"m": [1, 2, 9, 0]}, weights=[1, 1, 1, 0])
     refuses(lambda: weighted.mean([0.9, 0.1]), "prior must say")
-    refuses(lambda: (found + weighted).mean([0.9, 0.1]), "prior must say")
+    refuses(lambda: (moments + weighted).mean([0.9, 0.1]), "prior must say")
     in_order = LossMoments.from_losses(y, losses, classes=["fraud", "legit"])
-    assert (found + in_order).mean([0.1, 0.9]) == pytest.approx(stated.mean([0.9, 0.1]))
+    assert (moments + in_order).mean([0.1, 0.9]) == pytest.approx(stated.mean([0.9, 0.1]))
     numbers = LossMoments.from_losses([0, 0, 1], losses)
     assert float(numbers.mean([0.9, 0.1])[0]) == pytest.approx(0.9 * 1.5 + 0.1 * 9)
     assert LossMoments.from_losses([False, True], {"m": [1, 3]}).mean([0.5, 0.5]) == 2
@@ -314,7 +316,7 @@ def test_masked_labels_with_nothing_masked_are_labels():
     assert ScoreTable.from_scores(y, p).n_cases == 4
     assert metrics.bayes_cost(y, p, problem=zero_one) == 0.25
     report = evaluate(y, {"p": p, "d": y}, zero_one, by=y, clusters=np.ma.arange(4), replicates=5)
-    assert [one.group for one in report.slices] == [0, 1]
+    assert [group.group for group in report.slices] == [0, 1]
     hidden = np.ma.array([0, 1, 1, 0], mask=[False, True, False, False])
     refuses(lambda: Counts.from_labels(hidden, [0, 1, 1, 0]), "y_true", "1 of 4", "position 1")
     text = np.ma.array(["a", "b"], mask=[False, False])
@@ -334,9 +336,9 @@ def slices(by: Any, **more: Any) -> list[tuple[str | None, object, float]]:
     report = evaluate(TRUTH, CERTAINTY, problem, by=by, calibrator=None, replicates=5, **more)
     assert Report.from_json(report.to_json()) == report
     assert json.loads(report.to_json())["slices"][0]["group"] == report.slices[0].group
-    for one in report.slices:
-        assert one.name in report.to_text()
-    return [(one.by, one.group, one.n_cases) for one in report.slices]
+    for group in report.slices:
+        assert group.name in report.to_text()
+    return [(group.by, group.group, group.n_cases) for group in report.slices]
 
 
 DATES = np.array(["2024-10-02", "2024-09-30", "2025-01-01"], dtype="M8[D]")
@@ -348,7 +350,7 @@ def test_groups_are_dates_in_their_order():
     assert slices([DATES[k].item() for k in PLACE]) == expected
     assert slices(DATES.astype("M8[ns]")[PLACE]) == expected
     years = [date(year, 1, 1) for year in (20, 3, 1000)]
-    assert [one[1] for one in slices([years[k] for k in PLACE])] == [
+    assert [group[1] for group in slices([years[k] for k in PLACE])] == [
         "0003-01-01",
         "0020-01-01",
         "1000-01-01",
@@ -365,13 +367,13 @@ def test_groups_are_periods_intervals_and_categories_of_pandas():
     assert str(slices(days.dt.tz_localize("UTC"))[0][1]).startswith("2024-09-30")
     cut = pd.cut(PLACE * 5.0, [-1, 2, 9, 10, 50])
     bounds = ["(-1, 2]", "(2, 9]", "(9, 10]"]
-    assert [one[1] for one in slices(cut)] == bounds
-    assert [one[1] for one in slices(pd.Series(cut))] == bounds
-    assert [one[1] for one in slices(pd.arrays.IntervalArray(cut))] == bounds
+    assert [group[1] for group in slices(cut)] == bounds
+    assert [group[1] for group in slices(pd.Series(cut))] == bounds
+    assert [group[1] for group in slices(pd.arrays.IntervalArray(cut))] == bounds
     sizes = np.array(["small", "medium", "large"])[PLACE]
     order = ["small", "medium", "unused", "large"]
     for column in (pd.Categorical(sizes, order), pd.Series(pd.Categorical(sizes, order))):
-        assert [one[1] for one in slices(column)] == ["small", "medium", "large"]
+        assert [group[1] for group in slices(column)] == ["small", "medium", "large"]
 
 
 def test_groups_are_the_categories_of_polars_in_their_order():
@@ -389,17 +391,21 @@ def test_cases_without_a_group_are_one():
     ]
     dates = DATES.copy()
     dates[0] = "NaT"
-    assert [one[1] for one in slices(dates[PLACE])] == ["2024-09-30", "2025-01-01", "(missing)"]
-    assert [one[1] for one in slices(np.ma.array(PLACE, mask=PLACE == 1))] == [0, 2, "(missing)"]
+    assert [group[1] for group in slices(dates[PLACE])] == ["2024-09-30", "2025-01-01", "(missing)"]
+    assert [group[1] for group in slices(np.ma.array(PLACE, mask=PLACE == 1))] == [
+        0,
+        2,
+        "(missing)",
+    ]
     taken = np.array(["(missing)", "a", None], dtype=object)[PLACE]
-    assert [one[1] for one in slices(taken)] == ["(missing)", "a", "((missing))"]
+    assert [group[1] for group in slices(taken)] == ["(missing)", "a", "((missing))"]
     counts = Counts.from_labels(TRUTH, TRUTH, by=words)
     assert counts.groups == ("a", "b", "(missing)")
     assert (counts.n_cases == 20).all()
     pd = pytest.importorskip("pandas")
     for kind in ("string", "category", "Int64"):
         gaps = pd.Series([None if k == 2 else k for k in PLACE], dtype="Int64").astype(kind)
-        assert [str(one[1]) for one in slices(gaps)] == ["0", "1", "(missing)"], kind
+        assert [str(group[1]) for group in slices(gaps)] == ["0", "1", "(missing)"], kind
 
 
 def test_several_columns_make_a_set_of_slices_each():
@@ -440,7 +446,7 @@ def test_clusters_may_be_what_groups_may_be_but_not_missing():
     refuses(lambda: clustered({"a": days, "b": days}), "clusters must be one column", "there are 2")
 
 
-def test_groups_that_are_none_are_refused_with_the_right_remedy():
+def test_invalid_groups_are_refused_with_the_right_remedy():
     refuses(lambda: slices(CERTAINTY), "by", "0.05 is no whole number", "intervals")
     refuses(lambda: slices(np.stack([PLACE, PLACE], 1)), r"\(60, 2\)", "mapping from name")
     refuses(lambda: slices({}), "at least one column")
@@ -482,14 +488,14 @@ def test_decisions_answer_classes_by_label_by_place_or_as_stated(tmp_path):
     )
     assert stated.answered is not None
     assert stated.answered.tolist() == [0, 1, 1]
-    for one in (named, stated, FRAUD, Problem(table, answers={1: 0}), named.with_abstention(1)):
-        one.to_toml(tmp_path / "problem.toml")
-        assert Problem.from_toml(tmp_path / "problem.toml") == one
+    for problem in (named, stated, FRAUD, Problem(table, answers={1: 0}), named.with_abstention(1)):
+        problem.to_toml(tmp_path / "problem.toml")
+        assert Problem.from_toml(tmp_path / "problem.toml") == problem
     assert Problem.expected([stated, stated]).answers == stated.answers
     assert stated.with_prior([0.5, 0.5]).regret().rescaled().answers == stated.answers
 
 
-def test_answers_that_are_none_are_refused(tmp_path):
+def test_invalid_answers_are_refused(tmp_path):
     table = [[0, 1], [9, 2]]
     refuses(lambda: Problem(table, answers=[0, 1]), "answers must be a mapping", "list")
     refuses(lambda: Problem(table, answers={"x": 0}), "'x' is none of the decisions")
@@ -580,7 +586,7 @@ def test_a_remedy_is_one():
         cross_calibrate([0.1, 0.9], y, cast(Any, Isotonic), 2, rng=np.random.default_rng(0))
 
 
-def test_a_frame_of_models_and_a_lazy_frame_are_told_what_to_do():
+def test_a_frame_of_models_and_a_lazy_frame_are_refused_with_a_remedy():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"forest": [0.1, 0.9], "tree": [0.3, 0.6]})
     refuses(

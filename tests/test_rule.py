@@ -104,10 +104,10 @@ PRIOR: Any = [0.9, 0.1]
 @pytest.mark.parametrize("problem", [FRAUD, BINARY, FRAUD.with_prior(PRIOR)], ids=str)
 @pytest.mark.parametrize("single", [False, True])
 def test_rules_of_posteriors_decide_as_their_systems_did(problem, single):
-    given = P.astype(np.float32) if single else P
-    report = report_on(problem, given, calibrator=None)
+    posteriors = P.astype(np.float32) if single else P
+    report = report_on(problem, posteriors, calibrator=None)
     for system in report.systems:
-        decided = report.rule(system.name).decide(given)
+        decided = report.rule(system.name).decide(posteriors)
         counts = Counts.from_decisions(labelled(Y, problem), decided, problem, weights=WEIGHTS)
         assert counts == system.counts, system.name
     assert len(report.systems) == 1 + (problem.prior is not None) + (problem.costs.size == 4)
@@ -265,8 +265,8 @@ def test_a_rule_is_read_back_exactly_from_its_text_and_its_file(rule, tmp_path):
         assert Rule.from_json(source) == rule
     moved: dict[str, Any] = {"from_prior": [0.2, 0.8], "to_prior": PRIOR}
     thresholds = [Rule(BINARY, threshold=t) for t in (-inf, inf, 0.1)]
-    for one in (*thresholds, Rule(FRAUD, **moved)):
-        assert Rule.from_json(one.to_json()) == one
+    for original in (*thresholds, Rule(FRAUD, **moved)):
+        assert Rule.from_json(original.to_json()) == original
 
 
 def test_labels_keep_their_types_and_decisions_their_answers():
@@ -386,7 +386,7 @@ def test_series_and_frames_are_answered_in_kind():
     pd.testing.assert_series_equal(
         series, pd.Series(expected, index=index, name="decision"), check_dtype=False
     )
-    frame = pd.DataFrame({"fraud": p, "legit": [1 - one for one in p]}, index=index)
+    frame = pd.DataFrame({"fraud": p, "legit": [1 - probability for probability in p]}, index=index)
     assert rule.decide(frame).to_dict() == series.to_dict()
     assert rule.decide(Posteriors(pd.Series(p))).tolist() == expected
     assert rule.decide(pl.Series("p", p)).equals(pl.Series("decision", expected))
@@ -423,7 +423,7 @@ CHARGED: dict[str, tuple[Rule, Any, Any]] = {
 
 @pytest.mark.parametrize("case", CHARGED)
 def test_every_case_is_decided_by_its_own_costs(case):
-    rule, given, posteriors = CHARGED[case]
+    rule, columns, posteriors = CHARGED[case]
     if posteriors is None:
         posteriors = shift_prior(P, BEFORE, PRIOR)
     expected = [
@@ -432,19 +432,19 @@ def test_every_case_is_decided_by_its_own_costs(case):
     ]
     assert len(set(expected)) == 3
     data = {"amount": AMOUNTS, "more": P}
-    assert rule.decide(given, data).tolist() == expected
-    assert rule.decide(given, case_costs=PAYMENTS.case_costs(data)).tolist() == expected
-    assert Rule.from_json(rule.to_json()).decide(given, data).tolist() == expected
+    assert rule.decide(columns, data).tolist() == expected
+    assert rule.decide(columns, case_costs=PAYMENTS.case_costs(data)).tolist() == expected
+    assert Rule.from_json(rule.to_json()).decide(columns, data).tolist() == expected
     np.testing.assert_allclose(
-        rule.expected_costs(given, data), expected_costs(posteriors, PAYMENTS, data=data)
+        rule.expected_costs(columns, data), expected_costs(posteriors, PAYMENTS, data=data)
     )
     assert rule.cuts is None
     with pytest.raises(InputError, match="charges every case its own costs"):
         rule.to_sql("p")
     with pytest.raises(InputError, match="data must hold the columns that the costs depend on"):
-        rule.decide(given)
+        rule.decide(columns)
     with pytest.raises(InputError, match="data must describe the cases"):
-        rule.decide(given, {"amount": AMOUNTS[:3]})
+        rule.decide(columns, {"amount": AMOUNTS[:3]})
 
 
 @pytest.mark.parametrize("calibrator", [None, Isotonic()], ids=repr)
@@ -456,12 +456,15 @@ def test_rules_of_reports_with_amounts_decide_as_their_systems_did(calibrator):
     costs = PAYMENTS.case_costs(data)
     arrays = evaluate(y, models, PAYMENTS, case_costs=costs, calibrator=calibrator, **options)
     for system in report.systems:
-        rule, given = report.rule(system.name), models[system.model]
-        decided = rule.decide(given, data)
+        rule, predictions = report.rule(system.name), models[system.model]
+        decided = rule.decide(predictions, data)
         if system.name.endswith("(as is)"):
             counts = Counts.from_decisions(y, decided, PAYMENTS, weights=WEIGHTS)
             assert counts == system.counts
-        assert arrays.rule(system.name).decide(given, case_costs=costs).tolist() == decided.tolist()
+        assert (
+            arrays.rule(system.name).decide(predictions, case_costs=costs).tolist()
+            == decided.tolist()
+        )
         assert rule.origin is not None
     assert Report.from_json(report.to_json()).rules == report.rules
     with pytest.raises(InputError, match="data must hold the columns that the costs depend on"):

@@ -90,20 +90,20 @@ RULES: dict[str, Rule] = {
 
 def neighbours(cut: float, count: int = 50) -> list[float]:
     """A cut and the next floating numbers on either side."""
-    found = [cut]
+    numbers = [cut]
     for way in (-inf, inf):
         here = cut
         for _ in range(count):
             here = float(np.nextafter(here, way))
-            found.append(here)
-    return found
+            numbers.append(here)
+    return numbers
 
 
 def scores_of(rule: Rule, n_scores: int) -> Any:
     """Scores that a rule takes, with edges, ties and the nearest numbers of every cut."""
     rng, cuts = np.random.default_rng(0), rule.cuts
     assert cuts is not None
-    near = [one for cut in cuts.at.tolist() for one in neighbours(cut)]
+    near = [number for cut in cuts.at.tolist() for number in neighbours(cut)]
     if rule.takes == "posteriors":
         wide = np.concatenate([rng.random(n_scores), [0.0, -0.0, 1.0, 5e-324, 1 - 2**-53], near])
         return np.clip(wide, 0.0, 1.0)
@@ -163,8 +163,8 @@ def test_what_python_refuses_is_null_in_sql():
         connection.register("t", pa.table({"p": pa.array(values, pa.float64())}))
         unit = connection.sql(f"SELECT {Rule(BINARY).to_sql('p')} FROM t").fetchall()
         real = connection.sql(f"SELECT {RULES['always'].to_sql('p')} FROM t").fetchall()
-    assert [one for (one,) in unit] == [None] * 6 + [1]
-    assert [one for (one,) in real] == [None, None, 1, 1, 1, 0, 1]
+    assert [value for (value,) in unit] == [None] * 6 + [1]
+    assert [value for (value,) in real] == [None, None, 1, 1, 1, 0, 1]
 
 
 MANY = {"temperature": Temperature(), "vector": VectorScaling(), "one vs rest": OneVsRestIsotonic()}

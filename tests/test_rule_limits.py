@@ -23,41 +23,41 @@ P = np.random.default_rng(0).beta(0.4, 4, 600)
 
 
 @pytest.fixture(scope="module")
-def found():
+def priced():
     return price_limits(P, PAYMENTS.with_limits([REVIEW, CAUGHT]))
 
 
-def test_a_rule_under_limits_decides_as_it_was_priced(found):
-    rule = Rule.keeping(found, model="forest")
-    assert np.array_equal(rule.decide(P), found.decisions)
+def test_a_rule_under_limits_decides_as_it_was_priced(priced):
+    rule = Rule.keeping(priced, model="forest")
+    assert np.array_equal(rule.decide(P), priced.decisions)
     assert "with prices for limits" in repr(rule)
     assert rule.problem.limits == (REVIEW, CAUGHT)
     # What decisions cost is without prices.
     assert np.array_equal(rule.expected_costs([0.5]), [[90, 5.5, 12.5]])
 
 
-def test_a_rule_under_limits_travels_as_json(found, tmp_path):
-    rule = Rule.keeping(found)
+def test_a_rule_under_limits_travels_as_json(priced, tmp_path):
+    rule = Rule.keeping(priced)
     rule.to_json(tmp_path / "rule.json")
     again = Rule.from_json(tmp_path / "rule.json")
     assert again == rule
-    assert np.array_equal(again.decide(P), found.decisions)
+    assert np.array_equal(again.decide(P), priced.decisions)
     assert json.loads(rule.to_json())["version"] == 2  # which earlier releases refuse
     assert json.loads(Rule(PAYMENTS).to_json())["version"] == 1
 
 
-def test_the_sql_of_a_rule_has_its_prices(found):
-    cuts = Rule.keeping(found).cuts
+def test_the_sql_of_a_rule_has_its_prices(priced):
+    cuts = Rule.keeping(priced).cuts
     assert cuts is not None
-    assert np.array_equal(np.array(PAYMENTS.decisions)[cuts(P)], found.decisions)
+    assert np.array_equal(np.array(PAYMENTS.decisions)[cuts(P)], priced.decisions)
 
 
 def test_a_rule_moves_posteriors_as_they_were_moved_for_the_prices():
     problem = PAYMENTS.with_prior([0.99, 0.01]).with_limits([REVIEW])
-    found = price_limits(P, problem)
-    rule = Rule.keeping(found)
+    priced = price_limits(P, problem)
+    rule = Rule.keeping(priced)
     assert rule.from_prior is not None
-    assert np.mean(rule.decide(P) != found.decisions) == 0
+    assert np.mean(rule.decide(P) != priced.decisions) == 0
 
 
 def test_cases_that_are_tied_at_another_prior_are_decided_as_they_were_priced():
@@ -66,8 +66,8 @@ def test_cases_that_are_tied_at_another_prior_are_decided_as_they_were_priced():
     rows /= rows.sum(axis=1, keepdims=True)
     limits = [Limit.share(0, at_most=0.2), Limit.rate(0, given=1, at_most=0.5)]
     problem = Problem(rng.integers(0, 20, (3, 2)), prior=[0.2, 0.3, 0.5], limits=limits)
-    found = price_limits(rows, problem)
-    assert np.array_equal(Rule.keeping(found).decide(rows), found.decisions)
+    priced = price_limits(rows, problem)
+    assert np.array_equal(Rule.keeping(priced).decide(rows), priced.decisions)
 
 
 def test_a_rule_needs_prices_for_the_limits_of_its_problem():
@@ -82,9 +82,9 @@ def test_a_rule_needs_prices_for_the_limits_of_its_problem():
 # Batches -----------------------------------------------------------------------------------------
 
 
-def test_a_batch_keeps_a_count_exactly_whatever_is_tied(found):
+def test_a_batch_keeps_a_count_exactly_whatever_is_tied(priced):
     batch = np.round(P[:400], 2)
-    for rule in (Rule(PAYMENTS), Rule.keeping(found)):
+    for rule in (Rule(PAYMENTS), Rule.keeping(priced)):
         for n in (0, 1, 7, 20):
             decided = rule.decide(batch, limits=[Limit.count("review", n)])
             assert int(np.sum(decided == "review")) == n
@@ -117,9 +117,12 @@ def test_counts_are_kept_at_the_least_cost_of_all_assignments(seed, limits):
     def fits(codes):
         counts = np.bincount(codes, minlength=3)
         return all(
-            (one.at_most is None or counts[one.decision] <= one.at_most * (1 if one.counted else 6))
-            and (one.at_least is None or counts[one.decision] >= one.at_least)
-            for one in limits
+            (
+                limit.at_most is None
+                or counts[limit.decision] <= limit.at_most * (1 if limit.counted else 6)
+            )
+            and (limit.at_least is None or counts[limit.decision] >= limit.at_least)
+            for limit in limits
         )
 
     def spent(codes):
@@ -130,9 +133,9 @@ def test_counts_are_kept_at_the_least_cost_of_all_assignments(seed, limits):
     assert spent(decided) == pytest.approx(least, abs=1e-9)
 
 
-def test_a_count_takes_the_place_of_the_share_of_the_same_decision(found):
+def test_a_count_takes_the_place_of_the_share_of_the_same_decision(priced):
     """The price of the share would leave more room unused than the batch has."""
-    rule = Rule.keeping(found)
+    rule = Rule.keeping(priced)
     usual = int(np.sum(rule.decide(P) == "review"))
     more = rule.decide(P, limits=[Limit.count("review", 3 * usual)])
     assert int(np.sum(more == "review")) > usual
@@ -154,7 +157,10 @@ def test_counts_of_cases_with_their_own_costs():
         ([CAUGHT], "a rate within a class, which nobody can count"),
         ([Limit.count("call", 3)], "'call: at most 3 cases' is none"),
         ([Limit.count("review", at_least=5)], "at least 5 of 3 cases"),
-        ([Limit.count(one, 0) for one in PAYMENTS.decisions], "at most 0 of 3 .* loosen one by 3"),
+        (
+            [Limit.count(decision, 0) for decision in PAYMENTS.decisions],
+            "at most 0 of 3 .* loosen one by 3",
+        ),
         (["review"], "limits must be a list of Limit; one is str"),
         ([Limit.count("review", 1), Limit.count("review", at_least=2)], "at least 2 and at most 1"),
     ],

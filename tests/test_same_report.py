@@ -63,7 +63,7 @@ def test_pandas_tallies_the_report_of_the_arrays(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", [one for one in FRAMES if one != "pandas"])
+@pytest.mark.parametrize("library", [library for library in FRAMES if library != "pandas"])
 def test_every_library_tallies_the_report_of_the_arrays(library):
     check_engine(FRAMES[library](20_000), OWN.get(library, library.lower()), 20_000)
 
@@ -110,8 +110,8 @@ def test_maps_of_three_classes_are_fitted_in_the_engine_as_in_memory(what):
 
 @pytest.mark.slow
 def test_duckdb_fits_the_maps_of_three_classes_as_in_memory():
-    given = pa.table({name: pa.array(values) for name, values in three_classes(4000).items()})
-    check_three_classes(duckdb.connect().from_arrow(given), "duckdb", "vector", 4000)
+    frame = pa.table({name: pa.array(values) for name, values in three_classes(4000).items()})
+    check_three_classes(duckdb.connect().from_arrow(frame), "duckdb", "vector", 4000)
 
 
 # The choice --------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def evaluated(frame: Any, problem: Problem = PROBLEM, **extra: Any) -> Report:
     return evaluate_frame(frame, problem, **NAMED, **FAST, **extra)
 
 
-def test_an_engine_that_is_none_or_does_not_hold_the_rows_is_refused():
+def test_an_engine_that_is_unknown_or_does_not_hold_the_rows_is_refused():
     with pytest.raises(InputError, match=r"^engine must be one of numpy, pandas, .*; got 'mysql'"):
         evaluated(table(800), engine="mysql")
     with pytest.raises(InputError, match=r"^engine must be numpy or polars, which holds the rows"):
@@ -142,19 +142,19 @@ def test_amounts_without_ties_keep_all_sums_and_nearly_all_of_the_spread(cluster
     amounts = np.random.default_rng(4).lognormal(3, 0.2, n)
     frame = pl.LazyFrame(rows(n)).with_columns(amount=amounts)
     asked: dict[str, Any] = {**OWN_COSTS, "clusters": clusters}
-    one = evaluate_frame(frame, CHARGED, **asked, engine="polars")
+    summed = evaluate_frame(frame, CHARGED, **asked, engine="polars")
     other = evaluate_frame(frame, CHARGED, **asked)
-    assert one.perfect_cost == pytest.approx(other.perfect_cost, rel=1e-12)
-    assert one.no_model is not None
+    assert summed.perfect_cost == pytest.approx(other.perfect_cost, rel=1e-12)
+    assert summed.no_model is not None
     assert other.no_model is not None
-    pairs = [*zip(one.systems, other.systems, strict=True), (one.no_model, other.no_model)]
+    pairs = [*zip(summed.systems, other.systems, strict=True), (summed.no_model, other.no_model)]
     for mine, yours in pairs:
         assert mine.counts == yours.counts
         assert mine.sums == pytest.approx(yours.sums, rel=1e-12)
         assert mine.cost.value == pytest.approx(yours.cost.value, rel=1e-12)
         ends = (mine.cost.low, mine.cost.high)
         assert ends == pytest.approx((yours.cost.low, yours.cost.high), rel=2e-4)
-    assert any("differ by up to" in caveat.text for caveat in one.caveats)
+    assert any("differ by up to" in caveat.text for caveat in summed.caveats)
 
 
 @pytest.mark.slow
@@ -165,8 +165,8 @@ def test_costs_come_in_wider_bins_where_memory_is_small():
     asked: dict[str, Any] = {**OWN_COSTS, "engine": "polars"}
     told = []
     for limit in ("1MiB", "300KiB"):
-        found = evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit=limit)
-        told += [one.text for one in found.caveats if "differ by up to" in one.text]
+        report = evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit=limit)
+        told += [caveat.text for caveat in report.caveats if "differ by up to" in caveat.text]
     assert len(set(told)) == 2
     with pytest.raises(InputError, match=r"the decisions of all groups .* must fit into memory"):
         evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit="2KiB")
@@ -215,45 +215,45 @@ def test_keys_that_no_engine_can_use_are_refused():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_fitted_in_an_engine_is_said_with_the_remedy():
+def test_what_cannot_be_fitted_in_an_engine_is_reported_with_the_remedy():
     asked: dict[str, Any] = {**KEYED, "engine": "pyarrow"}
     told: dict[str, dict[str, Any]] = {
         "folds come from a key then": {"calibrator": Isotonic()},
     }
     for text, extra in told.items():
-        found = evaluate_frame(table(800), PROBLEM, **{**asked, **extra})
-        caveat = next(one.text for one in found.caveats if one.kind == "left out")
+        report = evaluate_frame(table(800), PROBLEM, **{**asked, **extra})
+        caveat = next(caveat.text for caveat in report.caveats if caveat.kind == "left out")
         assert caveat.startswith("Recalibration was left out")
         assert text in caveat
-        assert found.assumptions.calibrator is None
+        assert report.assumptions.calibrator is None
 
 
 @pytest.mark.slow
 def test_keys_of_files_are_whole_numbers_to_the_last_digit(tmp_path):
     """Neighbours beyond 2**53 are one number in double precision."""
-    given = table(800)
+    rows = table(800)
     large = pa.array(2**60 + np.arange(800))
-    given = given.append_column("k", large)
-    pa.parquet.write_table(given, tmp_path / "rows.parquet")
+    rows = rows.append_column("k", large)
+    pa.parquet.write_table(rows, tmp_path / "rows.parquet")
     asked: dict[str, Any] = {**KEYED, "calibrator": Isotonic(), "key": "k"}
-    expected = evaluate_frame(given, PROBLEM, **asked)
+    expected = evaluate_frame(rows, PROBLEM, **asked)
     for engine in ("numpy", "duckdb"):
-        found = evaluate_frame(tmp_path / "rows.parquet", PROBLEM, **asked, engine=engine)
-        own = "m (recalibrated)"
-        assert found.system(own).counts == expected.system(own).counts
+        report = evaluate_frame(tmp_path / "rows.parquet", PROBLEM, **asked, engine=engine)
+        name = "m (recalibrated)"
+        assert report.system(name).counts == expected.system(name).counts
 
 
 @pytest.mark.slow
-def test_too_many_distinct_scores_are_not_fitted_and_that_is_said():
+def test_too_many_distinct_scores_are_not_fitted_and_that_is_reported():
     fine = pl.LazyFrame(rows(800)).with_columns(p=np.random.default_rng(1).random(800))
     models = {"m": "p", "coarse": "p_forest"}
     asked: dict[str, Any] = {**KEYED, "calibrator": Isotonic(), "key": "customer"}
     asked |= {"models": models, "engine": "polars", "memory_limit": 600 * 64}
-    found = evaluate_frame(fine, PROBLEM, **asked)
-    told = [one.text for one in found.caveats if "not fitted out of fold" in one.text]
+    report = evaluate_frame(fine, PROBLEM, **asked)
+    told = [caveat.text for caveat in report.caveats if "not fitted out of fold" in caveat.text]
     assert told == [
         "m: it was not fitted out of fold: its distinct scores are beyond the limit of memory."
     ]
-    names = {one.name for one in found.systems}
+    names = {system.name for system in report.systems}
     assert "coarse (recalibrated)" in names
     assert "m (recalibrated)" not in names

@@ -292,9 +292,9 @@ def forecasts(draw: st.DrawFn) -> tuple[Any, FloatArray, list[str], FloatArray, 
 def slow_mean(rule: Any, y: Any, q: Any, names: list[str], weights: Any, prior: Any) -> float:
     means: dict[str, float] = {}
     for name in names:
-        own = [i for i, label in enumerate(y) if label == name and weights[i] > 0]
-        mass = sum(weights[i] for i in own)
-        total = sum(weights[i] * slow_loss(rule, list(q[i]), names.index(name)) for i in own)
+        members = [i for i, label in enumerate(y) if label == name and weights[i] > 0]
+        mass = sum(weights[i] for i in members)
+        total = sum(weights[i] * slow_loss(rule, list(q[i]), names.index(name)) for i in members)
         means[name] = total / mass if mass else nan
     if prior is None:
         mass = sum(weights)
@@ -361,8 +361,8 @@ def test_moments_hold_the_means_by_class_and_the_paired_differences() -> None:
         deployed = scoring.mean_score(y, q, LogLoss(), weights=weights, prior=prior)
         close(moments.mean(prior)[j], deployed)
     losses = [scoring.case_scores(y, q, LogLoss()) for q in systems.values()]
-    own = y == 1
-    gap = np.cov(losses[0][own], losses[1][own], aweights=weights[own], ddof=0)
+    members = y == 1
+    gap = np.cov(losses[0][members], losses[1][members], aweights=weights[members], ddof=0)
     close(moments.covariances[1], gap)
 
 
@@ -459,10 +459,10 @@ def slow_bins(table: ScoreTable, numbers: list[int]) -> tuple[float, float]:
     """Calibration and refinement loss, bin by bin."""
     calibration = refinement = 0.0
     for number in set(numbers):
-        own = [i for i, other in enumerate(numbers) if other == number]
-        mass = sum(float(table.weights[i].sum()) for i in own)
-        mean = sum(float(table.weights[i].sum() * table.scores[i]) for i in own) / mass
-        share = sum(float(table.weights[i, 1]) for i in own) / mass
+        members = [i for i, other in enumerate(numbers) if other == number]
+        mass = sum(float(table.weights[i].sum()) for i in members)
+        mean = sum(float(table.weights[i].sum() * table.scores[i]) for i in members) / mass
+        share = sum(float(table.weights[i, 1]) for i in members) / mass
         calibration += mass * (mean - share) ** 2
         refinement += mass * share * (1 - share)
     total = float(table.n_cases)
@@ -565,12 +565,12 @@ def slow_one_vs_one(y: Any, q: Any, weights: Any) -> float:
             if k == other:
                 continue
             won = total = 0.0
-            for truth, own, weight in cases:
+            for truth, posteriors, weight in cases:
                 for rival, theirs, mass in cases:
                     if truth == k and rival == other:
                         total += weight * mass
-                        tie = 0.5 * (own[k] == theirs[k])
-                        won += weight * mass * (tie + (own[k] > theirs[k]))
+                        tie = 0.5 * (posteriors[k] == theirs[k])
+                        won += weight * mass * (tie + (posteriors[k] > theirs[k]))
             areas.append(won / total if total else math.nan)
     return sum(areas) / len(areas)
 
@@ -588,16 +588,16 @@ pairwise_cases = st.lists(
 @given(pairwise_cases)
 def test_one_vs_one_auc_counts_pairs_of_cases(cases: Any) -> None:
     y, q, weights = zip(*cases, strict=True)
-    found = scoring.one_vs_one_auc(y, q, weights=weights)
-    np.testing.assert_allclose(found, slow_one_vs_one(y, q, weights), rtol=1e-12)
+    area = scoring.one_vs_one_auc(y, q, weights=weights)
+    np.testing.assert_allclose(area, slow_one_vs_one(y, q, weights), rtol=1e-12)
     order = [2, 0, 1]  # classes in another order
     turned = [[row[k] for k in order] for row in q]
     again = scoring.one_vs_one_auc(y, turned, classes=order, weights=weights)
-    np.testing.assert_allclose(again, found, rtol=1e-12)
+    np.testing.assert_allclose(again, area, rtol=1e-12)
 
 
 @given(whole_rows)
 def test_one_vs_one_auc_of_two_classes_is_the_auc(rows: Rows) -> None:
     y, scores, weights = rows
-    found = scoring.one_vs_one_auc(y.astype(int), scores, weights=weights)
-    close(found, ranking.auc(table_of(rows)))
+    area = scoring.one_vs_one_auc(y.astype(int), scores, weights=weights)
+    close(area, ranking.auc(table_of(rows)))

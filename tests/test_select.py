@@ -116,7 +116,7 @@ def test_a_chosen_map_is_the_candidates_own_and_travels():
     assert Select([Affine()]) == Select((Affine(),)) != Select()
 
 
-def test_candidates_that_fail_are_dropped_and_none_is_said():
+def test_candidates_that_fail_are_dropped_and_none_is_reported():
     y, odds = two_classes(200, 2)
     q = expit(odds)
     assert Select([Failing(), Affine()]).fit(q, y) == Affine().fit(q, y)
@@ -165,8 +165,8 @@ def test_affine_maps_of_three_classes_have_the_least_log_loss_of_all_with_one_sl
         heavy = weights * (prior / np.bincount(y, weights))[y]
 
     def loss(parameters) -> float:
-        made = log_softmax(parameters[0] * logs + np.append(parameters[1:], 0.0), axis=1)
-        return -heavy @ made[np.arange(400), y] / heavy.sum()
+        fitted = log_softmax(parameters[0] * logs + np.append(parameters[1:], 0.0), axis=1)
+        return -heavy @ fitted[np.arange(400), y] / heavy.sum()
 
     best = minimize(loss, [1.0, 0.0, 0.0], method="BFGS").x
     assert fitted.converged
@@ -177,7 +177,7 @@ def test_affine_maps_of_three_classes_have_the_least_log_loss_of_all_with_one_sl
     assert from_json(fitted.to_json()) == fitted
 
 
-def test_affine_maps_of_classes_that_can_be_told_apart_are_bounded():
+def test_affine_maps_of_classes_that_can_be_separated_are_bounded():
     y = np.arange(30) % 3
     q = np.full((30, 3), 0.1)
     q[np.arange(30), y] = 0.8
@@ -239,18 +239,18 @@ def test_equal_predictions_have_equal_numbers_wherever_they_stand(calibrator):
     """3.2115 and 3.2055 were shown for one model under two names, of which one was deployed."""
     y, b = issue_case()
     options: dict[str, Any] = {"calibrator": calibrator, "replicates": 50}
-    given = {"a": b.copy(), "b": b, "c": b**2}
-    both = evaluate(y, given, FRAUD, **options)
-    turned = evaluate(y, dict(reversed(given.items())), FRAUD, **options)
+    models = {"a": b.copy(), "b": b, "c": b**2}
+    both = evaluate(y, models, FRAUD, **options)
+    turned = evaluate(y, dict(reversed(models.items())), FRAUD, **options)
     alone = evaluate(y, {"b": b}, FRAUD, **options)
     for tag in ("as is", "recalibrated") if calibrator else ("as is",):
         first, second = (both.system(f"{name} ({tag})").cost for name in "ab")
         assert first == second == turned.system(f"b ({tag})").cost
         assert first.value == alone.system(f"b ({tag})").cost.value
-    wasted = {one.model: one.calibration_cost for one in (*both.models, *alone.models)}
+    wasted = {model.model: model.calibration_cost for model in (*both.models, *alone.models)}
     assert wasted["a"] == wasted["b"]
-    assert {one.name: one.cost for one in turned.systems} == {
-        one.name: one.cost for one in both.systems
+    assert {system.name: system.cost for system in turned.systems} == {
+        system.name: system.cost for system in both.systems
     }
 
 
@@ -269,10 +269,12 @@ def test_infinite_scores_are_recalibrated_too(calibrator):
     y, odds = two_classes(300, 2)
     sure = np.where(odds == odds.max(), np.inf, odds)
     finite, infinite = (
-        evaluate(y, Scores(given), FRAUD, calibrator=calibrator, replicates=5)
-        for given in (odds, sure)
+        evaluate(y, Scores(scores), FRAUD, calibrator=calibrator, replicates=5)
+        for scores in (odds, sure)
     )
-    assert [one.counts for one in finite.systems] == [one.counts for one in infinite.systems]
+    assert [system.counts for system in finite.systems] == [
+        system.counts for system in infinite.systems
+    ]
     assert infinite.caveats == finite.caveats
     only = Scores(np.where(odds > 0, np.inf, -np.inf))
     assert evaluate(y, only, FRAUD, calibrator=calibrator, replicates=5).systems[0].cost.value > 0
@@ -327,7 +329,7 @@ def test_the_default_never_raises_where_none_would_not():
         assert shown or said or isinstance(predictions, Decisions)
 
 
-def test_a_default_that_finds_no_map_is_said():
+def test_a_default_that_finds_no_map_is_reported():
     y, odds = two_classes(60, 9)
     report = evaluate(y, expit(odds), BINARY, calibrator=Select([Failing()]), replicates=5)
     texts = [caveat.text for caveat in report.caveats if caveat.kind == "left out"]
@@ -338,12 +340,12 @@ def test_a_default_that_finds_no_map_is_said():
 
 def test_very_many_cases_have_two_folds_and_are_chosen_for_by_bins():
     y, odds = two_classes(30_000, 10, share=0.1)
-    given = {"bent": expit(bent(odds)), "line": expit(2 * odds)}
-    report = evaluate(y, given, FRAUD, replicates=20)
+    models = {"bent": expit(bent(odds)), "line": expit(2 * odds)}
+    report = evaluate(y, models, FRAUD, replicates=20)
     assert report.assumptions.calibrator == "Select(), out of fold (2 folds)"
     for name, calibrator in (("bent", Isotonic()), ("line", Affine())):
-        own = evaluate(y, {name: given[name]}, FRAUD, replicates=20, calibrator=calibrator)
-        chosen, named = (one.system(f"{name} (recalibrated)").cost.value for one in (report, own))
+        alone = evaluate(y, {name: models[name]}, FRAUD, replicates=20, calibrator=calibrator)
+        chosen, named = (r.system(f"{name} (recalibrated)").cost.value for r in (report, alone))
         assert chosen == named
 
 
@@ -355,18 +357,18 @@ def test_digits_are_read_by_the_forest_once_it_is_calibrated():
 
     images, digits = datasets.load_digits(return_X_y=True)
     images, truth = images / 16, digits[900:]
-    made = {
+    estimators = {
         "rf": RandomForestClassifier(40, random_state=0),
         "lr": LogisticRegression(max_iter=200),
     }
-    given = {
+    models = {
         name: model.fit(images[:900], digits[:900]).predict_proba(images[900:])
-        for name, model in made.items()
+        for name, model in estimators.items()
     }
     costs = np.column_stack([100.0 * (1 - np.eye(10)), np.ones(10)])  # the last: ask somebody
     problem = Problem(costs, decisions=[*map(str, range(10)), "ask"])
-    before = evaluate(truth, given, problem, calibrator=None, replicates=100)
-    after = evaluate(truth, given, problem, replicates=100)
+    before = evaluate(truth, models, problem, calibrator=None, replicates=100)
+    after = evaluate(truth, models, problem, replicates=100)
     assert before.verdict.model == "lr"
     lr, rf = before.system("lr (as is)"), after.system("rf (recalibrated)")
     assert after.verdict.deploy == rf

@@ -109,7 +109,7 @@ def test_E21_population_values_come_out_to_the_digits_given(system):
 
 def test_E21_naive_decisions_of_the_five_problems():
     naive = {name: problem.naive for name, problem in PROBLEMS.items()}
-    costs = {name: found.cost for name, found in naive.items()}
+    costs = {name: decision.cost for name, decision in naive.items()}
     expected = {"C01": 0.2, "CinvP": 0.9, "Cimb": 0.977778, "Cabs1": 0.05, "Cabs2": 0.2}
     assert costs == pytest.approx(expected, abs=5e-7)
     assert [naive[name].decision for name in PROBLEMS] == [0, 0, 9, "abstain", 0]
@@ -178,13 +178,13 @@ def minus_mcc(table: np.ndarray) -> float:
 
 
 def best_threshold(world: GaussianWorld, loss) -> float:
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda t: loss(world.threshold_counts(t).values),
         bounds=(-3, 3),
         method="bounded",
         options={"xatol": 1e-9},
     )
-    return float(found.x)
+    return float(optimum.x)
 
 
 HARD = GaussianWorld([0, 1], variance=0.20, prior=[0.8, 0.2])
@@ -363,14 +363,14 @@ def test_threshold_counts_ask_log_odds_at_every_point(means, variance, prior):
     with np.errstate(divide="ignore"):
         log_odds = world.log_odds((edges[1:] + edges[:-1]) / 2)
     thresholds = np.array([[-np.inf, -3.0, -0.7], [0.0, 1.5, np.inf]])
-    found = world.threshold_counts(thresholds).values
-    assert found.shape == (2, 3, 2, 2)
+    counts = world.threshold_counts(thresholds).values
+    assert counts.shape == (2, 3, 2, 2)
     for place in np.ndindex(2, 3):
         for k in range(2):
             mass = np.diff(stats.norm.cdf(edges, means[k], math.sqrt(world.variances[k])))
             positive = prior[k] * mass[log_odds > thresholds[place]].sum()
-            assert found[(*place, k, 1)] == pytest.approx(positive, abs=2e-3)
-            assert found[place][k].sum() == pytest.approx(prior[k], abs=1e-12)
+            assert counts[(*place, k, 1)] == pytest.approx(positive, abs=2e-3)
+            assert counts[place][k].sum() == pytest.approx(prior[k], abs=1e-12)
 
 
 def test_thresholds_above_the_top_of_the_log_odds_and_below_their_bottom():
@@ -422,8 +422,8 @@ def test_classes_that_look_alike_are_decided_as_one():
     """Here they tie the first two decisions wherever the third class is out of sight."""
     twins = GaussianWorld([-1, -1, 2], variance=[4, 4, 0.05], prior=[0.4, 0.4, 0.2])
     costs = np.array([[1.0, 0.0, 0.2], [0.0, 1.0, 0.2], [5.0, 5.0, 0.0]])
-    one = GaussianWorld([-1, 2], variance=[4, 0.05], prior=[0.8, 0.2])
-    known = one.bayes_counts(Problem([[0.5, 0.5, 0.2], [5.0, 5.0, 0.0]])).values
+    merged = GaussianWorld([-1, 2], variance=[4, 0.05], prior=[0.8, 0.2])
+    known = merged.bayes_counts(Problem([[0.5, 0.5, 0.2], [5.0, 5.0, 0.0]])).values
     tied = twins.bayes_counts(Problem(costs)).values
     np.testing.assert_allclose(tied[:2], np.array([known[0], known[0]]) / 2, atol=1e-12)
     np.testing.assert_allclose(tied[2], known[1], atol=1e-12)
@@ -471,7 +471,7 @@ def test_the_order_of_the_classes_does_not_matter(world, problem, order):
 @pytest.mark.slow
 @given(worlds(), problems(), st.floats(-20, 20), st.sampled_from([0.01, -1.0, 30.0]))
 @settings(max_examples=25)
-def test_where_the_line_starts_and_its_cluster_do_not_matter(world, problem, start, unit):
+def test_where_the_line_starts_and_its_unit_do_not_matter(world, problem, start, unit):
     moved = GaussianWorld(
         start + unit * world.means, variance=unit**2 * world.variances, prior=world.prior
     ).misreported(temperature=world.temperature, bias=world.bias)

@@ -26,7 +26,7 @@ def drawn(kind: str, n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     y = (rng.random(n) < 0.3).astype(np.int8)
     y[:2] = 0, 1
-    own = {
+    kinds = {
         "ties": lambda: rng.integers(0, 40, n) / 40,
         "one score": lambda: np.full(n, 0.25),
         "unit": lambda: np.clip(rng.beta(2 + 2 * y, 5), 0, 1),
@@ -36,7 +36,7 @@ def drawn(kind: str, n: int) -> tuple[np.ndarray, np.ndarray]:
         "nasty": lambda: rng.choice(NASTY, n),
         "infinite": lambda: rng.choice(EXTREME, n),
     }
-    return y, np.asarray(own[kind](), dtype=np.float64)
+    return y, np.asarray(kinds[kind](), dtype=np.float64)
 
 
 KINDS = ("ties", "one score", "unit", "in order", "mixed signs", "below zero", "nasty", "infinite")
@@ -69,15 +69,15 @@ def test_tables_of_ranges_are_in_order_and_together_those_of_a_slow_twin(
     for place, (label, score) in enumerate(zip(y, scores, strict=True)):
         twin[float(score) + 0.0][label] += 1.0 if weights is None else weights[place]
     tables = list(in_runs(y, scores, weights).tables())
-    found = {
+    merged = {
         s: w
-        for one in tables
-        for s, w in zip(one.scores.tolist(), one.weights.tolist(), strict=True)
+        for table in tables
+        for s, w in zip(table.scores.tolist(), table.weights.tolist(), strict=True)
     }
-    assert found == dict(twin)
-    assert list(found) == sorted(found)
+    assert merged == dict(twin)
+    assert list(merged) == sorted(merged)
     assert all(low.scores[-1] < high.scores[0] for low, high in pairwise(tables))
-    assert not any(np.signbit(one.scores[one.scores == 0]).any() for one in tables)
+    assert not any(np.signbit(table.scores[table.scores == 0]).any() for table in tables)
 
 
 def test_ranges_are_even_whatever_the_order_of_the_cases(small_pieces):

@@ -264,7 +264,9 @@ def imports(module: str) -> tuple[Import, ...]:
 
 
 def own_imports(module: str) -> list[Import]:
-    return [found for found in imports(module) if found.module.split(".")[0] == "stakes"]
+    return [
+        statement for statement in imports(module) if statement.module.split(".")[0] == "stakes"
+    ]
 
 
 def where(module: str, line: int) -> str:
@@ -280,47 +282,47 @@ def reachable(room: str) -> frozenset[str]:
     return frozenset(direct).union(*(reachable(other) for other in direct))
 
 
-def is_deferred_by_plan(module: str, found: Import) -> bool:
+def is_deferred_by_plan(module: str, statement: Import) -> bool:
     return any(
         re.fullmatch(room, room_of(module))
-        and re.fullmatch(method, found.function)
-        and re.fullmatch(goal, room_of(found.module))
+        and re.fullmatch(method, statement.function)
+        and re.fullmatch(goal, room_of(statement.module))
         for room, method, goal in DEFERRED
     )
 
 
-def breach(module: str, found: Import) -> str | None:
+def breach(module: str, statement: Import) -> str | None:
     """Say what is wrong with one import of our own, or nothing."""
-    here, there = room_of(module), room_of(found.module)
+    here, there = room_of(module), room_of(statement.module)
     if there == "":
         return "imports the front door; name the room that holds what you need"
-    if is_deferred_by_plan(module, found):
+    if is_deferred_by_plan(module, statement):
         return None
-    if found.function:
-        return f"{found.function} defers an import of {there}, which DEFERRED does not list"
+    if statement.function:
+        return f"{statement.function} defers an import of {there}, which DEFERRED does not list"
     if here == there:
-        return breach_inside(here, module, found)
+        return breach_inside(here, module, statement)
     if there not in reachable(here):
         return f"{here} may not import {there}"
-    if found.module.count(".") > 1 and there not in DOORS:
-        return f"imports from {found.module}; take from {there} what it exports"
-    if any(part.startswith("_") for part in found.module.split(".")[2:]):
-        return f"imports {found.module}, which is private to {there}"
+    if statement.module.count(".") > 1 and there not in DOORS:
+        return f"imports from {statement.module}; take from {there} what it exports"
+    if any(part.startswith("_") for part in statement.module.split(".")[2:]):
+        return f"imports {statement.module}, which is private to {there}"
     return None
 
 
-def breach_inside(room: str, module: str, found: Import) -> str | None:
+def breach_inside(room: str, module: str, statement: Import) -> str | None:
     """Say what is wrong with an import of a file from the same room."""
     floors = FLOORS[room].split()
-    own, other = (
-        name.removeprefix(f"stakes.{room}").lstrip(".") for name in (module, found.module)
+    inner, other = (
+        name.removeprefix(f"stakes.{room}").lstrip(".") for name in (module, statement.module)
     )
-    if not own:
+    if not inner:
         return None
     if not other:
         return f"imports {room} itself; name the file that holds what you need"
-    if other not in floors[: floors.index(own)]:
-        return f"{other} does not stand below {own} in FLOORS"
+    if other not in floors[: floors.index(inner)]:
+        return f"{other} does not stand below {inner} in FLOORS"
     return None
 
 
@@ -359,18 +361,18 @@ def test_a_name_that_a_room_does_not_export_is_not_imported_from_outside(module:
 @pytest.mark.parametrize("room", rooms())
 def test_a_room_imports_only_what_the_plan_allows(room: str) -> None:
     breaches = [
-        f"{where(module, found.line)}: {complaint}"
+        f"{where(module, statement.line)}: {complaint}"
         for module in modules()
         if room_of(module) == room
-        for found in own_imports(module)
-        if (complaint := breach(module, found))
+        for statement in own_imports(module)
+        if (complaint := breach(module, statement))
     ]
     assert breaches == []
 
 
 def test_no_two_modules_import_each_other_at_any_distance() -> None:
     graph = {
-        module: {found.module for found in own_imports(module) if not found.function}
+        module: {statement.module for statement in own_imports(module) if not statement.function}
         for module in modules()
         if module != "stakes"
     }
@@ -381,11 +383,12 @@ def test_no_two_modules_import_each_other_at_any_distance() -> None:
 def test_what_may_be_deferred_is_deferred_somewhere(entry: tuple[str, str, str]) -> None:
     room, method, goal = entry
     used = [
-        found
+        statement
         for module in modules()
         if re.fullmatch(room, room_of(module))
-        for found in own_imports(module)
-        if re.fullmatch(method, found.function) and re.fullmatch(goal, room_of(found.module))
+        for statement in own_imports(module)
+        if re.fullmatch(method, statement.function)
+        and re.fullmatch(goal, room_of(statement.module))
     ]
     assert used
 
@@ -420,9 +423,9 @@ def test_contributing_shows_the_same_plan() -> None:
 def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
     permitted = {"stakes", "numpy", "scipy"} | sys.stdlib_module_names
     foreign = [
-        f"{where(module, found.line)}: {found.module}"
-        for found in imports(module)
-        if found.module.split(".")[0] not in permitted
+        f"{where(module, statement.line)}: {statement.module}"
+        for statement in imports(module)
+        if statement.module.split(".")[0] not in permitted
     ]
     assert foreign == []
 
@@ -430,9 +433,9 @@ def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
 @pytest.mark.parametrize("module", [name for name in modules() if room_of(name) in LIGHT])
 def test_light_rooms_load_scipy_only_where_it_is_used(module: str) -> None:
     heavy = [
-        where(module, found.line)
-        for found in imports(module)
-        if found.module.split(".")[0] == "scipy" and not found.function
+        where(module, statement.line)
+        for statement in imports(module)
+        if statement.module.split(".")[0] == "scipy" and not statement.function
     ]
     assert heavy == []
 
@@ -503,7 +506,7 @@ def test_every_room_is_reachable_from_the_front_door() -> None:
     assert "stakes" in loaded_after(reach)
 
 
-def test_what_a_room_exports_is_said_in_one_place() -> None:
+def test_what_a_room_exports_is_listed_in_one_place() -> None:
     """In its one file, or in the folder's __init__; that of measures gathers the lists below it."""
     others = "stakes.measures."
     said = [
@@ -602,7 +605,7 @@ def test_function_bodies_stay_below_45_lines(module: str) -> None:
     sizes = {
         name: body_lines(node)
         for name, node in functions(module)
-        if not any(ast.unparse(one) == "triton.jit" for one in node.decorator_list)
+        if not any(ast.unparse(decorator) == "triton.jit" for decorator in node.decorator_list)
     }
     assert {name: size for name, size in sizes.items() if size > 45} == {}
 
@@ -620,18 +623,18 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_the_lowest_versions_that_are_tested_are_the_lowest_that_are_promised() -> None:
+def test_the_lowest_versions_that_are_tested_are_the_lowest_that_are_declared() -> None:
     pins = [pin for pin in project()["dependency-groups"]["lowest"] if isinstance(pin, str)]
     tested = {pin.split("==")[0]: pin.split("==")[1] for pin in pins}
-    promised = dict(bound.split(">=") for bound in project()["project"]["dependencies"])
-    assert tested == {name: f"{version}.0" for name, version in promised.items()}
+    declared = dict(bound.split(">=") for bound in project()["project"]["dependencies"])
+    assert tested == {name: f"{version}.0" for name, version in declared.items()}
 
 
 def test_the_package_says_that_it_is_typed() -> None:
     assert (SOURCE / "py.typed").exists()
 
 
-def test_the_version_is_said_once() -> None:
+def test_the_version_is_stated_once() -> None:
     assert "version" in project()["project"]["dynamic"]
     assert project()["tool"]["hatch"]["version"]["path"] == "src/stakes/_version.py"
     assert stakes.__version__ == importlib.import_module("stakes._version").__version__

@@ -62,14 +62,14 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
     y, models = draw(n_cases, (2.5, 0.5, 2.3, 2.0)[: 2 + seed % 3], seed, problem)
     by = np.arange(n_cases) % 2
     report = few(y, models, problem, by=by, **settings_of(seed, n_cases))
-    verdict, spent = report.verdict, {one.name: one for one in report.systems}
+    verdict, spent = report.verdict, {system.name: system for system in report.systems}
     for pick in report.picks:
-        own = report.system(str(pick.model)).name
-        if own == report.best.name:
+        name_of_pick = report.system(str(pick.model)).name
+        if name_of_pick == report.best.name:
             assert pick.clear is None
         else:
             assert pick.clear == (pick.costs_more.low > 0)
-            assert pick.clear == (own not in verdict.contenders) or verdict.deploy is None
+            assert pick.clear == (name_of_pick not in verdict.contenders) or verdict.deploy is None
     for part in report.slices:
         assert (part.saving is None) == (part.clear is None)
         assert part.saving is None or part.clear == (part.saving.low > 0)
@@ -84,14 +84,14 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
     assert out == (verdict.saving_over_runner_up.low > 0)
     assert ("it clearly costs more" in verdict.sentences[-1]) == out
     assert ("cannot tell which" in verdict.sentences[0]) == (len(models_left) > 1)
-    for name, one in spent.items():
-        chance = one.probability_cheapest
+    for name, paid in spent.items():
+        chance = paid.probability_cheapest
         assert 0 <= chance <= 1 if name in verdict.contenders else chance == 0
-    assert sum(one.probability_cheapest for one in report.systems) == pytest.approx(1)
+    assert sum(system.probability_cheapest for system in report.systems) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("problem", "given"),
+    ("problem", "options"),
     [
         (THREE, {}),
         (THREE, {"clusters": 5}),
@@ -100,25 +100,27 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
         (FRAUD.with_prior([0.9, 0.1]), {"calibrator": Isotonic()}),
     ],
 )
-def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(problem, given):
+def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(problem, options):
     most = problem.costs.max()
     for seed, n_cases in enumerate((4, 10, 16, 60)):
         y, models = draw(n_cases, (1.5, 0.5), seed=9 + seed, problem=problem)
         units = (
-            {"clusters": np.arange(n_cases) % given["clusters"]} if "clusters" in given else given
+            {"clusters": np.arange(n_cases) % options["clusters"]}
+            if "clusters" in options
+            else options
         )
         report = few(y, models, problem, by=np.arange(n_cases) % 2, **units)
         verdict = report.verdict
-        costs = [one.cost for one in report.systems] + [verdict.cost]
-        costs += [one.cost for part in report.slices for one in part.costs]
-        costs = [one for one in costs if not isnan(one.value)]  # of groups that lack a class
-        assert all(0 <= one.low <= one.value <= one.high <= most for one in costs)
-        normal = [one.normalized for one in report.systems]
-        assert all(0 <= one.low <= one.value <= one.high for one in normal)
-        savings = [one.costs_more for one in report.picks]
+        costs = [system.cost for system in report.systems] + [verdict.cost]
+        costs += [cost.cost for part in report.slices for cost in part.costs]
+        costs = [cost for cost in costs if not isnan(cost.value)]  # of groups that lack a class
+        assert all(0 <= cost.low <= cost.value <= cost.high <= most for cost in costs)
+        normal = [system.normalized for system in report.systems]
+        assert all(0 <= interval.low <= interval.value <= interval.high for interval in normal)
+        savings = [pick.costs_more for pick in report.picks]
         savings += filter(None, [verdict.saving_over_naive, verdict.saving_over_runner_up])
-        savings = [one for one in savings if not isnan(one.value)]
-        assert all(-most <= one.low <= one.value <= one.high <= most for one in savings)
+        savings = [saving for saving in savings if not isnan(saving.value)]
+        assert all(-most <= saving.low <= saving.value <= saving.high <= most for saving in savings)
 
 
 # What plays no part ------------------------------------------------------------------------------
@@ -144,13 +146,13 @@ def test_the_order_of_the_models_plays_no_part():
     here, there = (few(y, dict(part), THREE) for part in (models.items(), [*models.items()][::-1]))
     assert here.verdict.contenders == there.verdict.contenders
     assert here.verdict.told_apart == there.verdict.told_apart is False
-    for one in here.systems:
-        twin = there.system(one.name)
-        assert one.cost == twin.cost
-        assert one.probability_cheapest == pytest.approx(twin.probability_cheapest)
+    for system in here.systems:
+        twin = there.system(system.name)
+        assert system.cost == twin.cost
+        assert system.probability_cheapest == pytest.approx(twin.probability_cheapest)
     for name in ("cost", "saving_over_naive", "saving_over_runner_up"):
-        found, twin = (getattr(one.verdict, name) for one in (here, there))
-        ends = [(one.value, one.low, one.high) for one in (found, twin)]
+        mine, twin = (getattr(report.verdict, name) for report in (here, there))
+        ends = [(interval.value, interval.low, interval.high) for interval in (mine, twin)]
         assert ends[0] == pytest.approx(ends[1])
 
 
@@ -171,8 +173,8 @@ def test_costs_in_another_currency_above_another_amount_change_nothing_else(fact
     for seen, moved, amount in pairs:
         wanted = [factor * end + amount for end in (seen.value, seen.low, seen.high)]
         assert [moved.value, moved.low, moved.high] == pytest.approx(wanted, abs=1e-9 * factor)
-    for one, twin in zip(here.systems, there.systems, strict=True):
-        assert one.probability_cheapest == pytest.approx(twin.probability_cheapest, abs=1e-9)
+    for system, twin in zip(here.systems, there.systems, strict=True):
+        assert system.probability_cheapest == pytest.approx(twin.probability_cheapest, abs=1e-9)
 
 
 # The choice --------------------------------------------------------------------------------------
@@ -198,9 +200,9 @@ def test_one_clear_best_is_reported_as_if_it_were_alone():
     assert report.verdict.told_apart is True
     assert report.verdict.cost == report.best.cost
     for name in ("cost", "saving_over_naive"):
-        ends = [getattr(one.verdict, name) for one in (report, alone)]
-        found, twin = ([one.value, one.low, one.high] for one in ends)
-        assert found == pytest.approx(twin, rel=1e-9)
+        ends = [getattr(r.verdict, name) for r in (report, alone)]
+        mine, twin = ([end.value, end.low, end.high] for end in ends)
+        assert mine == pytest.approx(twin, rel=1e-9)
 
 
 def test_a_close_winner_is_corrected_upwards_and_within_reason():
@@ -219,17 +221,17 @@ def test_what_is_fitted_is_less_sure_than_the_same_table_without_fitting():
     report = few(y, {"m": models["m0"]}, FRAUD, calibrator=Isotonic())
     fitted, plain = report.system("m (recalibrated)"), report.system("m (as is)")
     wider = []
-    for one in (fitted, plain):
-        high = float(profile_interval(one.counts, FRAUD).high)
-        wider.append((one.cost.high - one.cost.value) / (high - one.cost.value))
+    for variant in (fitted, plain):
+        high = float(profile_interval(variant.counts, FRAUD).high)
+        wider.append((variant.cost.high - variant.cost.value) / (high - variant.cost.value))
     assert wider[0] > 1.02
     assert wider[1] == pytest.approx(1)
 
 
 def test_new_parts_of_the_verdict_travel_as_json():
     y, models = draw(200, (1.5, 1.4, 0.2))
-    for given in (models, {"m2": models["m2"]}, {"bad": 1 - models["m0"]}):
-        report = few(y, given, FRAUD, clusters=np.arange(200) % 9)
+    for chosen in (models, {"m2": models["m2"]}, {"bad": 1 - models["m0"]}):
+        report = few(y, chosen, FRAUD, clusters=np.arange(200) % 9)
         twin = Report.from_json(report.to_json())
         assert twin == report
         assert twin.verdict.contenders == report.verdict.contenders
@@ -240,7 +242,7 @@ def test_new_parts_of_the_verdict_travel_as_json():
 # Sentences ---------------------------------------------------------------------------------------
 
 
-def test_a_close_call_is_said_first_and_names_the_models():
+def test_a_close_call_is_stated_first_and_names_the_models():
     y, models = draw(150, (1.5, 1.5, -3.0), seed=4)
     names = dict(zip(("boosting", "logistic", "coin"), models.values(), strict=True))
     verdict = few(y, names, FRAUD).verdict
@@ -282,7 +284,7 @@ def test_where_nothing_is_deployed_there_are_no_contenders_to_speak_of():
     assert "cannot tell which" not in " ".join(verdict.sentences)
 
 
-def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_said():
+def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_reported():
     y, models = draw(400, (2.5, 0.2))
     verdict = few(y, models, FRAUD, clusters=["s"] * 400).verdict
     assert verdict.sentences[0].startswith("m0 or m1: the data cannot tell")

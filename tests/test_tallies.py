@@ -86,8 +86,8 @@ def in_duckdb(columns: Columns) -> Any:
 
 
 def in_polars(columns: Columns) -> Any:
-    made = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    return nw.from_native(pl.LazyFrame(made, strict=False))
+    lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    return nw.from_native(pl.LazyFrame(lists, strict=False))
 
 
 ENGINES = {"DuckDB": in_duckdb, "Polars": in_polars}
@@ -104,7 +104,7 @@ def evidence_of(
         tuple(name for name in columns if name.startswith("by ")),
         "clusters" if "clusters" in columns else None,
     )
-    numbers = [one for group in named.numbers.values() for one in group]
+    numbers = [number for group in named.numbers.values() for number in group]
     labels = [wanted.column for wanted in named.labels(problem).values()]
     asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
     asked |= {"source": "rows", "singles": (), "advance": lambda rows, what=None: None}
@@ -122,21 +122,21 @@ def tallied(
     return report_of(evidence, replicates=30, seed=0, rng=rng)
 
 
-def assert_same(one: Any, other: Any, where: str = "") -> None:
+def assert_same(actual: Any, other: Any, where: str = "") -> None:
     """Values of JSON that agree; what was left out is not compared."""
-    if isinstance(one, dict):
-        assert set(one) == set(other), where
-        for name in one:
-            assert_same(one[name], other[name], f"{where}/{name}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for place, (mine, yours) in enumerate(zip(one, other, strict=True)):
+    if isinstance(actual, dict):
+        assert set(actual) == set(other), where
+        for name in actual:
+            assert_same(actual[name], other[name], f"{where}/{name}")
+    elif isinstance(actual, list):
+        assert len(actual) == len(other), where
+        for place, (mine, yours) in enumerate(zip(actual, other, strict=True)):
             assert_same(mine, yours, f"{where}[{place}]")
-    elif isinstance(one, float) and isinstance(other, float):
+    elif isinstance(actual, float) and isinstance(other, float):
         close = 1e-5 if "clear" in where else 1e-9  # the search for a clear flip stops at 1e-6
-        assert one == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
+        assert actual == pytest.approx(other, rel=close, abs=close, nan_ok=True), where
     else:
-        assert one == other, where
+        assert actual == other, where
 
 
 def read(report: Report) -> Any:
@@ -146,7 +146,7 @@ def read(report: Report) -> Any:
         values.pop("coverage")
         for model in values["models"]:
             model.pop("class_bins")
-    values["caveats"] = [one for one in values["caveats"] if one["kind"] != "left out"]
+    values["caveats"] = [caveat for caveat in values["caveats"] if caveat["kind"] != "left out"]
     return values
 
 
@@ -209,24 +209,24 @@ def test_four_classes_and_five_decisions_and_rows_that_do_not_sum_to_one(engine,
         "bold": Posteriors(tuple(BOLD)),
         "rule": Decisions("did"),
     }
-    given = {
+    models_of_rows = {
         "trees": Posteriors(np.column_stack(list(trees.values()))),
         "bold": Posteriors(np.column_stack(list(BOLD.values()))),
         "rule": Decisions(did),
     }
-    held = [0.25] * 4
+    prior = [0.25] * 4
     expected = evaluate(
         LABELS[4],
-        given,
+        models_of_rows,
         FOUR,
         by={"by site": SITE},
-        posterior_prior=held,
+        posterior_prior=prior,
         replicates=30,
         calibrator=None,
     )
     assert ("posteriors do not sum to one" in {c.kind for c in expected.caveats}) is (off > 1)
-    found = tallied(engine, columns, models, FOUR, posterior_prior=held)
-    assert_same(read(found), read(expected))
+    tallies = tallied(engine, columns, models, FOUR, posterior_prior=prior)
+    assert_same(read(tallies), read(expected))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -246,15 +246,15 @@ def test_raw_scores_keep_their_tuned_threshold_and_their_ranks(engine):
     scores = np.where(GOOD == 1, np.inf, np.where(GOOD == 0, -np.inf, 20 * GOOD - 1e6))
     columns = {"y": LABELS[2], "s": scores, "p": POOR}
     models = {"raw": Scores("s"), "p": Posteriors("p")}
-    found = tallied(engine, columns, models, SQUARE)
+    tallies = tallied(engine, columns, models, SQUARE)
     expected = evaluate(
         LABELS[2], {"raw": Scores(scores), "p": POOR}, SQUARE, replicates=30, calibrator=None
     )
-    mine, yours = found.system("raw"), expected.system("raw (tuned)")
+    mine, yours = tallies.system("raw"), expected.system("raw (tuned)")
     assert (mine.counts, mine.threshold) == (yours.counts, yours.threshold)
-    assert found.models[0].auc == expected.models[0].auc
-    assert found.models[0].table == expected.models[0].table
-    assert ["other folds" in text for text in left_out(found)] == [True]
+    assert tallies.models[0].auc == expected.models[0].auc
+    assert tallies.models[0].table == expected.models[0].table
+    assert ["other folds" in text for text in left_out(tallies)] == [True]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -267,10 +267,10 @@ def test_decisions_stand_for_classes_by_their_labels(engine):
         "rule": Decisions("did"),
         "bold": Posteriors(tuple(BOLD)),
     }
-    given = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
-    expected = evaluate(LABELS[4], given, problem, replicates=30, calibrator=None)
-    found = tallied(engine, {"y": LABELS[4], "did": did, **BOLD}, models, problem)
-    assert_same(read(found), read(expected))
+    models_of_rows = {"rule": did, "bold": np.column_stack(list(BOLD.values()))}
+    expected = evaluate(LABELS[4], models_of_rows, problem, replicates=30, calibrator=None)
+    tallies = tallied(engine, {"y": LABELS[4], "did": did, **BOLD}, models, problem)
+    assert_same(read(tallies), read(expected))
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -302,11 +302,11 @@ def fine_reports(engine, kind, **extra):
     y = rng.random(n) < 0.05
     odds = rng.normal(3.0 * y - 5, 1.5)
     values = odds if kind == "scores" else 1 / (1 + np.exp(-odds))
-    given = Scores(values) if kind == "scores" else values
+    predictions = Scores(values) if kind == "scores" else values
     models = {"m": (Scores if kind == "scores" else Posteriors)("v")}
-    found = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE, **extra)
-    expected = evaluate(y.astype(int), {"m": given}, SQUARE, replicates=30, calibrator=None)
-    return found, expected
+    tallies = tallied(engine, {"y": y.astype(int), "v": values}, models, SQUARE, **extra)
+    expected = evaluate(y.astype(int), {"m": predictions}, SQUARE, replicates=30, calibrator=None)
+    return tallies, expected
 
 
 def ends(text, start):
@@ -317,10 +317,10 @@ def ends(text, start):
 
 @pytest.mark.parametrize("kind", ["posteriors", "scores"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
-    found, expected = fine_reports(engine, kind, limit=1 << 18)
-    mine, yours = found.models[0], expected.models[0]
-    (told,) = [text for text in left_out(found) if "bins" in text]
+def test_fine_scores_come_in_bins_whose_error_is_bounded_and_reported(engine, kind):
+    actual, expected = fine_reports(engine, kind, limit=1 << 18)
+    mine, yours = actual.models[0], expected.models[0]
+    (told,) = [text for text in left_out(actual) if "bins" in text]
     bound = float(told.split("off by at most ")[1].split(",")[0].replace("−", "-"))
     assert 0 < bound < 1e-4
     assert mine.auc is not None
@@ -335,18 +335,18 @@ def test_fine_scores_come_in_bins_whose_error_is_bounded_and_said(engine, kind):
     if kind == "posteriors":
         assert mine.normalized_log_loss == pytest.approx(yours.normalized_log_loss, rel=1e-9)
         assert mine.normalized_brier == pytest.approx(yours.normalized_brier, rel=1e-9)
-        assert found.system("m (as is)") == expected.system("m (as is)")
+        assert actual.system("m (as is)") == expected.system("m (as is)")
         assert mine.table is not None  # the page decides from it as the report does
         above = mine.table.weights[mine.table.scores > SQUARE.threshold].sum(axis=0)
-        assert above.tolist() == found.system("m (as is)").counts.values[:, 1].tolist()
+        assert above.tolist() == actual.system("m (as is)").counts.values[:, 1].tolist()
 
 
 @pytest.mark.parametrize("kind", ["posteriors", "scores"])
 @pytest.mark.parametrize("engine", ["DuckDB", "Polars"])
 def test_fine_scores_that_can_be_sorted_have_exact_ranks(engine, kind):
-    found, expected = fine_reports(engine, kind)
-    mine, yours = found.models[0], expected.models[0]
-    assert [text for text in left_out(found) if "bins" in text] == []
+    actual, expected = fine_reports(engine, kind)
+    mine, yours = actual.models[0], expected.models[0]
+    assert [text for text in left_out(actual) if "bins" in text] == []
     assert mine.n_scores < yours.n_scores == 60_000
     assert mine.auc.value == pytest.approx(yours.auc.value, abs=1e-14)
     assert mine.auc.low == pytest.approx(yours.auc.low, rel=1e-4)
@@ -355,8 +355,8 @@ def test_fine_scores_that_can_be_sorted_have_exact_ranks(engine, kind):
     assert losses["optimal threshold"] == pytest.approx(others["optimal threshold"], rel=1e-12)
     assert losses == pytest.approx(others, rel=1e-3)
     names = ("m (as is)",) * 2 if kind == "posteriors" else ("m", "m (tuned)")
-    one, other = found.system(names[0]), expected.system(names[1])
-    assert (one.counts, one.threshold) == (other.counts, other.threshold)
+    first, other = actual.system(names[0]), expected.system(names[1])
+    assert (first.counts, first.threshold) == (other.counts, other.threshold)
 
 
 def test_the_bound_of_the_auc_holds_and_can_be_met():
@@ -405,8 +405,8 @@ def score_bin(score: float, grid: ScoreGrid) -> int:
 
 def bins_of(engine: str, grid: UnitGrid | ScoreGrid, scores: list[float]) -> list[int]:
     columns = {"place": np.arange(len(scores)), "s": np.array(scores)}
-    made = grid.binned(ENGINES[engine](columns), "s", "bin").sort("place")
-    return [int(one) for one in made.collect()["bin"].to_list()]
+    frame = grid.binned(ENGINES[engine](columns), "s", "bin").sort("place")
+    return [int(number) for number in frame.collect()["bin"].to_list()]
 
 
 edges = st.integers(0, 60).flatmap(
@@ -453,10 +453,10 @@ def test_bins_of_all_numbers_are_the_top_bits_and_a_bin_and_its_rest_give_the_sc
 
 
 def changed(values: Any, **at: Any) -> list[Any]:
-    made = list(np.asarray(values).tolist())
+    rows = list(np.asarray(values).tolist())
     for place, value in at.items():
-        made[int(place[1:])] = value
-    return made
+        rows[int(place[1:])] = value
+    return rows
 
 
 BAD: dict[str, tuple[Columns, str]] = {
@@ -526,19 +526,19 @@ def test_a_tally_of_too_many_clusters_is_refused_with_a_remedy():
 
 def left_out(report: Report) -> list[str]:
     """Sentences about what was left out; but for joint bins, which no engine gives."""
-    texts = [one.text for one in report.caveats if one.kind == "left out"]
+    texts = [caveat.text for caveat in report.caveats if caveat.kind == "left out"]
     return [text for text in texts if text != JOINT_BINS]
 
 
 @pytest.mark.parametrize("size", [None, 1.0, 0.5])
-def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_said(size):
+def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_reported(size):
     weights = None if size is None else np.arange(N) % 3 * size
     columns = {"y": LABELS[3], "p": GOOD} | ({} if weights is None else {"weights": weights})
     asked: dict[str, Any] = {"replicates": 30, "calibrator": None}
     expected = evaluate(LABELS[3], {"m": GOOD}, RECTANGLE, weights=weights, **asked)
-    found = tallied("DuckDB", columns, {"m": Posteriors("p")}, RECTANGLE)
-    assert found.joint is None
-    said = JOINT_BINS in [one.text for one in found.caveats]
+    tallies = tallied("DuckDB", columns, {"m": Posteriors("p")}, RECTANGLE)
+    assert tallies.joint is None
+    said = JOINT_BINS in [caveat.text for caveat in tallies.caveats]
     assert said is (expected.joint is not None)
     assert said is (size != 0.5)
 
@@ -551,13 +551,13 @@ def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_sc
     assert told.startswith("Recalibration was left out")
 
 
-def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_said():
+def test_what_ranks_backwards_is_not_looked_for_among_many_classes_and_that_is_reported():
     models = {"trees": Posteriors(tuple(TREES))}
     (told,) = left_out(tallied("DuckDB", {"y": LABELS[4], **TREES}, models, FOUR))
     assert told.startswith("trees: whether it ranks backwards was not checked")
 
 
-def test_raw_scores_that_allow_no_decision_are_said():
+def test_raw_scores_that_allow_no_decision_are_reported():
     columns = {"y": LABELS[3], "p": GOOD, "s": POOR}
     models = {"m": Posteriors("p"), "raw": Scores("s")}
     (told,) = left_out(tallied("DuckDB", columns, models, RECTANGLE))
@@ -565,7 +565,7 @@ def test_raw_scores_that_allow_no_decision_are_said():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_posteriors_that_cannot_be_moved_are_said(engine):
+def test_posteriors_that_cannot_be_moved_are_reported(engine):
     sure = np.where(np.arange(N) == 0, 1.0, GOOD * 0.9)
     problem = SQUARE.with_prior([1, 0])
     columns = {"y": LABELS[2], "p": sure}

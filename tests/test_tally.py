@@ -90,9 +90,12 @@ def test_counts_are_plain_sums(rows):
     assert by_group.groups == tuple(sorted(set(groups)))
     assert by_group.values.sum(axis=0).tolist() == slow
     for name in by_group.groups:
-        own = [row for row, group in zip(rows, groups, strict=True) if group == name]
+        members = [row for row, group in zip(rows, groups, strict=True) if group == name]
         alone = Counts.from_decisions(
-            [r[0] for r in own], [r[1] for r in own], PROBLEM, weights=[r[2] for r in own]
+            [r[0] for r in members],
+            [r[1] for r in members],
+            PROBLEM,
+            weights=[r[2] for r in members],
         )
         assert by_group.group(name) == alone
 
@@ -160,9 +163,11 @@ def test_tallies_of_chunks_add_up_to_the_tally_of_all(first, second):
     joint = JointCounts.from_decisions(
         y, {"m": decided, "n": reverse}, PROBLEM, weights=[row[2] for row in first + second]
     )
-    for one, two, all_ in zip(tallies(first), tallies(second), (*together[:2], joint), strict=True):
-        assert one + two == all_
-        assert two + one == all_
+    for tally, two, all_ in zip(
+        tallies(first), tallies(second), (*together[:2], joint), strict=True
+    ):
+        assert tally + two == all_
+        assert two + tally == all_
 
 
 @given(cases)
@@ -216,10 +221,10 @@ def test_loss_moments_are_sums_and_products_class_by_class():
     y, losses, weights = rng.integers(0, 3, 40), rng.normal(size=(40, 2)), rng.integers(1, 4, 40)
     moments = LossMoments.from_losses(y, losses, weights=weights)
     for k in range(3):
-        own = np.repeat(losses[y == k], weights[y == k], axis=0)
-        assert moments.weight[k] == len(own)
-        assert moments.means[k] == pytest.approx(own.mean(axis=0))
-        assert moments.covariances[k] == pytest.approx(np.cov(own.T, bias=True))
+        rows = np.repeat(losses[y == k], weights[y == k], axis=0)
+        assert moments.weight[k] == len(rows)
+        assert moments.means[k] == pytest.approx(rows.mean(axis=0))
+        assert moments.covariances[k] == pytest.approx(np.cov(rows.T, bias=True))
     everything = np.repeat(losses, weights, axis=0)
     assert moments.mean() == pytest.approx(everything.mean(axis=0))
     prior = [0.2, 0.5, 0.3]
@@ -277,13 +282,13 @@ def test_tallies_iterate_over_their_first_leading_axis_and_add_up():
 
 def test_values_are_frozen_equal_by_content_and_survive_pickling():
     y = [0, 1, 1]
-    made = [
+    tallies = [
         Counts.from_labels(y, y),
         ScoreTable.from_scores(y, y),
         LossMoments.from_losses(y, {"a": y}),
         JointCounts.from_decisions(y, {"m": y}, Problem.zero_one(2)),
     ]
-    for value in made:
+    for value in tallies:
         again = pickle.loads(pickle.dumps(value))
         assert again == value == copy.deepcopy(value)
         assert hash(again) == hash(value)
@@ -347,8 +352,8 @@ def test_tuples_given_in_any_order_make_the_tally_that_rows_make():
     codes = [[k, *("xyz".index(d) for d in pair)] for k, *pair in zip(y, a, b, strict=True)]
     order = [4, 2, 0, 5, 1, 3]
     labels = (("a", "b"), problem.classes, problem.decisions)
-    made = JointCounts(np.array(codes)[order], np.ones(6), *labels)
-    assert made == rows
+    joint = JointCounts(np.array(codes)[order], np.ones(6), *labels)
+    assert joint == rows
     grouped = JointCounts(codes, np.stack([np.ones(6), np.arange(6.0)]), *labels, groups=["n", "s"])
     assert grouped.group("n").weights.tolist() == rows.weights.tolist()
     assert float(grouped.group("s").n_cases) == 15

@@ -138,8 +138,8 @@ def test_H18_expected_loss_is_the_integral_of_the_definition(method, over, rows)
     table = table_of(rows)
     for name, distribution in DISTRIBUTIONS.items():
         expected = slow_expected_loss(rows, method, over(distribution))
-        found = loss(table, method, over(distribution))
-        assert found == pytest.approx(expected, abs=2e-9), name
+        result = loss(table, method, over(distribution))
+        assert result == pytest.approx(expected, abs=2e-9), name
 
 
 @pytest.mark.slow
@@ -149,18 +149,18 @@ def test_H18_expected_loss_is_the_integral_of_the_definition(method, over, rows)
 @given(rows=rows_of(size=4))
 def test_H18_frozen_scipy_distributions_are_integrated_too(method, over, rows):
     condition = over(stats.triang(0.3))
-    found, table = loss(table_of(rows), method, condition), table_of(rows)
-    assert found == pytest.approx(slow_expected_loss(rows, method, condition), abs=2e-9)
+    result, table = loss(table_of(rows), method, condition), table_of(rows)
+    assert result == pytest.approx(slow_expected_loss(rows, method, condition), abs=2e-9)
     curve = method.loss_curve(table, over)
-    assert curve.expectation(condition.distribution) == pytest.approx(found, abs=1e-11)
+    assert curve.expectation(condition.distribution) == pytest.approx(result, abs=1e-11)
 
 
 @pytest.mark.parametrize("method", RANK_METHODS, ids=lambda m: type(m).__name__)
 @given(rows=rows_of(scores=REAL_SCORES, size=6))
 def test_rank_methods_take_any_real_scores(method, rows):
     condition = CostProportions(Points([0.1, 0.5, 0.8], [0.2, 0.3, 0.5]))
-    found = loss(table_of(rows), method, condition)
-    assert found == pytest.approx(slow_expected_loss(rows, method, condition), abs=1e-12)
+    result = loss(table_of(rows), method, condition)
+    assert result == pytest.approx(slow_expected_loss(rows, method, condition), abs=1e-12)
 
 
 @every_method
@@ -224,10 +224,10 @@ def test_leading_axes_are_carried_through(method, over, first, second, third):
     for part, table in zip(weights, tables, strict=True):
         part[np.searchsorted(scores, table.scores)] = table.weights
     condition = over(Mixture([Beta(2, 5), Point(0.25)], [0.5, 0.5]))
-    found = expected_loss(ScoreTable(scores, weights.reshape(2, 2, -1, 2)), method, condition)
-    assert found.shape == (2, 2)
+    result = expected_loss(ScoreTable(scores, weights.reshape(2, 2, -1, 2)), method, condition)
+    assert result.shape == (2, 2)
     singles = [loss(table, method, condition) for table in tables]
-    np.testing.assert_allclose(found.ravel(), singles, atol=1e-12)
+    np.testing.assert_allclose(result.ravel(), singles, atol=1e-12)
     assert expected_loss(tables[0], method, condition).shape == ()
 
 
@@ -255,9 +255,9 @@ def test_losses_depend_on_the_cases_alone(method, rows, data):
 def test_classes_change_places_when_scores_and_costs_turn_round(method, rows):
     """Continuous distributions only: at an atom, equal scores are not turned round."""
     turned = [(1 - y, 1 - s, w) for y, s, w in rows]
-    found = loss(table_of(turned), method, CostProportions(Beta(5, 2)))
+    result = loss(table_of(turned), method, CostProportions(Beta(5, 2)))
     expected = loss(table_of(rows), method, CostProportions(Beta(2, 5)))
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 @every_method
@@ -298,8 +298,8 @@ def test_H1_a_fixed_threshold_leads_to_the_error_rate(rows, mean):
         alarms, misses = rates_at_threshold(rows, t)
         error = (1 - positive) * alarms + positive * misses
         expected = 2 * mean * error + 4 * positive * misses * (0.5 - mean)
-        found = loss(table, ScoreFixed(t), CostProportions(Points([mean, mean], [0.5, 0.5])))
-        assert found == pytest.approx(expected, abs=1e-12)
+        result = loss(table, ScoreFixed(t), CostProportions(Points([mean, mean], [0.5, 0.5])))
+        assert result == pytest.approx(expected, abs=1e-12)
         for symmetric in (Uniform(), Beta(3, 3), Uniform(0.4, 0.6), Point(0.5)):
             at_half = loss(table, ScoreFixed(t), CostProportions(symmetric))
             assert at_half == pytest.approx(error, abs=1e-12)
@@ -345,11 +345,11 @@ def test_H2_rate_driven_gives_the_positive_decision_to_the_share_one_minus_c(row
         assert loss(table, RateDriven(), point) == pytest.approx(
             loss(table, RateFixed(1 - c), point), abs=1e-12
         )
-        found = float(RateDriven().threshold(table, c))
-        assert found == RateFixed(1 - c).threshold(table, 0.3)
-        below = sum(w for _, s, w in rows if s <= found)
+        result = float(RateDriven().threshold(table, c))
+        assert result == RateFixed(1 - c).threshold(table, 0.3)
+        below = sum(w for _, s, w in rows if s <= result)
         assert below >= c * float(table.n_cases) - 1e-9
-        strictly = sum(w for _, s, w in rows if s < found)
+        strictly = sum(w for _, s, w in rows if s < result)
         assert strictly < c * float(table.n_cases) + 1e-9
 
 
@@ -403,8 +403,8 @@ def test_H3_score_uniform_is_the_mean_absolute_error(rows):
         np.average(table.scores, weights=table.weights[:, 1]),
     )
     expected = 2 * (mean * negative * low + (1 - mean) * positive * (1 - high))
-    found = loss(table, ScoreUniform(), CostProportions(Point(mean)))
-    assert found == pytest.approx(expected, abs=1e-12)
+    result = loss(table, ScoreUniform(), CostProportions(Point(mean)))
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 @given(rows_in_unit)
@@ -432,8 +432,8 @@ def test_H5_rate_uniform_is_linear_in_auc(rows, mean):
     table = table_of(rows)
     negative, positive = shares(table)
     expected = linear_in_auc(table) + negative * mean + positive * (1 - mean)
-    found = loss(table, RateUniform(), CostProportions(Point(mean)))
-    assert found == pytest.approx(expected, abs=1e-12)
+    result = loss(table, RateUniform(), CostProportions(Point(mean)))
+    assert result == pytest.approx(expected, abs=1e-12)
     assert loss(table, RateUniform()) == pytest.approx(linear_in_auc(table) + 0.5, abs=1e-12)
     skew = loss(table, RateUniform(), Skews(Point(mean)))
     assert skew == pytest.approx((1 - 2 * float(auc(table))) / 4 + 0.5, abs=1e-12)
@@ -448,8 +448,8 @@ def test_H5_the_expected_contingency_table(rows):
         [p0**2 / 2 + p0 * p1 * area, p0**2 / 2 + p0 * p1 * (1 - area)],
         [p1**2 / 2 + p0 * p1 * (1 - area), p1**2 / 2 + p0 * p1 * area],
     ]
-    found = RateUniform().expected_counts(table).normalized().values
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    rates = RateUniform().expected_counts(table).normalized().values
+    np.testing.assert_allclose(rates, expected, atol=1e-12)
 
 
 @given(st.lists(st.integers(0, 1), min_size=2, max_size=30).filter(lambda y: len(set(y)) == 2))
@@ -548,8 +548,8 @@ def test_H12_a_perfect_ranking_still_pays_for_rates(counts):
 def test_H12_a_random_model_with_equal_classes():
     """Crisp scores; random scores spread over [0, 1] have a Brier score of 1/3, not 1/2."""
     crisp = ScoreTable([0, 1], [[1, 1], [1, 1]])
-    found = [loss(crisp, method) for method in (ScoreUniform(), ScoreDriven(), RateUniform())]
-    assert found == pytest.approx([0.5] * 3)
+    results = [loss(crisp, method) for method in (ScoreUniform(), ScoreDriven(), RateUniform())]
+    assert results == pytest.approx([0.5] * 3)
     assert loss(crisp, RateDriven()) == pytest.approx(1 / 3)
     assert loss(crisp, Optimal()) == pytest.approx(1 / 4)
     spread = ScoreTable((np.arange(1000) + 0.5) / 1000, np.ones((1000, 2)))
@@ -615,9 +615,9 @@ def test_H16_golden_numbers_of_the_r_packages_twin():
 def test_H16_groups_have_their_own_measure(rows):
     table = table_of(rows)
     stacked = table.with_weights(np.stack([table.weights, table.weights[:, ::-1]]))
-    found = h_measure(stacked, Beta(2, 3))
-    assert found.shape == (2,)
-    assert found[0] == pytest.approx(float(h_measure(table, Beta(2, 3))), abs=1e-12)
+    result = h_measure(stacked, Beta(2, 3))
+    assert result.shape == (2,)
+    assert result[0] == pytest.approx(float(h_measure(table, Beta(2, 3))), abs=1e-12)
 
 
 # Costs, skews and shares -------------------------------------------------------------------------
@@ -644,9 +644,9 @@ def test_H17_skew_weights_multiply_by_the_bracket(method, rows):
     bracket = c * negative + (1 - c) * positive
     mass = 2 * bracket * chance
     skew = Sample(c * negative / bracket, mass)
-    found = mass.sum() * loss(table, method, Skews(skew))
+    result = mass.sum() * loss(table, method, Skews(skew))
     expected = loss(table, method, CostProportions(Points(c, chance)))
-    assert found == pytest.approx(expected, abs=1e-12)
+    assert result == pytest.approx(expected, abs=1e-12)
 
 
 @given(rows_in_unit, st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1))
@@ -658,8 +658,8 @@ def test_H17_random_costs_enter_through_their_magnitude(rows, costs):
     best = [best_threshold(table, Problem.binary(false_alarm=a, miss=b)) for a, b in costs]
     mean = np.mean([result.cost for result in best])
     condition = CostProportions.from_costs(*zip(*costs, strict=True))
-    found = np.mean(np.sum(costs, axis=1)) / 2 * loss(table, Optimal(), condition)
-    assert found == pytest.approx(mean, abs=1e-11)
+    actual = np.mean(np.sum(costs, axis=1)) / 2 * loss(table, Optimal(), condition)
+    assert actual == pytest.approx(mean, abs=1e-11)
 
 
 @given(rows_in_unit, st.sampled_from([0.0, 0.1, 0.5, 0.7]))
@@ -768,8 +768,8 @@ def test_D11_the_best_threshold_is_the_optimal_one_at_the_problems_skew(rows, pr
     deployed = table if problem.prior is None else table.with_prior(problem.prior)
     at = Optimal().threshold(deployed, a / (a + b))
     counts = ScoreFixed(float(at)).expected_counts(table)
-    found = float(expected_cost(counts, problem))
-    assert found == pytest.approx(best_threshold(table, problem).cost, rel=1e-9, abs=1e-12)
+    result = float(expected_cost(counts, problem))
+    assert result == pytest.approx(best_threshold(table, problem).cost, rel=1e-9, abs=1e-12)
 
 
 def test_one_decision_can_always_be_right():

@@ -32,12 +32,12 @@ RULES = {
 
 def lines() -> tuple[float, float, float, float]:
     """What bold and shy cost where false alarms cost 1: a constant, and a slope in a miss."""
-    found = []
+    breaks = []
     for cut in (0.8, -0.8):
         alarms = np.mean((cut < SIGNAL) & (Y == 0))
         misses = np.mean((cut >= SIGNAL) & (Y == 1))
-        found += [float(alarms), float(misses)]
-    return found[0], found[1], found[2], found[3]
+        breaks += [float(alarms), float(misses)]
+    return breaks[0], breaks[1], breaks[2], breaks[3]
 
 
 def of_miss(cost: object) -> Report:
@@ -58,15 +58,15 @@ def test_over_a_range_the_values_are_those_of_two_straight_lines(report):
     a0, a1, b0, b1 = lines()
     cross = (b0 - a0) / (a1 - b1)
     low, high = cross * 0.4, cross * 1.3
-    found = report.uncertainty
-    assert found.choice == "bold (as decided)"  # the mean is below the crossing
-    assert found.holds == pytest.approx((cross - low) / (high - low), abs=1 / found.draws)
+    worth = report.uncertainty
+    assert worth.choice == "bold (as decided)"  # the mean is below the crossing
+    assert worth.holds == pytest.approx((cross - low) / (high - low), abs=1 / worth.draws)
     expected = (a1 - b1) * (high - cross) ** 2 / (2 * (high - low))
-    assert found.evpi == pytest.approx(expected, rel=1e-4)
-    (part,) = found.parts
+    assert worth.evpi == pytest.approx(expected, rel=1e-4)
+    (part,) = worth.parts
     assert part.evppi == pytest.approx(expected, rel=1e-4)  # there is nothing else to know
     assert part.mean == pytest.approx((low + high) / 2)
-    assert dict(found.cheapest)["shy (as decided)"] == pytest.approx(1 - found.holds, abs=1e-3)
+    assert dict(worth.cheapest)["shy (as decided)"] == pytest.approx(1 - worth.holds, abs=1e-3)
 
 
 @pytest.mark.slow
@@ -74,15 +74,15 @@ def test_of_an_exponential_cost_the_value_has_its_closed_form():
     a0, a1, b0, b1 = lines()
     cross = (b0 - a0) / (a1 - b1)
     scale = cross / 1.5
-    found = of_miss(stats.expon(scale=scale)).uncertainty
+    worth = of_miss(stats.expon(scale=scale)).uncertainty
     always = np.mean(Y)  # what never acting costs per unit of a miss: the cheapest for small costs
-    assert found is not None
+    assert worth is not None
     draws = scale * -np.log1p(-(np.arange(200_000) + 0.5) / 200_000)
     options = np.stack(
         [a0 + a1 * draws, b0 + b1 * draws, always * draws, 0 * draws + np.mean(1 - Y)]
     )
     chosen = options[options.mean(axis=1).argmin()]
-    assert found.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=1e-3)
+    assert worth.evpi == pytest.approx(float((chosen - options.min(axis=0)).mean()), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_equally_likely_amounts_have_the_mean_and_the_partial_means_of_the_distr
     frozen = stats.uniform(2, 7) if isinstance(belief, Between) else belief
     for share in (0.3, 0.6, 0.9):
         cut = float(frozen.ppf(share))
-        dear = frozen.expect(lambda x: x, lb=cut)
-        assert points[points > cut].sum() / 4096 == pytest.approx(dear, rel=2e-3, abs=1e-3)
+        above = frozen.expect(lambda x: x, lb=cut)
+        assert points[points > cut].sum() / 4096 == pytest.approx(above, rel=2e-3, abs=1e-3)
 
 
 def test_decisions_use_the_mean_and_nothing_else_changes(report):
     a0, a1, b0, b1 = lines()
     cross = (b0 - a0) / (a1 - b1)
     plain = of_miss(cross * 0.85)
-    assert [one.cost for one in plain.systems] == [one.cost for one in report.systems]
+    assert [system.cost for system in plain.systems] == [system.cost for system in report.systems]
     assert plain.uncertainty is None
 
 
@@ -128,7 +128,7 @@ def mean_cost(decided: np.ndarray, costs: np.ndarray, prior: np.ndarray) -> floa
 def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
     problem = Problem(COSTS, prior=PRIOR)
     models = {"good": P, "poor": P**3}
-    found = evaluate(Y, models, problem, uncertain=Dirichlet([80, 20]), **QUICK).uncertainty
+    worth = evaluate(Y, models, problem, uncertain=Dirichlet([80, 20]), **QUICK).uncertainty
     rng, shares = np.random.default_rng(1), np.array([1 - Y.mean(), Y.mean()])
     fixed = {f"always {d}": np.full(N, d) for d in range(3)}
     for name, p in models.items():
@@ -144,21 +144,21 @@ def test_values_are_those_of_brute_force_with_costs_and_prior_unknown():
             mean_cost(bayes_decisions(stakes.shift_prior(p, shares, prior), known), costs, prior)
             for p in models.values()
         ]
-        today.append(each[found.choice] - min(each.values()))
-        again.append(each[found.choice] - min(*each.values(), *remade))
-        holds.append(each[found.choice] <= min(each.values()) + 1e-12)
-    for value, sample in ((found.evpi, today), (found.evpi_remade, again), (found.holds, holds)):
+        today.append(each[worth.choice] - min(each.values()))
+        again.append(each[worth.choice] - min(*each.values(), *remade))
+        holds.append(each[worth.choice] <= min(each.values()) + 1e-12)
+    for value, sample in ((worth.evpi, today), (worth.evpi_remade, again), (worth.holds, holds)):
         # The library's own worlds are few where rules are made again.
         error = np.std(sample) * np.sqrt(1 / len(sample) + 1 / 256)
         assert value == pytest.approx(np.mean(sample), abs=4 * error)
-    assert {one.what for one in found.parts} == {
+    assert {part.what for part in worth.parts} == {
         "cost of 2 for 0",
         "cost of 0 for 1",
         "cost of 1 for 1",
         "the prior",
     }
-    for part in found.parts:
-        assert 0 <= part.evppi <= found.evpi + 1e-9
+    for part in worth.parts:
+        assert 0 <= part.evppi <= worth.evpi + 1e-9
         assert part.evppi <= part.evppi_remade
 
 
@@ -169,9 +169,9 @@ def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the
     models = {f"m{j}": Decisions(np.where(rng.random(60) < 0.08, 1, 0)) for j in range(4)}
     report = evaluate(y, models, Problem([[0, Between(6.9, 7.1)], [3, 0]]), **QUICK)
     assert report.verdict.deploy is None
-    assert min(one.cost.value for one in report.systems) < report.naive.cost
-    found = report.uncertainty
-    assert (found.evpi, found.parts[0].evppi) == (pytest.approx(0, abs=1e-9),) * 2
+    assert min(system.cost.value for system in report.systems) < report.naive.cost
+    worth = report.uncertainty
+    assert (worth.evpi, worth.parts[0].evppi) == (pytest.approx(0, abs=1e-9),) * 2
 
 
 def test_a_few_worlds_spread_over_the_distribution_of_the_prior():
@@ -186,8 +186,8 @@ def test_a_few_worlds_spread_over_the_distribution_of_the_prior():
         rng = np.random.default_rng(seed)
         alone, together = unknown.parts(rng)[-1].worlds.some(64), unknown.worlds(rng, 256)
         for worlds in (alone, together):
-            found = np.maximum(worlds.prior[:, 1] - 0.3, 0).mean()
-            assert found == pytest.approx(above, abs=4 * spread / np.sqrt(4096))
+            mean = np.maximum(worlds.prior[:, 1] - 0.3, 0).mean()
+            assert mean == pytest.approx(above, abs=4 * spread / np.sqrt(4096))
 
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, N)])
@@ -197,27 +197,27 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     rows = np.stack([1 - P, P], axis=1)
     said = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
-    found = remake_of(cases, [said], {"m": 0.5}, None).costs(worlds)
+    costs = remake_of(cases, [said], {"m": 0.5}, None).costs(worlds)
     counted = np.ones(N) if weights is None else weights
     for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
         known = Problem(problem.costs + above)
-        for place, (p, held) in enumerate(((P, cases.shares), (1 - P, np.array(PRIOR)))):
-            decided = bayes_decisions(stakes.shift_prior(p, held, prior), known)
+        for place, (p, holds_for) in enumerate(((P, cases.shares), (1 - P, np.array(PRIOR)))):
+            decided = bayes_decisions(stakes.shift_prior(p, holds_for, prior), known)
             spent = known.costs[Y, decided]
             means = [np.average(spent[k == Y], weights=counted[k == Y]) for k in (0, 1)]
-            assert found[world, place] == pytest.approx(0.5 + float(prior @ means))
+            assert costs[world, place] == pytest.approx(0.5 + float(prior @ means))
 
 
 @pytest.mark.slow
 def test_costs_of_cases_weights_and_running_costs_take_part():
     weights, amount = RNG.uniform(0.5, 2, N), RNG.lognormal(3, 1, N)
     problem = Problem([[0, Between(1, 9)], ["amount", 0]])
-    given: Any = {"data": {"amount": amount}, "weights": weights, "running_costs": {"a": 0.3}}
-    report = evaluate(Y, {"a": P, "b": P**2}, problem, **given, **QUICK)
-    found = report.uncertainty
-    able = [one for one in report.systems if one.candidate]
-    costs = {one.name: one.cost.value for one in able}
-    rate = {one.name: one.counts.values[0, 1] / one.counts.values.sum() for one in able}
+    options: Any = {"data": {"amount": amount}, "weights": weights, "running_costs": {"a": 0.3}}
+    report = evaluate(Y, {"a": P, "b": P**2}, problem, **options, **QUICK)
+    worth = report.uncertainty
+    able = [system for system in report.systems if system.candidate]
+    costs = {system.name: system.cost.value for system in able}
+    rate = {system.name: system.counts.values[0, 1] / system.counts.values.sum() for system in able}
     assert report.no_model is not None
     costs["no"], table = report.no_model.cost.value, report.no_model.counts.values
     rate["no"] = table[0, 1] / table.sum()
@@ -227,8 +227,8 @@ def test_costs_of_cases_weights_and_running_costs_take_part():
         rate[f"always {d}"] = d * float(weights @ (Y == 0) / weights.sum())
     draws = np.linspace(1, 9, 4001)
     every = np.stack([costs[name] + rate[name] * (draws - 5) for name in costs])
-    chosen = every[list(costs).index(found.choice)]
-    assert found.evpi == pytest.approx(float((chosen - every.min(axis=0)).mean()), abs=2e-3)
+    chosen = every[list(costs).index(worth.choice)]
+    assert worth.evpi == pytest.approx(float((chosen - every.min(axis=0)).mean()), abs=2e-3)
     again = evaluate(Y, {"a": P, "b": P**2}, problem.at(amount=20), calibrator=None)
     assert again.uncertainty is None  # a problem with other costs has nothing left to believe
 
@@ -237,14 +237,14 @@ def test_costs_of_cases_weights_and_running_costs_take_part():
 def test_experts_matrices_are_worlds_of_their_own():
     a, b = np.array([[0, 1], [9.0, 0]]), np.array([[0, 5], [3.0, 0]])
     problem = Problem((a + b) / 2)
-    found = evaluate(Y, RULES, problem, uncertain=[a, Problem(b)], **QUICK).uncertainty
+    worth = evaluate(Y, RULES, problem, uncertain=[a, Problem(b)], **QUICK).uncertainty
     names = [f"{name} (as decided)" for name in RULES] + ["always 0", "always 1"]
-    codes = [np.asarray(one.values) for one in RULES.values()] + [0 * Y, 0 * Y + 1]
-    table = np.array([[one[Y, c].mean() for c in codes] for one in (a, b)])
-    regret = (table[:, names.index(found.choice)] - table.min(axis=1)).mean()
-    assert found.evpi == pytest.approx(regret)
-    assert found.parts[0].what == "which expert is right"
-    assert found.parts[0].evppi == pytest.approx(regret)
+    codes = [np.asarray(rule.values) for rule in RULES.values()] + [0 * Y, 0 * Y + 1]
+    table = np.array([[costs[Y, c].mean() for c in codes] for costs in (a, b)])
+    regret = (table[:, names.index(worth.choice)] - table.min(axis=1)).mean()
+    assert worth.evpi == pytest.approx(regret)
+    assert worth.parts[0].what == "which expert is right"
+    assert worth.parts[0].evppi == pytest.approx(regret)
 
 
 # Files and renderings ----------------------------------------------------------------------------

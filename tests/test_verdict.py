@@ -90,7 +90,9 @@ def test_a_model_that_loses_to_a_blind_decision_is_not_the_cheapest():
     assert (verdict.runner_up, verdict.saving_over_runner_up) == (None, None)
     assert verdict.told_apart is None
     assert verdict.reason.startswith("Deploy none of these models: always deciding no")
-    assert report.best.cost.value == min(one.cost.value for one in report.systems if one.candidate)
+    assert report.best.cost.value == min(
+        system.cost.value for system in report.systems if system.candidate
+    )
     assert verdict.contenders == ()
     assert verdict.cost.value >= report.best.cost.value  # it was chosen on these cases
     assert verdict.saving_over_naive.value == pytest.approx(
@@ -149,9 +151,9 @@ def test_what_is_expected_to_be_spent_and_saved_is_what_not_looking_costs():
 
 def test_without_cases_of_a_class_the_normalised_cost_still_has_a_lower_end():
     report = few(np.zeros(100, int), {"m": np.where(np.arange(100) < 5, 0.9, 0.1)}, ZERO_ONE)
-    found = report.system("m (as is)").normalized
-    assert found.low == pytest.approx(1.2, abs=0.01)  # as profile_normalized_interval has it
-    assert found.high == np.inf
+    interval = report.system("m (as is)").normalized
+    assert interval.low == pytest.approx(1.2, abs=0.01)  # as profile_normalized_interval has it
+    assert interval.high == np.inf
 
 
 def test_nothing_is_deployed_where_every_cost_is_undefined():
@@ -182,7 +184,7 @@ def test_what_to_deploy_travels_as_json_and_is_on_the_page(loses):
         assert "None" not in text.replace("None.", "")
 
 
-def test_where_none_is_deployed_the_doubt_that_is_left_is_said():
+def test_where_none_is_deployed_the_doubt_that_is_left_is_reported():
     doubt = "the data cannot rule out that it is cheaper"
     for n_cases, left in ((80, True), (2000, False)):
         y, p = cases(n_cases)
@@ -203,19 +205,21 @@ def test_systems_are_called_by_model_and_rule_whatever_the_problem():
         "raw": Scores(7 * p),
         "rules": Decisions(np.where(p > 0.4, "yes", "no")),
     }
-    names = [one.name for one in few(y, models, BINARY).systems]
+    names = [system.name for system in few(y, models, BINARY).systems]
     assert {"m (as is)", "raw (tuned out of fold)", "rules (as decided)"} <= set(names)
-    assert [one.name for one in few(y, {"m": p}, FRAUD).systems] == ["m (as is)"]
+    assert [system.name for system in few(y, {"m": p}, FRAUD).systems] == ["m (as is)"]
     decided = Decisions(np.array(FRAUD.decisions)[1 * (p > 0.4)])
-    assert [one.name for one in few(y, decided, FRAUD).systems] == ["model (as decided)"]
+    assert [system.name for system in few(y, decided, FRAUD).systems] == ["model (as decided)"]
 
 
 def test_a_model_is_found_by_its_name_and_answers_with_its_best_system():
     y, p = cases(2000)
     sharp = 1 / (1 + np.exp(-4 * np.log(p / (1 - p))))
     report = few(y, {"sharp": sharp}, BINARY, calibrator=Affine())
-    own = {one.name: one.cost.value for one in report.systems if one.candidate}
-    assert report.system("sharp").name == min(own, key=own.__getitem__) == "sharp (recalibrated)"
+    costs = {system.name: system.cost.value for system in report.systems if system.candidate}
+    assert (
+        report.system("sharp").name == min(costs, key=costs.__getitem__) == "sharp (recalibrated)"
+    )
     assert report.system("sharp (tuned)").cost.value < report.system("sharp").cost.value
     assert not report.system("sharp (tuned)").candidate
     with pytest.raises(InputError, match=r"'zz'.*'sharp \(as is\)'.*models are 'sharp'"):
@@ -256,8 +260,11 @@ def test_the_saving_is_that_against_the_named_blind_decision():
     decided = {"blind": [always] * len(y), "m": bayes_decisions(p, FRAUD)}
     joint = JointCounts.from_decisions(labels, decided, FRAUD)
     only = [np.array(FRAUD.decisions) == always, [True] * 3]
-    found, saving = profile_interval(joint, FRAUD, reachable=only), report.verdict.saving_over_naive
-    assert (saving.low, saving.high) == pytest.approx((float(found.low), float(found.high)))
+    interval, saving = (
+        profile_interval(joint, FRAUD, reachable=only),
+        report.verdict.saving_over_naive,
+    )
+    assert (saving.low, saving.high) == pytest.approx((float(interval.low), float(interval.high)))
     assert saving.value == pytest.approx(report.naive.cost - report.best.cost.value)
     assert float(profile_interval(joint, FRAUD).high) > saving.high
 
@@ -312,7 +319,7 @@ def test_columns_in_the_order_of_scikit_learn_are_suspected_first():
     assert "ranks backwards" not in kinds(named)
 
 
-def test_a_model_that_knows_nothing_seldom_seems_to_rank_backwards():
+def test_a_model_that_knows_nothing_rarely_seems_to_rank_backwards():
     """With 95 % for all classes together, at most 2.5 % of the models do by chance."""
     y, rows = three_classes(200)
     rng = np.random.default_rng(0)
@@ -380,9 +387,9 @@ def test_clusters_make_it_harder_to_rank_backwards_beyond_noise():
 def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(weights, units):
     """Cases of a cluster are copies of one; whole weights are numbers of cases."""
     y, rows = three_classes(90)
-    found = class_leads(rows, read_cases(y, Problem.zero_one(3), weights, None, units))
+    leads = class_leads(rows, read_cases(y, Problem.zero_one(3), weights, None, units))
     w = [1.0 if weights is None else float(weights[i]) for i in range(90)]
-    whole = all(one == int(one) for one in w)
+    whole = all(weight == int(weight) for weight in w)
     for k in range(3):
         of_all = sum(w[i] * rows[i, k] for i in range(90)) / sum(w)
         spread = sum(w[i] * (rows[i, k] - of_all) ** 2 for i in range(90)) / sum(w)
@@ -392,11 +399,11 @@ def test_the_lead_of_a_class_is_a_difference_of_means_with_its_standard_error(we
             means.append(sum(w[i] * rows[i, k] for i in group) / mass)
             if units is not None:
                 clusters = [sum(w[i] for i in group if units[i] == u) for u in set(units)]
-                squares = sum(one**2 for one in clusters)
+                squares = sum(cluster**2 for cluster in clusters)
             else:
                 squares = mass if whole else sum(w[i] ** 2 for i in group)
             errors.append(spread * squares / mass**2)
-        assert found[:, k] == pytest.approx([means[0] - means[1], sum(errors) ** 0.5])
+        assert leads[:, k] == pytest.approx([means[0] - means[1], sum(errors) ** 0.5])
 
 
 def test_posteriors_that_are_the_same_for_every_case_do_not_rank_backwards():
@@ -411,7 +418,7 @@ def test_posteriors_that_are_the_same_for_every_case_do_not_rank_backwards():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes):
+def test_a_class_of_few_large_clusters_rarely_seems_to_rank_backwards(n_classes):
     """Three patients of 100 cases each are three: taken for 150 they did in 40 % of the trials."""
     unit = np.concatenate([np.repeat(range(3), 100), np.arange(3, 303)])
     y = np.where(unit < 3, 1, 2 * (unit % 2) if n_classes == 3 else 0)
@@ -424,7 +431,7 @@ def test_a_class_of_few_large_clusters_seldom_seems_to_rank_backwards(n_classes)
 
 
 @pytest.mark.slow
-def test_with_few_cases_of_a_class_chance_seldom_ranks_them_backwards():
+def test_with_few_cases_of_a_class_chance_rarely_ranks_them_backwards():
     """DeLong's interval alone says so in 13 % of the trials, and in 2.5 % it should."""
     y = np.repeat([0, 1], [100, 2])
     rng, trials = np.random.default_rng(0), 60
@@ -451,8 +458,8 @@ def test_calibrated_posteriors_never_rank_a_class_backwards(raw, mass):
 
 def test_without_rows_outside_a_class_nothing_leads():
     rows = np.array([[0.7, 0.3], [0.6, 0.4]])
-    found = class_leads(rows, read_cases([0, 0], Problem.zero_one(2), None, None, None))
-    assert np.isnan(found).all()
+    leads = class_leads(rows, read_cases([0, 0], Problem.zero_one(2), None, None, None))
+    assert np.isnan(leads).all()
     report = few(np.zeros(30, int), {"m": np.full(30, 0.2)}, FRAUD)
     assert "ranks backwards" not in kinds(report)
 
@@ -463,22 +470,22 @@ def test_without_rows_outside_a_class_nothing_leads():
 def test_the_brier_score_of_two_classes_is_the_mean_squared_error():
     """As scikit-learn and yardstick print it."""
     y, p = cases()
-    found = few(y, {"a": p, "b": np.clip(p, 0.2, 0.8)}, FRAUD).disagreement
-    assert found is not None
-    values = found.values[found.metrics.index("Brier score")]
+    audit = few(y, {"a": p, "b": np.clip(p, 0.2, 0.8)}, FRAUD).disagreement
+    assert audit is not None
+    values = audit.values[audit.metrics.index("Brier score")]
     np.testing.assert_allclose(values, [np.mean((q - y) ** 2) for q in (p, np.clip(p, 0.2, 0.8))])
 
 
 def test_the_brier_score_of_more_classes_says_that_it_is_a_sum():
     y, rows = three_classes()
     blunt = 0.5 * rows + 0.5 / 3
-    found = few(y, {"a": rows, "b": blunt}, Problem.zero_one(3)).disagreement
-    assert found is not None
-    assert "Brier score" not in found.metrics
-    values = found.values[found.metrics.index("summed Brier score")]
+    audit = few(y, {"a": rows, "b": blunt}, Problem.zero_one(3)).disagreement
+    assert audit is not None
+    assert "Brier score" not in audit.metrics
+    values = audit.values[audit.metrics.index("summed Brier score")]
     sums = [np.mean(np.sum((q - np.eye(3)[y]) ** 2, axis=1)) for q in (rows, blunt)]
     np.testing.assert_allclose(values, sums)
-    assert found.picks_of("summed Brier score") == ("a",)
+    assert audit.picks_of("summed Brier score") == ("a",)
 
 
 # Unseen ------------------------------------------------------------------------------------------
@@ -493,8 +500,8 @@ def test_mistakes_that_no_posterior_can_lead_to_are_not_feared():
     assert feared.value == able.value
     assert feared.high > able.high  # a person may decide anything
     counts = Counts.from_decisions(np.array(problem.classes)[y], decided, problem)
-    found = profile_interval(counts, problem, reachable=[True, False, True])
-    assert able.high == pytest.approx(float(found.high))
+    interval = profile_interval(counts, problem, reachable=[True, False, True])
+    assert able.high == pytest.approx(float(interval.high))
 
 
 def test_a_class_of_one_case_hardly_bounds_what_it_costs():
@@ -518,19 +525,19 @@ def test_what_a_metric_s_pick_costs_more_has_an_interval():
     y, p = cases(3000)
     sharp = 1 / (1 + np.exp(-4 * np.log(p / (1 - p))))
     report = few(y, {"good": p, "sharp": sharp}, FRAUD, replicates=200)
-    found = report.disagreement
-    assert found is not None
-    assert tuple(one.metric for one in report.picks) == found.metrics
-    for one, regret in zip(report.picks, found.regret, strict=True):
-        assert one.costs_more.value == pytest.approx(regret)
-        assert one.model in found.picks_of(one.metric)
-        if one.model == "good":
-            assert one.clear is None
-            assert (one.costs_more.low, one.costs_more.high) == (0, 0)
-    dearer = [one for one in report.picks if one.model == "sharp"]
-    assert dearer
+    audit = report.disagreement
+    assert audit is not None
+    assert tuple(pick.metric for pick in report.picks) == audit.metrics
+    for pick, regret in zip(report.picks, audit.regret, strict=True):
+        assert pick.costs_more.value == pytest.approx(regret)
+        assert pick.model in audit.picks_of(pick.metric)
+        if pick.model == "good":
+            assert pick.clear is None
+            assert (pick.costs_more.low, pick.costs_more.high) == (0, 0)
+    sharper = [pick for pick in report.picks if pick.model == "sharp"]
+    assert sharper
     saving = report.verdict.saving_over_runner_up
-    assert all(one.costs_more == saving and one.clear for one in dearer)
+    assert all(pick.costs_more == saving and pick.clear for pick in sharper)
 
 
 def test_a_metric_that_picks_another_of_two_equals_is_not_blamed():
@@ -538,9 +545,9 @@ def test_a_metric_that_picks_another_of_two_equals_is_not_blamed():
     rng = np.random.default_rng(3)
     same = 1 / (1 + np.exp(-np.log(p / (1 - p)) - rng.normal(0, 0.2, 300)))
     report = few(y, {"a": p, "b": same}, FRAUD, replicates=200)
-    others = [one for one in report.picks if one.model != report.best.model]
+    others = [pick for pick in report.picks if pick.model != report.best.model]
     assert others
-    assert not any(one.clear for one in others)
+    assert not any(pick.clear for pick in others)
 
 
 def test_slices_say_whether_another_system_is_clearly_cheaper_there():
@@ -557,13 +564,13 @@ def test_slices_say_whether_another_system_is_clearly_cheaper_there():
     assert there.saving is not None
     assert there.saving.low > 0
     assert there.clear is True
-    spent = {one.system: one.cost.value for one in there.costs}
+    spent = {cost.system: cost.cost.value for cost in there.costs}
     difference = spent["mixed (as is)"] - spent["second (as is)"]
     assert there.saving.value == pytest.approx(difference)
     alike = few(y, {"a": p, "b": p**1.02}, FRAUD, by=np.arange(3000) % 8)
-    other = [one for one in alike.slices if one.clear is not None]
+    other = [group for group in alike.slices if group.clear is not None]
     assert other
-    assert not all(one.clear for one in other)
+    assert not all(group.clear for group in other)
 
 
 def test_a_report_on_decisions_alone_speaks_of_no_posteriors_and_no_calibrator():
@@ -590,13 +597,13 @@ def test_a_calibrator_by_its_name_is_refused():
         ([-3.0, 2.0], "Pass raw scores as scores"),
     ],
 )
-def test_numbers_that_are_no_probabilities_are_told_what_they_may_be(posteriors, remedy):
+def test_numbers_that_are_no_probabilities_are_refused_with_what_they_may_be(posteriors, remedy):
     with pytest.raises(InputError, match=f"probabilities in .* position .* {remedy}"):
         few([0, 1], posteriors, BINARY)
 
 
 @pytest.mark.parametrize("n", [60, 600])
-def test_a_prior_is_said_to_differ_beyond_three_standard_errors_and_a_quarter_of_the_odds(n):
+def test_a_prior_is_reported_to_differ_beyond_three_standard_errors_and_a_quarter_of_the_odds(n):
     for prior in (0.1, 0.3, 0.5, 0.8):
         for share in np.linspace(0.02, 0.98, 49):
             odds = [q / (1 - q) for q in (prior, float(share))]

@@ -1,7 +1,7 @@
 """Costs of single cases: payments with lognormal amounts, some of them frauds.
 
 One system takes the cheapest decision for each case, another the one that is the cheapest for the
-mean amount. What they cost is known from a large sample of their own population.
+mean amount. What they cost is known from a large sample of the same population.
 """
 
 from __future__ import annotations
@@ -72,15 +72,15 @@ class Amounts:
         count = np.zeros(2)
         for _ in range(TIMES):
             y, decided, amount = self.draw(LARGE, rng)
-            own = np.where(
+            costs = np.where(
                 y == "fraud",
                 [amount, np.full(LARGE, 8.0), np.zeros(LARGE)],
                 [np.zeros(LARGE), np.full(LARGE, 3.0), 5 + 0.02 * amount],
             )
-            taken = [own[codes, np.arange(LARGE)] for codes in decided.values()]
+            taken = [costs[codes, np.arange(LARGE)] for codes in decided.values()]
             for k, label in enumerate(("legit", "fraud")):
                 rows = y == label
-                sums[k] += np.stack([*taken, *own])[:, rows].sum(axis=1)
+                sums[k] += np.stack([*taken, *costs])[:, rows].sum(axis=1)
                 count[k] += rows.sum()
         return np.asarray(self.shares @ (sums / count[:, None]))
 
@@ -92,19 +92,20 @@ def checked(design: Amounts, rng: np.random.Generator) -> list[float]:
     charges = charges_of(cases, decided)
     losses, truth = charges.losses, design.truth
     q = float(profile_threshold(LEVEL, np.asarray(np.inf)))
-    own, mean = COLUMNS[:2]
-    supports = [losses.cost_support(own), losses.cost_support(mean)]
-    supports.append(losses.difference_support(mean, own))
-    ends = [profile_bounds(one, np.asarray(q)) for one in supports]
+    by_case, mean = COLUMNS[:2]
+    supports = [losses.cost_support(by_case), losses.cost_support(mean)]
+    supports.append(losses.difference_support(mean, by_case))
+    ends = [profile_bounds(support, np.asarray(q)) for support in supports]
     true = [truth[0], truth[1], truth[1] - truth[0]]
-    held = [float(low <= value <= high) for (low, high), value in zip(ends, true, strict=True)]
+    covered = [float(low <= value <= high) for (low, high), value in zip(ends, true, strict=True)]
     constant = [losses.mean(losses.loss(name)) for name in losses.names[-3:]]
     blind = int(np.argmin(constant))
-    above, below = losses.loss(own) - losses.perfect, losses.losses[len(losses.names) - 3 + blind]
+    above = losses.loss(by_case) - losses.perfect
+    below = losses.losses[len(losses.names) - 3 + blind]
     low, high = ratio_bounds(losses, above, below - losses.perfect, q)
     ratio = float(low <= truth[0] / truth[2 + blind] <= high)
     width = float(ends[0][1] - ends[0][0]) / truth[0]
-    return [held[0], held[1], ratio, held[2], width]
+    return [covered[0], covered[1], ratio, covered[2], width]
 
 
 def row_of(design: Amounts, samples: int, seed: int) -> dict[str, Any]:

@@ -63,14 +63,14 @@ def of_cases(
     rng: np.random.Generator,
 ) -> dict[str, FloatArray]:
     """Coverage by every interval type of the numbers (samples, P) that a measure gives."""
-    made = bootstrap_t(measure, error, tally, replicates=replicates, rng=rng, scheme=scheme)
+    estimate = bootstrap_t(measure, error, tally, replicates=replicates, rng=rng, scheme=scheme)
     pull = jackknife(measure, tally, scheme=scheme, rng=rng).acceleration
     return {
-        "percentile": covered(made.with_intervals(Percentile()), truth),
-        "BCa": covered(made.with_intervals(BCa(pull)), truth),
-        "studentised": covered(made, truth),
-        "formula": covered(made.with_intervals(Normal()), truth),
-        "formula, log-odds": covered(made.with_intervals(Logit()), truth),
+        "percentile": covered(estimate.with_intervals(Percentile()), truth),
+        "BCa": covered(estimate.with_intervals(BCa(pull)), truth),
+        "studentised": covered(estimate, truth),
+        "formula": covered(estimate.with_intervals(Normal()), truth),
+        "formula, log-odds": covered(estimate.with_intervals(Logit()), truth),
     }
 
 
@@ -87,7 +87,7 @@ def single(
     world = World(prevalence, prior)
     population = world.population if prior is None else world.population.with_prior(prior)
     table = world.table(_drawn(world.cells, size, samples, rng))
-    found = of_cases(
+    shares = of_cases(
         world.measures,
         world.errors,
         table,
@@ -98,7 +98,7 @@ def single(
     )
     design = "cases" if prior is None else "cases, prior stated"
     for place, name in enumerate(MEASURES if prior is None else MEASURES[:2]):
-        row = {kind: float(shares[place]) for kind, shares in found.items()}
+        row = {kind: float(shares[place]) for kind, shares in shares.items()}
         if name in ("EC", "NEC"):
             del row["formula, log-odds"]  # they may lie above one
         yield Setting(name, design, size, prevalence), row
@@ -111,8 +111,8 @@ def paired(
     pair = Pair(prevalence)
     joint = pair.joint(_drawn(pair.cells, size, samples, rng))
     truth = pair.difference(pair.joint(pair.cells.ravel()))
-    found = of_cases(pair.difference, pair.error, joint, truth, AllCases(), replicates, rng)
-    row = {kind: float(shares[0]) for kind, shares in found.items() if "odds" not in kind}
+    shares = of_cases(pair.difference, pair.error, joint, truth, AllCases(), replicates, rng)
+    row = {kind: float(shares[0]) for kind, shares in shares.items() if "odds" not in kind}
     yield Setting("EC difference", "paired", size, prevalence), row
 
 
@@ -162,22 +162,22 @@ def by_units(
     """Coverage by every interval type of samples of as many clusters of as many cases."""
     for measure, tally, cells, names in subjects:
         truth = measure(tally(cells.ravel()))
-        held: dict[str, list[Any]] = {}
+        coverage: dict[str, list[Any]] = {}
         for _ in range(samples):
             units = tally(_units(cells, count, cases, rng))
-            made = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Clusters())
+            estimate = bootstrap(measure, units, replicates=replicates, rng=rng, scheme=Clusters())
             pull = jackknife(measure, units, scheme=Clusters(), rng=rng).acceleration
             kinds = {
-                "percentile": made.with_intervals(Percentile()),
-                "expanded": made,
-                "BCa": made.with_intervals(BCa(pull)),
+                "percentile": estimate.with_intervals(Percentile()),
+                "expanded": estimate,
+                "BCa": estimate.with_intervals(BCa(pull)),
                 "cases, not clusters": bootstrap(
                     measure, Clusters().whole(units), replicates=replicates, rng=rng
                 ),
             }
-            for kind, one in kinds.items():
-                held.setdefault(kind, []).append(one.interval(LEVEL).covers(truth))
-        shares = {kind: 100 * np.mean(hits, axis=0) for kind, hits in held.items()}
+            for kind, variant in kinds.items():
+                coverage.setdefault(kind, []).append(variant.interval(LEVEL).covers(truth))
+        shares = {kind: 100 * np.mean(hits, axis=0) for kind, hits in coverage.items()}
         for place, name in enumerate(names):
             yield name, {kind: float(share[place]) for kind, share in shares.items()}
 
@@ -188,7 +188,7 @@ def _drawn(cells: FloatArray, size: int, samples: int, rng: np.random.Generator)
 
 
 def _units(cells: FloatArray, units: int, cases: int, rng: np.random.Generator) -> FloatArray:
-    """Each unit has cell probabilities of its own, Dirichlet about those of the population."""
+    """Each unit has other cell probabilities, Dirichlet about those of the population."""
     shares = cells.ravel() / cells.sum()
-    own = rng.dirichlet(shares * (1 / INTRACLASS - 1), size=units)
-    return rng.multinomial(cases, own / own.sum(axis=1, keepdims=True)).astype(np.float64)
+    drawn = rng.dirichlet(shares * (1 / INTRACLASS - 1), size=units)
+    return rng.multinomial(cases, drawn / drawn.sum(axis=1, keepdims=True)).astype(np.float64)

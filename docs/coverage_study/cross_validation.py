@@ -83,9 +83,9 @@ class Fitting:
 def row_of(design: Fitting, samples: int, seed: int) -> dict[str, Any]:
     """Coverages in %, by learner and truth, of intervals of as many data sets."""
     rng = np.random.default_rng(seed)
-    found = [looked_at(design, *design.draw(rng)) for _ in range(samples)]
-    ends = np.array([one[0] for one in found])  # (sample, learner, value low high)
-    truths = np.array([one[1] for one in found])  # (sample, learner, truth)
+    results = [looked_at(design, *design.draw(rng)) for _ in range(samples)]
+    ends = np.array([result[0] for result in results])  # (sample, learner, value low high)
+    truths = np.array([result[1] for result in results])  # (sample, learner, truth)
     truths[:, :, 1] = truths[:, :, 0 if design.kind == "decisions" else 2].mean(axis=0)
     inside = (ends[:, :, 1, None] <= truths) & (truths <= ends[:, :, 2, None])
     row: dict[str, Any] = {}
@@ -117,22 +117,22 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
 
     splits = read_splits(splitter(FOLDS, y, y, owner, (0, 1)), X, y, y, (0, 1), owner)
     said = {
-        name: out_of_fold(one, X, y, splits, "posteriors", design.problem, fit_params={})
-        for name, one in learners().items()
+        name: out_of_fold(learner, X, y, splits, "posteriors", design.problem, fit_params={})
+        for name, learner in learners().items()
     }
     report = printed(design, Rows(y, said, None, owner), chances=False)  # type: ignore[arg-type]
     tag = "recalibrated" if design.kind == "recalibrated" else "as is"
-    cost = {one.name: one.cost for one in report.systems}
+    cost = {system.name: system.cost for system in report.systems}
     names = [f"{name} ({tag})" for name in said]
     intervals = [cost[name] for name in names] + [report.costs.saving(*names[::-1])]
     truths = []
-    for name, one in learners().items():
-        fits = [clone(one).fit(X[train], y[train]) for train, _ in splits]
-        plain, own = Rule(design.problem), Rule(design.problem)
+    for name, learner in learners().items():
+        fits = [clone(learner).fit(X[train], y[train]) for train, _ in splits]
+        plain, rule = Rule(design.problem), Rule(design.problem)
         if design.kind == "recalibrated":
-            own = Rule(design.problem, map=Select().fit(said[name][:, 1], y))
+            rule = Rule(design.problem, map=Select().fit(said[name][:, 1], y))
         each = float(np.mean([design.cost(fit, plain) for fit in fits]))
-        truths.append([each, np.nan, design.cost(clone(one).fit(X, y), own)])
+        truths.append([each, np.nan, design.cost(clone(learner).fit(X, y), rule)])
     truths.append([b - a for a, b in zip(*truths, strict=True)])
-    ends = np.array([[one.value, one.low, one.high] for one in intervals])
+    ends = np.array([[interval.value, interval.low, interval.high] for interval in intervals])
     return ends, np.array(truths)

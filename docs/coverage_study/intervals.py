@@ -114,8 +114,8 @@ def of_weights(
     counts = rng.multinomial(size, subject.cells, size=samples)
     sums, squares = _weighted(counts, spread, rng)
     tally = subject.tally(sums)
-    given = squares.reshape(_shape(tally))
-    interval = subject.interval(tally, subject.problem, LEVEL, squares=given)
+    cell_squares = squares.reshape(_shape(tally))
+    interval = subject.interval(tally, subject.problem, LEVEL, squares=cell_squares)
     ratio = squares[:BOOTSTRAPPED] / np.where(sums > 0, sums, 1.0)[:BOOTSTRAPPED]
     cases = sums[:BOOTSTRAPPED] / np.where(ratio > 0, ratio, 1.0)
     again = ratio * rng.gamma(cases, size=(REPLICATES, *cases.shape))
@@ -134,12 +134,14 @@ def of_clusters(
 ) -> FloatArray:
     """The same with clusters whose cases have an intraclass correlation, and perhaps weights."""
     shape = np.broadcast_to(subject.cells * (1 / alike - 1), (count, samples, subject.cells.size))
-    own = rng.gamma(shape) + 1e-300
-    counts = rng.multinomial(cases, own / own.sum(axis=-1, keepdims=True))
+    cluster_cells = rng.gamma(shape) + 1e-300
+    counts = rng.multinomial(cases, cluster_cells / cluster_cells.sum(axis=-1, keepdims=True))
     drawn, squares = _weighted(counts, spread, rng)
     tally = subject.tally(drawn)
-    given = None if spread == 0 else squares.reshape(_shape(tally))
-    interval = subject.interval(tally, subject.problem, LEVEL, squares=given, scheme=Clusters())
+    cell_squares = None if spread == 0 else squares.reshape(_shape(tally))
+    interval = subject.interval(
+        tally, subject.problem, LEVEL, squares=cell_squares, scheme=Clusters()
+    )
     times = rng.multinomial(count, np.full(count, 1 / count), size=REPLICATES).astype(np.float64)
     again = np.tensordot(times, drawn[:, :BOOTSTRAPPED], axes=1)
     return compared(subject, interval, percentiles(subject, again))
@@ -149,9 +151,9 @@ def _weighted(
     counts: np.ndarray[Any, Any], spread: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Sums of the lognormal weights of as many cases, and of their squares."""
-    own = np.repeat(np.arange(counts.size), counts.ravel())
-    weights = rng.lognormal(0, spread, own.size) if spread else np.ones(own.size)
-    sums, squares = (np.bincount(own, weights**power, counts.size) for power in (1, 2))
+    cells = np.repeat(np.arange(counts.size), counts.ravel())
+    weights = rng.lognormal(0, spread, cells.size) if spread else np.ones(cells.size)
+    sums, squares = (np.bincount(cells, weights**power, counts.size) for power in (1, 2))
     return sums.reshape(counts.shape), squares.reshape(counts.shape)
 
 

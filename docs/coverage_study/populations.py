@@ -46,7 +46,7 @@ class Design:
     clusters: int | None = None
     weights: str = ""  # "", "whole" or "lognormal"
     kind: str = "decisions"  # or "recalibrated", "tuned"
-    own: tuple[float, ...] = field(default=(), repr=False)  # skills, where they are "varied"
+    varied_skills: tuple[float, ...] = field(default=(), repr=False)  # if skills are "varied"
 
     @property
     def title(self) -> str:
@@ -81,9 +81,9 @@ class Design:
 
     @cached_property
     def skill(self) -> FloatArray:
-        """How far each system tells the classes apart, (J,)."""
-        if self.own:
-            return np.array(self.own)
+        """How well each system separates the classes, (J,)."""
+        if self.varied_skills:
+            return np.array(self.varied_skills)
         equal = np.full(self.systems, 1.2)
         if self.skills == "unequal":
             return np.linspace(1.2, 0.6, self.systems)

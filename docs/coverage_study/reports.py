@@ -48,9 +48,9 @@ def printed(design: Design, rows: Rows, *, chances: bool = True) -> Printed:
     calibrator = Select() if design.kind == "recalibrated" else None
     cases = read_cases(rows.y, design.problem, rows.weights, None, rows.cluster)
     folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
-    given = read_models(rows.models, cases.n_rows).items()
+    models = read_models(rows.models, cases.n_rows).items()
     common: dict[str, Any] = {"posterior_prior": None, "calibrator": calibrator, "folds": folds}
-    predictions = [read_predictions(name, said, cases, **common) for name, said in given]
+    predictions = [read_predictions(name, said, cases, **common) for name, said in models]
     evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None)
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:
@@ -96,16 +96,18 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
     rows = design.draw(rng)
     said = printed(design, rows, chances=chances)
     truth = true_costs(design, rows, said.systems)
-    own = [system for system in said.systems if system.candidate]
+    candidates = [system for system in said.systems if system.candidate]
     choice, verdict = said.costs.choice, said.verdict
-    chosen = said.costs.cheapest or own[0].name
+    chosen = said.costs.cheapest or candidates[0].name
     least = min(truth.values())
     best = [name for name, cost in truth.items() if cost <= least + 1e-12]
     decision = design.problem.decisions.index(int(said.costs.named.removeprefix("always ")))
     rival = verdict.runner_up
     return {
-        "cost": np.mean([_holds(system.cost, truth[system.name]) for system in own]),
-        "NEC": np.mean([_holds(s.normalized, truth[s.name] / design.blind.min()) for s in own]),
+        "cost": np.mean([_holds(system.cost, truth[system.name]) for system in candidates]),
+        "NEC": np.mean(
+            [_holds(s.normalized, truth[s.name] / design.blind.min()) for s in candidates]
+        ),
         "saving": _holds(verdict.saving_over_naive, design.blind[decision] - truth[chosen]),
         "difference": np.nan
         if rival is None
@@ -114,8 +116,8 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
         "set": float(np.mean([name in choice.contenders for name in best])),
         "size": float(len(choice.contenders)),
         "bias": verdict.cost.value - truth[chosen],
-        "plain bias": next(s.cost.value for s in own if s.name == chosen) - truth[chosen],
-        "error": own[0].cost.value - truth[own[0].name],
+        "plain bias": next(s.cost.value for s in candidates if s.name == chosen) - truth[chosen],
+        "error": candidates[0].cost.value - truth[candidates[0].name],
         "width": (verdict.cost.high - verdict.cost.low) / design.blind.min(),
         "said": said.costs.chances.get(chosen, np.nan),
         "right": float(chosen in best) / len(best),
@@ -126,7 +128,7 @@ def row_of(design: Design, samples: int, seed: int) -> dict[str, Any]:
     """One line of the table: coverages in % with their simulation error, and the rest."""
     rng = np.random.default_rng(seed)
     each = [checked(design, rng, number % 3 == 0) for number in range(samples)]
-    table = {key: np.array([one[key] for one in each]) for key in each[0]}
+    table = {key: np.array([result[key] for result in each]) for key in each[0]}
     row: dict[str, Any] = {}
     for key in COLUMNS:
         known = table[key][~np.isnan(table[key])]
@@ -145,20 +147,20 @@ def _binned(said: FloatArray, right: FloatArray) -> list[list[float]]:
     """For each bin of what was said: data sets, sum of what was said, sum of what was right."""
     part = np.where(np.isnan(said), -1, np.digitize(said, BINS[1:-1]))
     return [
-        [float(own.sum()), float(said[own].sum()), float(right[own].sum())]
-        for own in (part == place for place in range(len(BINS) - 1))
+        [float(in_bin.sum()), float(said[in_bin].sum()), float(right[in_bin].sum())]
+        for in_bin in (part == place for place in range(len(BINS) - 1))
     ]
 
 
 def varied(samples: int, seed: int) -> list[list[float]]:
-    """The bins of data sets of 2, 4 or 12 systems, whose skills are drawn anew for each of them."""
+    """The bins of data sets of 2, 4 or 12 systems, with new skills for each of them."""
     rng, each = np.random.default_rng(seed), []
     for number in range(samples):
         systems, size = (2, 4, 12)[number % 3], (200, 1_000)[number % 2]
         skills = 1.2 + rng.choice([0.03, 0.1, 0.3]) * rng.standard_normal(systems)
-        design = Design(systems, "varied", size, 0.5, own=tuple(skills.tolist()))
+        design = Design(systems, "varied", size, 0.5, varied_skills=tuple(skills.tolist()))
         each.append(checked(design, rng, chances=True))
-    said, right = (np.array([one[key] for one in each]) for key in ("said", "right"))
+    said, right = (np.array([result[key] for result in each]) for key in ("said", "right"))
     return _binned(said, right)
 
 

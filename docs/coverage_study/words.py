@@ -161,7 +161,7 @@ def _amount_table(rows: list[Row]) -> str:
     for row in rows:
         shares = [f"{row[name]:.1f}" for name in AMOUNT_COLUMNS]
         goal = row["sigma"] <= 1
-        marked = [f"**{one}**" if goal and float(one) < LEAST else one for one in shares]
+        marked = [f"**{text}**" if goal and float(text) < LEAST else text for text in shares]
         prior = ", prior stated" if row["prior"] else ""
         about = f"{row['sigma']:g} | {row['prevalence']:g}{prior} | {row['n']:,}"
         lines.append(f"| {about} | {' | '.join(marked)} | {row['width']:.2f} | {row['samples']} |")
@@ -174,11 +174,13 @@ def _fitting_table(rows: list[Row]) -> str:
     header += [f"{learner}: {truth}" for learner, truth in parts]
     body = []
     for row in rows:
-        excess = [row[f"{one}, above all"] / row[f"{one}, spread"] for one in LEARNERS[:2]]
+        excess = [
+            row[f"{learner}, above all"] / row[f"{learner}, spread"] for learner in LEARNERS[:2]
+        ]
         about = [row["design"], f"{row['n']:,}", f"{row['prevalence']:g}", f"{row['samples']}"]
         marked = [_marked(row[f"{a}, {b}"], _missed(row, a, b)) for a, b in parts]
-        body.append([*about, *marked, *(f"{one:+.2f}" for one in excess)])
-    return _table([*header, *(f"{one}: excess" for one in LEARNERS[:2])], body)
+        body.append([*about, *marked, *(f"{value:+.2f}" for value in excess)])
+    return _table([*header, *(f"{learner}: excess" for learner in LEARNERS[:2])], body)
 
 
 # Goals -------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def _short(row: Row, column: str) -> bool:
 
 
 def _missed(row: Row, learner: str, truth: str) -> bool:
-    """Whether the mean cost of fits is held too seldom; that of the one fit is not promised."""
+    """Whether the interval covers the mean cost of fits too rarely; that of one fit is no goal."""
     return truth != "all" and _short(row | {truth: row[f"{learner}, {truth}"]}, truth)
 
 
@@ -215,9 +217,9 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
         if column != "set"
     ]
     for (least, size), few in ((FEW_CASES, True), (MANY_CASES, False)):
-        own = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
+        rows = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
         said = f"contenders include the truly cheapest: at least {least:g} % at n = {size:,}"
-        lines.append((said, [_short(row, "set") for row in own]))
+        lines.append((said, [_short(row, "set") for row in rows]))
     biased = [_biased(row) for row in reports]
     lines.append((f"bias of the winner: at most {BIASED:g} standard errors", biased))
     covers = [_short(row, "coverage") for row in intervals]

@@ -2,9 +2,9 @@
 Three decisions for two classes
 ===============================
 
-A lender can grant, decline, or have somebody look at the application. Reviewing is a decision like
-any other: it has a cost for good applicants and one for bad ones. No second threshold has to be
-tuned, because both follow from the costs.
+A lender can grant a loan, decline it, or have somebody review the application. Reviewing is a
+decision like any other: it has a cost for good applicants and one for bad ones. Neither of the two
+thresholds has to be tuned, because both follow from the costs.
 """
 
 from importlib.resources import files
@@ -27,7 +27,7 @@ problem = Problem(
 problem
 
 # %%
-# The cost of each decision is a straight line over the probability of a bad risk, and the cheapest
+# The expected cost of each decision is linear in the probability of a bad risk. The cheapest
 # decision is the lowest line.
 
 p = np.linspace(0, 1, 401)
@@ -41,7 +41,7 @@ ax.set(xlabel="probability of a bad risk", ylabel="expected cost", ylim=(0, 1.5)
 ax.legend()
 
 # %%
-# Where the lowest line changes, the decision changes:
+# The decision changes where the lines cross:
 
 decided = stakes.bayes_decisions(p, problem)
 for name in problem.decisions:
@@ -54,31 +54,31 @@ for name in problem.decisions:
 stakes.bayes_decisions([0.01, 0.05, 0.4, 0.9], problem).tolist()
 
 # %%
-# What is it worth to have reviewers?
-# -----------------------------------
+# What are reviewers worth?
+# -------------------------
 #
-# Take the same predictions under two problems, one without the review. The data hold more bad risks
-# than the bank meets (30 % instead of 5 %); the prior of the problem corrects for that.
+# Evaluate the same predictions under two problems, with and without the review. The data contain
+# more bad risks than the bank sees (30 % instead of 5 %); the prior of the problem corrects for it.
 
 applicants = pd.read_csv(str(files("stakes") / "data" / "german_credit.csv"))
 y, models = applicants.risk, {"logistic": Posteriors(applicants.logistic)}
-without = Problem(
+without_review = Problem(
     problem.costs[:, [0, 2]],
     classes=problem.classes,
     decisions=["grant", "decline"],
     prior=problem.prior,
     unit=problem.unit,
 )
-for name, stated in (("with review", problem), ("without", without)):
-    deployed = stakes.evaluate(y, models, stated).verdict.deploy
+for name, variant in (("with review", problem), ("without", without_review)):
+    deployed = stakes.evaluate(y, models, variant).verdict.deploy
     if deployed is None:
-        print(f"{name:12} no model is better than one decision for all")
+        print(f"{name:12} no model is better than taking one decision for everybody")
     else:
         print(f"{name:12} {deployed.cost.value:.3f} {problem.unit} per applicant")
 
 # %%
-# The posteriors hold for 30 % of bad risks. `evaluate` shows each model three times: as it comes,
-# moved to the prior of the problem, and recalibrated.
+# The posteriors assume the 30 % of bad risks in the data. `evaluate` shows each model three times:
+# as is, moved to the prior of the problem, and recalibrated.
 
 report = stakes.evaluate(y, models, problem)
 for system in report.systems:

@@ -2,9 +2,9 @@
 Fraud: when every case has its own costs
 ========================================
 
-A fraud that is approved costs the amount of the payment. A payment of 9 EUR and one of 9,000 EUR
-deserve different decisions at the same probability. Write costs as expressions of columns, and
-each case is decided by its own costs and charged with them.
+Approving a fraud costs the amount of the payment. At the same probability of fraud, a payment of
+9 EUR and one of 9,000 EUR deserve different decisions. Write the costs as expressions of columns,
+and every case is decided by its own costs and charged with them.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ problem = Problem(
 problem
 
 # %%
-# The problem of one payment is a table of numbers:
+# For a single payment, the problem is a table of numbers:
 
 problem.at(amount=120)
 
@@ -31,8 +31,8 @@ problem.at(amount=120)
 # Two models
 # ----------
 #
-# Both are calibrated. One is good at the many small frauds, the other at the few large ones. The
-# data are simulated, so that the truth is known.
+# Both are calibrated. One is good at detecting the many small frauds, the other the few large ones.
+# The data are simulated, so the truth is known.
 
 rng = np.random.default_rng(1884)
 n, share = 20_000, 0.05
@@ -57,13 +57,13 @@ models = {"small": small_expert, "large": large_expert}
 # One table for all payments
 # --------------------------
 #
-# The usual way is to put the mean amount into one table:
+# The usual approach is to use the mean amount in a single table:
 
 mean = problem.mean(data)
 mean
 
 # %%
-# Compare what that table says with what the amounts say:
+# Compare the costs under that table with those under the amounts:
 
 by_mean = stakes.evaluate(y_true, models, mean, calibrator=None)
 by_amount = stakes.evaluate(y_true, models, problem, data=data, calibrator=None)
@@ -73,8 +73,8 @@ for name in models:
     print(f"{name:7} {costs[0]:18.3f} {costs[1]:31.3f}")
 
 # %%
-# The two ways put different models first. With the mean, every fraud counts the same; the bank pays
-# amounts.
+# The two approaches rank the models differently. Under the mean, every fraud counts the same; what
+# the bank loses is the amount of each.
 #
 # The same probability, four amounts
 # ----------------------------------
@@ -85,16 +85,17 @@ for euros, decision in zip(amounts, rule.decide([0.05] * 4, data={"amount": amou
     print(f"{euros:5} EUR  {decision}")
 
 # %%
-# All probabilities and amounts at once. Small payments are approved at almost any probability:
+# The cheapest decision at every probability and amount. Small payments are approved at almost any
+# probability:
 
 probabilities, sizes = np.linspace(0, 1, 201), np.geomspace(1, 3000, 201)
 grid_p, grid_amount = (grid.ravel() for grid in np.meshgrid(probabilities, sizes))
-best = stakes.bayes_decision_indices(grid_p, problem, data={"amount": grid_amount})
+decided = stakes.bayes_decision_indices(grid_p, problem, data={"amount": grid_amount})
 fig, ax = plt.subplots(layout="constrained")
-ax.contourf(sizes, probabilities, best.reshape(201, 201).T, levels=[-0.5, 0.5, 1.5, 2.5])
+ax.contourf(sizes, probabilities, decided.reshape(201, 201).T, levels=[-0.5, 0.5, 1.5, 2.5])
 ax.set(xscale="log", xlabel="amount in EUR", ylabel="probability of fraud")
-for name, place in (("approve", (2, 0.4)), ("review", (300, 0.4)), ("block", (60, 0.9))):
-    ax.annotate(name, place, color="white", weight="bold")
+for name, position in (("approve", (2, 0.4)), ("review", (300, 0.4)), ("block", (60, 0.9))):
+    ax.annotate(name, position, color="white", weight="bold")
 
 # %%
 # What a million payments a year add up to
@@ -107,11 +108,11 @@ for sentence in yearly.verdict.sentences:
     print(sentence)
 
 # %%
-# The report is careful: with 20,000 payments, of which a thousand are frauds, the interval of the
-# difference still reaches across zero. A few large frauds decide, and there are few of them.
+# The report is cautious: with 20,000 payments, of which a thousand are frauds, the interval of the
+# difference still includes zero, because it depends on a small number of large frauds.
 #
-# The report has a row of its own for "costs and prior, no model": deciding by the amount alone. A
-# model that does not beat that row is not worth deploying.
+# The report also has a row "costs and prior, no model", which decides by the amount alone. A model
+# that does not beat that row is not worth deploying.
 
 assert yearly.no_model is not None
 print(f"{yearly.no_model.cost.value:.2f} EUR per payment without a model")

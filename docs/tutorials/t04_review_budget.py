@@ -2,9 +2,9 @@
 A human in the loop, and a review budget
 ========================================
 
-People can look at 2 % of the payments. A limit of this kind is part of the problem. The library
-finds the cheapest rule that keeps it, and says what one more review would save: the number to know
-before hiring.
+People can review 2 % of the payments. Such a limit is part of the problem. The library finds the
+cheapest rule that respects it, and says what one more review would save: the number to know before
+hiring.
 """
 
 import numpy as np
@@ -40,8 +40,8 @@ priced = stakes.price_limits(forest, problem)
 print(f"reviewed: {priced.values[0]:.2%}; one more review saves {priced.prices[0]:.2f} EUR")
 
 # %%
-# The limit works like a price. Add it to the cost of a review, take the cheapest decision for every
-# case as before, and exactly the reviews that are worth the most remain.
+# The limit acts as a price. Add that price to the cost of a review and take the cheapest decision
+# for every case as before: the reviews that remain are exactly those that are worth the most.
 #
 # How many reviewers are worth their pay?
 # ---------------------------------------
@@ -56,22 +56,22 @@ ax.set(xlabel="share of payments that people can review", ylabel="EUR per paymen
 ax.axvline(0.02, color="0.6", linestyle="--")
 
 # %%
-# The slope is the price. Early reviews save much, late ones little:
+# The slope is the price. The first reviews save a lot, later ones little:
 
-for at in (0.005, 0.02, 0.05, 0.1, 0.2):
-    print(f"at {at:5.1%}: one more review saves {float(curve.price(at)):6.2f} EUR")
+for reviewed in (0.005, 0.02, 0.05, 0.1, 0.2):
+    print(f"at {reviewed:5.1%}: one more review saves {float(curve.price(reviewed)):6.2f} EUR")
 
 # %%
 # Evaluate under the limit
 # ------------------------
 #
-# The rule that runs today reviews every case above 5 %. It breaks the limit, so the report will not
-# recommend it, whatever it costs.
+# The current rule reviews every case with a probability above 5 %. It breaks the limit, so the
+# report does not recommend it, however cheap it is.
 
-old = np.where(forest > 0.05, "review", "approve")
+current = np.where(forest > 0.05, "review", "approve")
 report = stakes.evaluate(
     y_true,
-    {"forest": forest, "today": old},
+    {"forest": forest, "today": current},
     problem,
     calibrator=None,
     volume=250_000,
@@ -84,20 +84,21 @@ for caveat in report.caveats:
     print(caveat.text)
 
 # %%
-# A share holds on average. Where today's batch must not exceed a number, say so when deciding:
+# A limit on a share holds on average. If a batch must not exceed a fixed number, say so when
+# deciding:
 
 rule = report.rule()
 batch = forest[:700]
-today = rule.decide(batch, limits=[Limit.count("review", 5)])
+limited = rule.decide(batch, limits=[Limit.count("review", 5)])
 print(f"{np.sum(rule.decide(batch) == 'review')} reviews by the rule alone")
-print(f"{np.sum(today == 'review')} with at most five")
+print(f"{np.sum(limited == 'review')} with at most five")
 
 # %%
 # Not deciding at all
 # -------------------
 #
-# "I do not know" is a decision, too. With two classes and a cost for abstaining, a case is left
-# undecided where neither class is probable enough:
+# "I do not know" is a decision, too. With two classes and a cost of abstaining, a case is left
+# undecided when neither class is probable enough:
 
 abstaining = Problem.zero_one(["legit", "fraud"]).with_abstention(0.1)
 stakes.bayes_decisions([0.02, 0.3, 0.6, 0.95], abstaining).tolist()

@@ -1,10 +1,11 @@
 """
-The prevalence is not that of the test set
-==========================================
+The prevalence differs from that of the test set
+================================================
 
-Test sets are often balanced on purpose, or come from a clinic that sees the sick. Costs per case
-depend on how common each class is, and so do the best decisions. State the shares that you expect
-once the model is deployed, and everything is computed for them.
+Test sets are often balanced on purpose, or come from a hospital that sees more ill people than a
+screening programme does. Costs per case depend on how common each class is, and so do the best
+decisions. State the class shares that you expect in deployment, and everything is computed for
+them.
 """
 
 import numpy as np
@@ -20,32 +21,32 @@ evidence = rng.normal(np.where(ill, 1.5, -1.5), np.sqrt(3))
 p = 1 / (1 + np.exp(-evidence))
 y_true = np.where(ill, "ill", "well")
 
-same = Problem(
+as_sampled = Problem(
     {"well": {"wait": 0, "treat": 1}, "ill": {"wait": 9, "treat": 0}}, unit="days in hospital"
 )
-screening = same.with_prior({"well": 0.95, "ill": 0.05})
+screening = as_sampled.with_prior({"well": 0.95, "ill": 0.05})
 screening
 
 # %%
-# Half of these cases are ill; of those that will be screened, one in twenty. Here are the costs of
-# the model under both:
+# Half of these cases are ill; among the people to be screened, one in twenty is. These are the
+# costs of the model under both:
 
-for name, problem in (("as in these data", same), ("screening", screening)):
+for name, problem in (("as in these data", as_sampled), ("screening", screening)):
     report = stakes.evaluate(y_true, {"model": p}, problem, calibrator=None)
     for system in report.systems:
         print(f"{name:17} {system.name:24} {system.cost.value:.3f}")
     print(f"{name:17} always {report.naive.decision:17} {report.naive.cost:.3f}\n")
 
 # %%
-# At screening, the posteriors as they are treat far too many people: they were made for a world in
-# which every second person is ill. *Moved* posteriors are corrected by Bayes' rule, which needs the
-# old shares and the new ones and nothing else:
+# In screening, using the posteriors as they are would treat far too many people: they assume that
+# every second person is ill. *Moved* posteriors are corrected by Bayes' rule, which needs nothing
+# but the old and the new shares:
 
 moved = stakes.shift_prior([0.5, 0.9], from_prior=[0.5, 0.5], to_prior=[0.95, 0.05])
 print(moved.round(3))
 
 # %%
-# How much that saves depends on how far the share is from that of the data:
+# How much that saves depends on how far the prevalence is from that of the data:
 
 shares = np.linspace(0.01, 0.99, 99)
 fig, ax = plt.subplots(layout="constrained")
@@ -53,9 +54,10 @@ for name in ("as they are", "moved"):
     costs = []
     for share in shares:
         prior = [1 - share, share]
-        used = p if name == "as they are" else stakes.shift_prior(p, [0.5, 0.5], prior)
-        counts = stakes.Counts.from_decisions(y_true, stakes.bayes_decisions(used, same), same)
-        costs.append(float(stakes.expected_cost(counts, same.with_prior(prior))))
+        posteriors = p if name == "as they are" else stakes.shift_prior(p, [0.5, 0.5], prior)
+        decided = stakes.bayes_decisions(posteriors, as_sampled)
+        counts = stakes.Counts.from_decisions(y_true, decided, as_sampled)
+        costs.append(float(stakes.expected_cost(counts, as_sampled.with_prior(prior))))
     ax.plot(shares, costs, label=f"posteriors {name}")
 ax.plot(shares, np.minimum(9 * shares, 1 - shares), "--", color="0.6", label="no model")
 ax.set(xlabel="share of ill", ylabel="days in hospital per case", ylim=(0, 1))
@@ -65,8 +67,8 @@ ax.legend()
 # When nobody knows the shares
 # ----------------------------
 #
-# With unlabelled cases from where the model will run, the shares can be estimated, as long as the
-# posteriors are calibrated and only the shares have changed.
+# The shares can be estimated from unlabelled cases of the population in which the model will run,
+# as long as the posteriors are calibrated and only the shares have changed.
 
 new_ill = rng.random(5000) < 0.05
 new_evidence = rng.normal(np.where(new_ill, 1.5, -1.5), np.sqrt(3))
@@ -75,11 +77,11 @@ estimate = stakes.estimate_prior(new_p, from_prior=[0.5, 0.5])
 print(f"mean posterior {new_p.mean():.3f}, estimated share of ill {estimate.prior[1]:.3f}")
 
 # %%
-# The mean of the posteriors is badly off, because they hold for the old shares. The estimate is
-# close to the truth, 0.05.
+# The mean of the posteriors is badly off, because they assume the old shares. The estimate is close
+# to the truth, 0.05.
 #
-# How far may the share move before the advice changes?
-# -----------------------------------------------------
+# How far can the prevalence move before the recommendation changes?
+# ------------------------------------------------------------------
 
 report = stakes.evaluate(y_true, {"model": p}, screening, calibrator=None)
 for margin in report.margins:

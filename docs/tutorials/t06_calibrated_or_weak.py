@@ -2,8 +2,8 @@
 Badly calibrated, or just weak?
 ===============================
 
-A model can cost too much for two reasons. Its probabilities are wrong, which is cheap to mend; or
-it cannot tell the classes apart, which is not. The report separates the two and puts both into
+A model can cost too much for two reasons. Its probabilities are wrong, which is cheap to fix; or it
+cannot separate the classes, which is not. The report distinguishes the two and expresses both in
 money.
 """
 
@@ -22,7 +22,7 @@ prior = np.log(share / (1 - share))
 
 
 def log_odds(strength: float) -> np.ndarray:
-    """Evidence of a model with this strength, in log-odds that are calibrated."""
+    """Calibrated log-odds of a model whose evidence has this strength."""
     return rng.normal(np.where(fraud, strength, -strength), np.sqrt(2 * strength)) + prior
 
 
@@ -40,7 +40,7 @@ problem = Problem(
 # Look first
 # ----------
 #
-# Points on the diagonal mean that of the cases with a probability of 30 %, 30 % are frauds.
+# Points on the diagonal mean that, of the cases with a probability of 30 %, 30 % are frauds.
 
 display = ReliabilityDisplay.from_predictions(y_true, models, positive="fraud")
 fig, ax = plt.subplots(layout="constrained")
@@ -53,12 +53,12 @@ display.plot(ax=ax)
 report = stakes.evaluate(y_true, models, problem)
 for model in report.models:
     assert model.auc is not None
-    lost = model.calibration_cost or 0.0
-    print(f"{model.model:22} AUC {model.auc.value:.3f}, bad calibration costs {lost:.2f} EUR")
+    cost = model.calibration_cost or 0.0
+    print(f"{model.model:22} AUC {model.auc.value:.3f}, bad calibration costs {cost:.2f} EUR")
 
 # %%
-# The overconfident model ranks cases much better, and yet it saves little as long as its
-# probabilities are taken at their word. Every model is therefore shown recalibrated, too:
+# The overconfident model ranks cases much better, yet it saves little as long as its probabilities
+# are taken at face value. Every model is therefore also shown recalibrated:
 
 for system in report.systems:
     print(f"{system.name:38} {system.cost.value:5.2f} EUR per case")
@@ -73,9 +73,9 @@ for caveat in report.caveats:
 # Doing it by hand
 # ----------------
 #
-# `evaluate` recalibrates out of fold: no case is calibrated by a map that has seen its label. The
-# same by hand:
+# `evaluate` recalibrates out of fold: no case is calibrated by a map that was fitted on its label.
+# The same by hand:
 
-honest = cross_calibrate(models["strong, overconfident"], fraud, Isotonic(), 5, rng=rng)
-decided = stakes.bayes_decisions(honest, problem)
+calibrated = cross_calibrate(models["strong, overconfident"], fraud, Isotonic(), 5, rng=rng)
+decided = stakes.bayes_decisions(calibrated, problem)
 print(f"{stakes.metrics.expected_cost(y_true, decided, problem=problem):.2f} EUR per case")

@@ -2,8 +2,8 @@
 Comparing models, and knowing when you cannot
 =============================================
 
-Four models, 600 cases, and one of them comes first. One of them always does. Is it better, or was
-it lucky? Here the truth is known, so that we can check what the report makes of it.
+Compare four models on 600 cases, and one of them comes first. One of them always does. Is it
+better, or was it lucky? Here the truth is known, so we can check what the report concludes.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ for name, skill in skills.items():
     print(f"{name:7} {true:9.2f} {cost.value:16.2f}   {cost.low:.2f} to {cost.high:.2f}")
 
 # %%
-# The same as a picture:
+# The same in a figure:
 
 fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 SystemCostsDisplay.from_report(report).plot(ax=ax)
@@ -43,13 +43,13 @@ for sentence in report.verdict.sentences:
     print(sentence)
 
 # %%
-# Two things are worth a second look. The *contenders* are all systems that may be the cheapest:
+# Two things are worth a second look. The *contenders* are all systems that could be the cheapest:
 
 print(report.verdict.contenders)
 
 # %%
-# And the cost to expect of the chosen one is higher than what it cost on these cases. The first of
-# four is first partly by luck, and its luck will not last:
+# Second, the cost to expect of the chosen system is higher than its cost on these cases. The best
+# of four is best partly by luck, and luck does not last:
 
 chosen = report.verdict.deploy
 assert chosen is not None
@@ -59,26 +59,27 @@ print(f"on these cases {chosen.cost.value:.2f}, to expect {report.verdict.cost.v
 # More cases
 # ----------
 #
-# With more cases the picture clears, as far as there is a difference at all:
+# With more cases the picture becomes clearer, as far as there is a difference at all:
 
 for n in (600, 6_000, 60_000):
     y = (rng.random(n) < 0.2).astype(int)
-    again = {k: (y * s + rng.normal(size=n) > 0.8).astype(int) for k, s in skills.items()}
-    kept = stakes.evaluate(y, again, problem).verdict.contenders
-    print(f"{n:6,} cases: {', '.join(kept)}")
+    decided = {k: (y * s + rng.normal(size=n) > 0.8).astype(int) for k, s in skills.items()}
+    contenders = stakes.evaluate(y, decided, problem).verdict.contenders
+    print(f"{n:6,} cases: {', '.join(contenders)}")
 
 # %%
-# *new* and *fancy* stay together however many cases there are, because they cost the same. Choose
-# by what is not in the costs: which is simpler, faster, or already running.
+# *new* and *fancy* both remain however many cases there are, because they cost the same. Choose by
+# what is not in the costs: which is simpler, faster, or already in use.
 #
-# Against the model that runs today
-# ---------------------------------
+# Against the current model
+# -------------------------
 #
-# Often there is only one question: is the new one better than the old one? Name the old one as the
-# baseline, and each system gets a paired difference to it:
+# Often there is only one question: is the new model better than the old one? Name the old one as
+# the baseline, and the report compares each system with it, case by case:
 
 report = stakes.evaluate(ill, models, problem, baseline="old")
 for name in ("new", "cheap", "fancy"):
-    gap = report.system(name).difference
-    assert gap is not None
-    print(f"{name:6} {gap.value:+.2f} EUR per case (95 %: {gap.low:+.2f} to {gap.high:+.2f})")
+    difference = report.system(name).difference
+    assert difference is not None
+    low, high = difference.low, difference.high
+    print(f"{name:6} {difference.value:+.2f} EUR per case (95 %: {low:+.2f} to {high:+.2f})")

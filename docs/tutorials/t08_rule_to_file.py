@@ -2,9 +2,9 @@
 From a report to a rule to a decided file
 =========================================
 
-A report ends with a recommendation. A *rule* is that recommendation as a small JSON file: the
-costs, the calibration map, the thresholds, everything that is needed to decide a new case. This
-page goes the whole way, in Python and on the command line.
+A report ends with a recommendation. A *rule* is that recommendation as a small JSON file with the
+costs, the calibration map and the thresholds: everything that is needed to decide a new case. This
+page takes every step, in Python and on the command line.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/report.png'
@@ -26,7 +26,7 @@ past.to_csv(folder / "past.csv", index=False)
 new.to_csv(folder / "new.csv", index=False)
 
 # %%
-# The problem is a file, which people can read and keep under version control:
+# The problem is a file that people can read and keep under version control:
 
 problem_file = folder / "loans.toml"
 problem_file.write_text(
@@ -59,19 +59,19 @@ rule.to_json(folder / "rule.json")
 rule
 
 # %%
-# Somewhere else, later:
+# Later, on another machine:
 
 shipped = Rule.from_json(folder / "rule.json")
 decisions = shipped.decide(new[report.best.model])
 pd.Series(decisions).value_counts()
 
 # %%
-# Where the rule is a threshold or two on a probability, it can be SQL:
+# A rule that consists of one or two thresholds on a probability can be written as SQL:
 
-plain = stakes.evaluate_frame(
+uncalibrated = stakes.evaluate_frame(
     past, problem, y_true="risk", models={"logistic": "logistic"}, calibrator=None
 )
-print(plain.rule().to_sql("p_bad"))
+print(uncalibrated.rule().to_sql("p_bad"))
 
 # %%
 # On the command line
@@ -81,16 +81,16 @@ print(plain.rule().to_sql("p_bad"))
 
 
 def run(*arguments: str) -> None:
-    """Run ``stakes`` in the folder, and print the command and the end of what it says."""
+    """Run ``stakes`` in the folder, and print the command and the first lines of its output."""
     print("$ stakes", *arguments)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "stakes", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
         check=True,
     )
-    print("\n".join((done.stdout + done.stderr).splitlines()[:14]))
+    print("\n".join((completed.stdout + completed.stderr).splitlines()[:14]))
 
 
 run(

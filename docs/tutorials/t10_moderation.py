@@ -4,7 +4,7 @@ Content moderation with five classes
 
 A post is fine, spam, abuse, a threat, or something that must be reported. A moderation team can
 leave it, hide it, ask a moderator, or remove it and notify. There are five classes and four
-decisions, and the mistakes are of very different sizes: accuracy counts them all as one.
+decisions, and the mistakes differ greatly in cost: accuracy counts them all the same.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ problem
 
 # %%
 # The prior says how common the classes are on the site. The labelled sample has many more of the
-# rare ones, because it was collected that way; rates of decisions come from the sample, how much
-# they matter comes from the prior.
+# rare ones, because it was collected that way: the rates of decisions within each class come from
+# the sample, the weights of the classes from the prior.
 #
 # Two models
 # ----------
 #
-# *Broad* knows spam from the rest very well. *Careful* is worse at that and better at threats. The
-# posts are simulated, and so are the models.
+# *Broad* is very good at separating spam from the rest. *Careful* is worse at that and better at
+# threats. Both the posts and the models are simulated.
 
 rng = np.random.default_rng(3)
 n = 12_000
@@ -45,7 +45,7 @@ y_true = np.array(problem.classes)[truth]
 
 
 def posteriors(strength: list[float]) -> np.ndarray:
-    """Calibrated probabilities whose evidence for each class has its own strength."""
+    """Calibrated probabilities, from evidence of a different strength for each class."""
     variance = np.asarray(strength)
     evidence = rng.normal(0, np.sqrt(variance), (n, 5)) + np.eye(5)[truth] * variance
     weight = np.asarray(problem.prior) * np.exp(evidence)
@@ -65,15 +65,15 @@ models = {
 
 share = np.asarray(problem.prior)[truth] / np.bincount(truth)[truth]
 for name, probabilities in models.items():
-    right = np.average(probabilities.argmax(axis=1) == truth, weights=share)
-    print(f"{name:8} {right:.3f}")
+    accuracy = np.average(probabilities.argmax(axis=1) == truth, weights=share)
+    print(f"{name:8} {accuracy:.3f}")
 
 # %%
 # What the decisions cost
 # -----------------------
 #
-# ``posterior_prior`` says for which class shares the probabilities were made; these are those of
-# the site already.
+# ``posterior_prior`` states the class shares that the probabilities assume; here they are already
+# those of the site.
 
 report = stakes.evaluate(
     y_true, models, problem, posterior_prior=problem.prior, calibrator=None, replicates=200
@@ -100,9 +100,9 @@ ax.set(xlabel="EUR per post")
 ax.legend(title="decision")
 
 # %%
-# Most of the bill pays moderators for looking at posts that are fine. That is the price of not
+# Most of the cost is that of moderators who look at posts that are fine. That is the price of not
 # leaving threats online, and it is worth paying: leaving everything would cost more than four times
-# as much. Accuracy knows neither side of it.
+# as much. Accuracy sees neither side of this.
 #
 # Which posts does a moderator see?
 # ---------------------------------
@@ -126,10 +126,9 @@ for row, decision in zip(examples, stakes.bayes_decisions(examples, problem), st
 # %%
 # How many moderators does that take?
 
-for decision, part in zip(problem.decisions, shares.sum(axis=0), strict=True):
-    print(f"{decision:10} {part:6.1%} of all posts")
+for decision, fraction in zip(problem.decisions, shares.sum(axis=0), strict=True):
+    print(f"{decision:10} {fraction:6.1%} of all posts")
 
 # %%
-# If that is too much, put a limit on the share of *moderator*: moderators then see only the posts
-# for which their judgement saves the most. See
-# :doc:`the review budget <t04_review_budget>`.
+# If that is too much, limit the share of the decision *moderator*: moderators then see only the
+# posts for which their judgement saves the most. See :doc:`the review budget <t04_review_budget>`.

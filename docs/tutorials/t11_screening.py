@@ -2,10 +2,10 @@
 A screening test, for clinicians who know dcurves and rms
 =========================================================
 
-A risk model is to decide who gets a biopsy. If you have drawn decision curves with *dcurves* and
-looked at ``val.prob`` of *rms*, you know the three questions: is the risk right, at which risk
+A risk model will decide who gets a biopsy. If you have drawn decision curves with *dcurves* and
+used ``val.prob`` of *rms*, you know the three questions: is the predicted risk right, at which risk
 would you act, and what is the model worth there? Here are the same steps, and what comes after
-them: the decision, and its interval at *your* prevalence.
+them: the decision, and its cost with an interval at *your* prevalence.
 """
 
 import numpy as np
@@ -28,8 +28,8 @@ y_true = np.where(ill, "cancer", "no cancer")
 # Is the risk right?
 # ------------------
 #
-# What ``val.prob`` prints, with intervals. The values agree with those of R in nine digits, which
-# the test suite checks.
+# This is what ``val.prob`` prints, with intervals. The test suite checks that the values agree with
+# those of R to nine digits.
 
 stakes.metrics.calibration_table(ill.astype(int), risk, replicates=50, rng=rng)
 
@@ -44,21 +44,22 @@ print(f"slope {slope.value:.2f} ({slope.low:.2f} to {slope.high:.2f})")
 # At which risk would you act?
 # ----------------------------
 #
-# The *threshold probability* of a decision curve is a statement about costs. Whoever does a biopsy
-# from a risk of 10 % on says that one missed cancer is as bad as nine needless biopsies. Both say
-# the same:
+# The *threshold probability* of a decision curve is a statement about costs. To do a biopsy at any
+# risk above 10 % is to say that one missed cancer is as bad as nine unnecessary biopsies. The two
+# statements are equivalent:
 
 problem = Problem.from_threshold(0.1, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"])
 by_costs = Problem.binary(
     false_alarm=1, miss=9, classes=["no cancer", "cancer"], decisions=["wait", "biopsy"]
 )
-print(f"from {problem.threshold:.2f} on, and from {by_costs.threshold:.2f} on")
+print(f"thresholds: {problem.threshold:.2f} and {by_costs.threshold:.2f}")
 
 # %%
 # What is the model worth there?
 # ------------------------------
 #
-# The decision curve, with bands. A model helps where it lies above *treat all* and *treat none*.
+# The decision curve, with confidence bands. A model helps where its curve lies above *treat all*
+# and *treat none*.
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 display = DecisionCurveDisplay.from_predictions(
@@ -67,8 +68,8 @@ display = DecisionCurveDisplay.from_predictions(
 display.plot(ax=ax)
 
 # %%
-# A curve is for readers whose threshold you do not know. In your own clinic you know it. The table
-# of the two tests at 10 %, patient by patient, has the intervals that a paper needs:
+# A curve is for readers whose threshold you do not know. In your clinic you know it. The table of
+# the two tests at 10 % has the intervals that a paper needs:
 
 tests = {name: stakes.bayes_decisions(p, problem) for name, p in models.items()}
 clinical = stakes.metrics.clinical_table(y_true, tests, problem)
@@ -81,7 +82,7 @@ for row in ("sensitivity", "specificity", "PPV", "net benefit", "interventions a
 # Your clinic is not the study
 # ----------------------------
 #
-# In the study 14 % had cancer; among the people whom you will screen it may be 3 %. In dcurves this
+# In the study 14 % had cancer; among the people whom you screen it may be 3 %. In dcurves this
 # is ``prevalence=``; here the prior belongs to the problem, and everything follows it. Predictive
 # values and net benefit change, sensitivity and specificity do not:
 
@@ -90,16 +91,16 @@ shifted = {
     name: stakes.bayes_decisions(stakes.shift_prior(p, [0.86, 0.14], [0.97, 0.03]), problem)
     for name, p in models.items()
 }
-there = stakes.metrics.clinical_table(y_true, shifted, screening)
+at_screening = stakes.metrics.clinical_table(y_true, shifted, screening)
 for row in ("PPV", "net benefit"):
-    entry = there["model", row]
+    entry = at_screening["model", row]
     print(f"{row:22} {entry.value:7.4f} ({entry.low:.4f} to {entry.high:.4f})")
 
 # %%
-# And the decision
-# ----------------
+# The decision
+# ------------
 #
-# The report puts it together: which test, with which threshold, how sure.
+# The report puts everything together: which test, at which threshold, and how certain that is.
 
 report = stakes.evaluate(y_true, models, screening, replicates=100)
 for sentence in report.verdict.sentences:

@@ -2,9 +2,9 @@
 A million rows, and a hundred times as many
 ===========================================
 
-Rows are read once, into sums. What a report needs then fits into a few kilobytes, however many rows
-there were. This page makes a million rows as a Parquet file and lets DuckDB tally them, within a
-small memory limit. A hundred million rows are the same call; the last section has what it took.
+Rows are read once and summed. What a report needs then fits into a few kilobytes, however many rows
+there were. This page writes a million rows to a Parquet file and lets DuckDB tally them within a
+small memory limit. A hundred million rows take the same call; the last section has the figures.
 """
 
 # sphinx_gallery_thumbnail_path = 'images/report.png'
@@ -38,10 +38,10 @@ print(f"{os.path.getsize(folder / 'payments.parquet') / 1e6:.0f} MB")
 # One call
 # --------
 #
-# Paths and globs are read by DuckDB. ``engine="duckdb"`` has the rows tallied there whatever they
-# would take; without it, rows are read into arrays as long as they fit into ``memory_limit``.
-# ``key`` is a column of whole numbers from which each row's fold follows, so that recalibration
-# can be fitted on other rows than those that it is judged by.
+# Paths and globs are read by DuckDB. With ``engine="duckdb"`` the rows are tallied there whatever
+# their number; without it, rows are read into arrays as long as they fit into ``memory_limit``.
+# ``key`` is a column of whole numbers that determines the fold of each row, so that recalibration
+# is fitted on rows other than those on which it is judged.
 
 problem = Problem(
     {
@@ -69,10 +69,10 @@ for sentence in report.verdict.sentences:
     print(sentence)
 
 # %%
-# With a million cases the intervals are narrow, and small differences become clear ones. Whether
-# they matter is another question: the verdict gives them in EUR.
+# With a million cases the intervals are narrow, and even small differences are clear. Whether they
+# matter is another question: the verdict gives them in EUR.
 #
-# The report says what to watch, and who tallied the rows:
+# The report says what to watch out for, and which engine tallied the rows:
 
 for caveat in report.caveats:
     print("-", caveat.text)
@@ -83,8 +83,8 @@ print(f"tallied by {report.assumptions.engine}; {report.assumptions.calibrator}"
 # --------------------------
 #
 # A score table has one row for each distinct score. With scores of four digits there are at most
-# 10,001 of them, for a million rows as for a hundred million; all of ROC, hull, AUC, cost curves
-# and best thresholds are functions of it, exact and not binned.
+# 10,001 of them, for a million rows as for a hundred million. The ROC curve, its hull, the AUC,
+# cost curves and best thresholds are all functions of that table, exact and not binned.
 
 payments = duckdb.sql(f"SELECT * FROM '{folder}/payments.parquet'")
 table = stakes.ScoreTable.from_frame(payments, y_true="label", scores="p_new", positive="fraud")
@@ -92,7 +92,7 @@ print(f"{len(table.scores):,} distinct scores, AUC {float(stakes.auc(table)):.5f
 
 # %%
 # Scores with all their digits would make the table as long as the file. A grid of bins, finer
-# towards 0 and 1, keeps it short, and the report states by how much the AUC may then be off.
+# towards 0 and 1, keeps it short, and the report states how large the error of the AUC may then be.
 #
 # Decisions for all rows
 # ----------------------
@@ -108,7 +108,7 @@ decided.aggregate("decision, count(*) AS payments").order("decision").fetchall()
 # A hundred million
 # -----------------
 #
-# This page runs a million rows and no more, because it is built with the site. Files of any size
+# This page stops at a million rows, because it runs whenever the site is built. Files of any size
 # go through the same two calls. The figures below were recorded once, with
 # ``python benchmarks/scale.py 100000000``, which makes a hundred million rows, all with different
 # scores. Each task ran in turns with DuckDB's own scan of the label and the score, on two cores of

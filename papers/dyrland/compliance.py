@@ -15,13 +15,13 @@ def build(page: Page) -> None:
     """The utility matrix of each metric that has one, and two pairs of tables for the others."""
     rng = np.random.default_rng(5)
     names = page.printed["yes"] + page.printed["no"]
-    found = {name: compliance(FAMILIAR[name], shape=(2, 2), rng=rng) for name in names}
+    results = {name: compliance(FAMILIAR[name], shape=(2, 2), rng=rng) for name in names}
     page.say(
         """The witness against a metric is two pairs of tables: in both pairs the second
         table differs from the first by the same change, up to a factor, so that a utility matrix
         that likes the one must like the other; the metric rises once and falls once."""
     )
-    rows = [(name, one.complies, _describe(one)) for name, one in found.items()]
+    rows = [(name, result.complies, _describe(result)) for name, result in results.items()]
     page.rows(("metric", "complies", "utilities or witness"), rows)
     for name, complies, _ in rows:
         must = name in page.printed["yes"]

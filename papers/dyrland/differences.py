@@ -17,6 +17,6 @@ def differences(error: AssessmentError) -> tuple[np.ndarray, dict[str, np.ndarra
     true = UniformUtilities()(rng, SHOWN)
     tables = random_confusion(SHOWN, 2, share=uniform_shares, correct_rates=rising_rates, rng=rng)
     moved = np.diff(tables.values, axis=1)[:, 0]
-    found = {name: np.diff(metric(tables))[:, 0] for name, metric in METRICS.items()}
-    found["wrong utilities"] = np.sum(error(rng, true) * moved, axis=(1, 2))
-    return np.sum(true * moved, axis=(1, 2)), found
+    changes = {name: np.diff(metric(tables))[:, 0] for name, metric in METRICS.items()}
+    changes["wrong utilities"] = np.sum(error(rng, true) * moved, axis=(1, 2))
+    return np.sum(true * moved, axis=(1, 2)), changes

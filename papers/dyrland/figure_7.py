@@ -23,14 +23,14 @@ def build(page: Page) -> None:
     settings = {"Uniform": uniform_setting(), "Gaussian": gaussian_setting()}
     sweeps = {name: sweep(setting, asked, pairs) for name, setting in settings.items()}
     columns, metrics = {"error sd, asked": [f"{sd:g}" for sd in asked]}, {"metric": list(METRICS)}
-    for (name, made), limit in zip(sweeps.items(), print_["better_up_to"], strict=True):
-        kind, (at, error) = name.lower(), made.crossing()
-        columns[f"{kind}: sd after"] = [f"{sd:.3f}" for sd in made.sds]
-        columns[f"{kind}: wrong"] = shares(made.wrong, made.spread)
-        metrics[f"{kind}: wrong"] = shares(made.study.wrong, made.study.standard_errors)[
+    for (name, drawn), limit in zip(sweeps.items(), print_["better_up_to"], strict=True):
+        kind, (at, error) = name.lower(), drawn.crossing()
+        columns[f"{kind}: sd after"] = [f"{sd:.3f}" for sd in drawn.sds]
+        columns[f"{kind}: wrong"] = shares(drawn.wrong, drawn.spread)
+        metrics[f"{kind}: wrong"] = shares(drawn.study.wrong, drawn.study.standard_errors)[
             : len(METRICS)
         ]
-        least = made.study.names[int(np.argmin(made.study.wrong[: len(METRICS)]))]
+        least = drawn.study.names[int(np.argmin(drawn.study.wrong[: len(METRICS)]))]
         page.claim(f"{kind}: accuracy is the best metric", least, least == "accuracy")
         wrong = print_["misprint"] if kind == "gaussian" else ""
         for words, up_to, reason in (
@@ -40,7 +40,7 @@ def build(page: Page) -> None:
         ):
             holds, here = at + SIGMAS * error >= up_to, f"up to {at:.3f} ± {error:.3f}"
             page.claim(f"{kind}: errors {words} beat every metric", here, holds, misprint=reason)
-        fit = np.corrcoef(made.sds, made.wrong)[0, 1] ** 2
+        fit = np.corrcoef(drawn.sds, drawn.wrong)[0, 1] ** 2
         page.claim(f"{kind}: approximately linear", f"R² = {fit:.3f}", fit > 0.97)
     page.table(columns)
     page.table(metrics)
@@ -56,8 +56,8 @@ def shares(wrong, spread) -> list[str]:
 
 def _draw(sweeps):
     figure, axes = style.panels(1, 2, width=9.5, height=3.9, sharey=True)
-    for axis, (name, made) in zip(axes[0], sweeps.items(), strict=True):
-        for row, (metric, level) in enumerate(zip(METRICS, 100 * made.study.wrong, strict=False)):
+    for axis, (name, drawn) in zip(axes[0], sweeps.items(), strict=True):
+        for row, (metric, level) in enumerate(zip(METRICS, 100 * drawn.study.wrong, strict=False)):
             axis.axhline(level, color=style.GREY, lw=0.8, ls="--")
             axis.text(
                 0.004 + 0.075 * (row % 3),
@@ -68,9 +68,9 @@ def _draw(sweeps):
                 bbox={"fc": "white", "ec": "none", "pad": 1},
             )
         axis.errorbar(
-            made.sds,
-            100 * made.wrong,
-            400 * made.spread,
+            drawn.sds,
+            100 * drawn.wrong,
+            400 * drawn.spread,
             fmt="o-",
             ms=3.5,
             color=style.BLUE,

@@ -27,7 +27,7 @@ def build(page: Page) -> None:
     problems = [Problem.from_utilities(turned(u), prior=[1 - b, b]) for u, b in stories]
     best = {name: [best_threshold(t, p) for p in problems] for name, t in tables.items()}
     rows = [
-        (name, auc(tables[name]), some[0].intercept, *(-found.cost for found in some))
+        (name, auc(tables[name]), some[0].intercept, *(-optimum.cost for optimum in some))
         for name, some in best.items()
     ]
     yields = [f"yield, {u}, B = {b}" for u, b in stories]
@@ -42,7 +42,9 @@ def build(page: Page) -> None:
         f"{name}: AUC {float(auc(t)):.3f}": roc_curve(t).columns() for name, t in tables.items()
     }
     touched = [some[0] for some in best.values()]
-    rates = [found.counts.values[:, 1] / found.counts.values.sum(axis=-1) for found in touched]
+    rates = [
+        optimum.counts.values[:, 1] / optimum.counts.values.sum(axis=-1) for optimum in touched
+    ]
     seen = "Two ROC curves that cross; the one with the smaller area touches the higher tangent."
     page.picture(_draw(curves, touched, rates), seen)
 
@@ -57,12 +59,12 @@ def _draw(curves, touched, rates):
     figure, axes = style.panels(1, 1, width=4.8, height=4.5)
     axis, x = axes[0, 0], np.array([0, 1])
     looks = (style.RED, "--"), (style.BLUE, "-")
-    for name, found, at, (colour, dash) in zip(curves, touched, rates, looks, strict=True):
+    for name, optimum, at, (colour, dash) in zip(curves, touched, rates, looks, strict=True):
         axis.plot(*curves[name].values(), color=colour, ls=dash, label=name)
-        axis.plot(x, found.intercept + found.slope * x, color=colour, lw=0.9, ls=":")
+        axis.plot(x, optimum.intercept + optimum.slope * x, color=colour, lw=0.9, ls=":")
         axis.plot(*at, "o", color=colour, ms=6)
     for height in np.arange(0, 1, 0.1):
-        axis.plot(x, height + found.slope * x, color=style.GREY, lw=0.4, alpha=0.6, zorder=0)
+        axis.plot(x, height + optimum.slope * x, color=style.GREY, lw=0.4, alpha=0.6, zorder=0)
     axis.set(
         xlabel="false-positive rate", ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1.003)
     )

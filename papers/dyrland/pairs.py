@@ -27,7 +27,7 @@ CONVENTION = """Errors that take utilities out of [0, 1], or make being wrong be
 
 
 def realised(sd: float, utilities: UtilitySampler) -> float:
-    """Standard deviation that errors have after those that break the rules were redrawn."""
+    """Standard deviation that errors have after those that break the rules were drawn again."""
     true = utilities(np.random.default_rng(10), 50_000)
     return float(np.std(AssessmentError(sd)(np.random.default_rng(11), true) - true))
 

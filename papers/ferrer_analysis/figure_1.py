@@ -36,9 +36,9 @@ def build(page: Page) -> None:
     mcc = [row[2] for row in straight if row[1] == "all"]
     words = "MCC follows EC_nb best where the classes are balanced"
     page.claim(words, listed(mcc, 3), mcc[0] < mcc[1] < 0)
-    for name, which, _, dear, plain in straight:
+    for name, which, _, weighted, plain in straight:
         words = f"{name}, {which}: F1 follows EC_1.5 better than EC_1"
-        page.claim(words, listed([dear, plain], 3), dear < plain < 0)
+        page.claim(words, listed([weighted, plain], 3), weighted < plain < 0)
     seen = """Six panels: MCC against EC_nb, F1 against EC_1.5 and F1 against EC_1, above for
         balanced and below for imbalanced classes; bands that widen towards the naive systems."""
     page.picture(_draw(clouds), seen)

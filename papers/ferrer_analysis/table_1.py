@@ -12,9 +12,11 @@ def build(page: Page) -> None:
     print_, sizes = page.printed, page.paper["figure-1"]["class_sizes"]
     data, k21, k12, *columns = (np.array(column) for column in zip(*print_["rows"], strict=True))
     paper = dict(zip(print_["columns"], columns, strict=True))
-    made = [tables(sizes[name], *errors) for name, *errors in zip(data, k12, k21, strict=True)]
-    defined = [metrics(counts, 1.5) for counts in made]
-    as_printed = np.array([metrics(counts, np.sqrt(2))["EC_1.5"] for counts in made])
+    all_counts = [
+        tables(sizes[name], *errors) for name, *errors in zip(data, k12, k21, strict=True)
+    ]
+    defined = [metrics(counts, 1.5) for counts in all_counts]
+    as_printed = np.array([metrics(counts, np.sqrt(2))["EC_1.5"] for counts in all_counts])
     here = {name: np.array([value[name] for value in defined]) for name in paper}
     page.table(
         {

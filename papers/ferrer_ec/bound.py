@@ -28,8 +28,8 @@ def build(page: Page) -> None:
     known = norm.cdf(-1 / (2 * np.sqrt(variances)))
     gap = np.max(np.abs(eers / known - 1))
     page.check("EER = Φ(−1/(2σ))", f"to {gap:.0e} of it, on a grid", gap < 1e-4)
-    held = np.sum(np.subtract(errors, bounds) < 1e-9)
-    page.claim("error rate ≤ min(EER, P1, P2)", f"in {held} of {n} populations", held == n)
+    below = np.sum(np.subtract(errors, bounds) < 1e-9)
+    page.claim("error rate ≤ min(EER, P1, P2)", f"in {below} of {n} populations", below == n)
     seen = "Error rates of random populations against the bound: all on the diagonal or below."
     page.picture(_draw(errors, bounds), seen)
 

@@ -33,9 +33,9 @@ def build(page: Page) -> None:
     costs = np.round(np.exp(np.negative(drawn)), 1)  # printed with one decimal
     often = [[f"{np.mean(of == p):.0%}" for p in paper] for of in costs]
     titles = "feature", "best log-odds threshold for F1", "miss cost it implies"
-    found = (f"{p} in samples of {cases:,}" for p in paper)
+    headings = (f"{p} in samples of {cases:,}" for p in paper)
     rows = [(*row, *of) for *row, of in zip(kinds, best, np.exp(-best), often, strict=True)]
-    page.rows((*titles, *found), rows, decimals=4)
+    page.rows((*titles, *headings), rows, decimals=4)
     words, grid = "printed miss costs are e to thresholds of a grid of 0.1: 0.6 and 0", [0.6, 0.0]
     page.compare(words, paper, np.exp(grid), kind=Kind.PRINT)
     page.say(

@@ -36,10 +36,10 @@ def build(page: Page) -> None:
         f"Class shares and rates are uniform on [0, 1]; MCC runs from {low:.2f} to {high:.2f}."
     )
     for name, some in sides.items():
-        for which, one in some.items():
-            size = np.maximum(np.abs(one.metric), 1)  # LR+ has no upper bound
+        for which, side in some.items():
+            size = np.maximum(np.abs(side.metric), 1)  # LR+ has no upper bound
             words = ", ".join(filter(None, (name, which, f"{n} tables")))
-            page.equal(words, one.metric / size, one.other / size)
+            page.equal(words, side.metric / size, side.other / size)
     p2 = counts.shares[:, 1]
     always = Counts(np.stack([0 * counts.shares, counts.shares], axis=-1))
     for beta in BETAS:
@@ -58,9 +58,9 @@ def _draw(sides, detected):
     for (cloud_axis, axis), (name, some), label, k in zip(
         axes.T, sides.items(), costs, shown, strict=True
     ):
-        one = list(some.values())[k]
+        side = list(some.values())[k]
         cloud = cloud_axis.scatter(
-            one.cost, one.metric, c=detected, s=5, cmap=style.MAP, vmin=0, vmax=1, lw=0
+            side.cost, side.metric, c=detected, s=5, cmap=style.MAP, vmin=0, vmax=1, lw=0
         )
         cloud.set_rasterized(True)
         cloud_axis.set(title=name, xlabel=label + (", log axis" if "=" in label else ""))

@@ -23,12 +23,12 @@ def world(variance: float, first_prior: float) -> GaussianWorld:
 def five_problems(printed: Mapping[str, Any], ten: GaussianWorld) -> dict[str, Problem]:
     """The cost matrices of Table 1, all under one prior."""
     plain = PLAIN.with_prior(ten.prior)
-    dear = plain.costs * np.r_[np.ones(9), printed["last_class_factor"]][:, None]
+    imbalanced = plain.costs * np.r_[np.ones(9), printed["last_class_factor"]][:, None]
     low, high = printed["abstention_costs"]
     return {
         "C01": plain,
         "CinvP": Problem.balanced(ten.prior, classes=CLASSES),
-        "Cimb": Problem(dear, classes=CLASSES, decisions=CLASSES, prior=ten.prior),
+        "Cimb": Problem(imbalanced, classes=CLASSES, decisions=CLASSES, prior=ten.prior),
         "Cabs1": plain.with_abstention(low),
         "Cabs2": plain.with_abstention(high),
     }
@@ -38,8 +38,8 @@ def decided(sample: SimulatedCases, problem: Problem) -> Counts:
     """Naive, argmax and Bayes decisions about cases, (3, K, M)."""
     naive = np.full(sample.y_true.shape, problem.naive.decision)
     argmax, bayes = (bayes_decisions(sample.posteriors, p) for p in (PLAIN, problem))
-    made = [Counts.from_decisions(sample.y_true, d, problem) for d in (naive, argmax, bayes)]
-    return Counts([one.values for one in made], classes=CLASSES, decisions=problem.decisions)
+    tables = [Counts.from_decisions(sample.y_true, d, problem) for d in (naive, argmax, bayes)]
+    return Counts([table.values for table in tables], classes=CLASSES, decisions=problem.decisions)
 
 
 def population(ten: GaussianWorld, problem: Problem, cases: int) -> Counts:

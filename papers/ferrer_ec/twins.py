@@ -20,20 +20,21 @@ def twins(
 
     F1 is said to prefer more positive decisions, MCC fewer of the rarer decision.
     """
-    made, rows = {}, []
+    pairs, rows = {}, []
     for name, miss in page.printed["against"].items():
         problem, t = problems[miss], best[name]
-        made[name] = curves(world, [t, twin(world, problem, t)], {miss: problem})
-        each = made[name].at, made[name].costs[miss], made[name].metrics[name], made[name].detected
+        pairs[name] = curves(world, [t, twin(world, problem, t)], {miss: problem})
+        pair = pairs[name]
+        each = pair.at, pair.costs[miss], pair.metrics[name], pair.detected
         rows += [(f"{name} and NEC, miss cost {miss}", *row) for row in zip(*each, strict=True)]
     page.say("Pairs of thresholds with the same normalised cost, of which the metric prefers one:")
     page.rows(("", "log-odds threshold", "NEC", "metric", "R*2"), rows, decimals=3)
-    wishes = {"F1": ("larger", made["F1"].detected)}
-    wishes["MCC"] = "more imbalanced", np.abs(made["MCC"].detected - 0.5)
+    wishes = {"F1": ("larger", pairs["F1"].detected)}
+    wishes["MCC"] = "more imbalanced", np.abs(pairs["MCC"].detected - 0.5)
     for name, (wish, (mine, other)) in wishes.items():
-        first, second = made[name].detected
-        liked, left = made[name].metrics[name]
+        first, second = pairs[name].detected
+        liked, left = pairs[name].metrics[name]
         words = f"of thresholds with the same NEC, {name} prefers the {wish} R*2"
         shown = f"{first:.3f}, not {second:.3f}"
         page.claim(words, shown, liked > left and mine > other)
-    return made
+    return pairs

@@ -17,13 +17,13 @@ SAMPLES = 5000
 
 def best_log_odds(world: GaussianWorld, metric: Metric) -> float:
     """Threshold that is best for a metric in the whole population."""
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda t: -float(metric.goodness(world.threshold_counts(t))),
         bounds=(-3, 3),
         method="bounded",
         options={"xatol": 1e-10},
     )
-    return float(found.x)
+    return float(optimum.x)
 
 
 def twin(world: GaussianWorld, problem: Problem, threshold: float) -> float:
@@ -48,7 +48,7 @@ def sampled_log_odds(variance: float, prior: tuple[float, float], cases: int) ->
     above = world.threshold_counts(np.r_[-np.inf, STEPS, np.inf]).values[..., 1]
     between = np.maximum(-np.diff(above, axis=0), 0) / world.prior
     each = np.rint(cases * world.prior).astype(int)
-    found = [rng.multinomial(n, cells, SAMPLES) for n, cells in zip(each, between.T, strict=True)]
-    below = np.cumsum(np.stack(found, axis=-1), axis=1)[:, :-1]
+    draws = [rng.multinomial(n, cells, SAMPLES) for n, cells in zip(each, between.T, strict=True)]
+    below = np.cumsum(np.stack(draws, axis=-1), axis=1)[:, :-1]
     values = FAMILIAR["F1"].goodness(Counts(np.stack([below, each - below], axis=-1)))
     return STEPS[np.argmax(values, axis=1)]

@@ -14,14 +14,14 @@ from stakes.inference import bootstrap
 
 
 def lead(measure: Callable[[ScoreTable], npt.ArrayLike], replicates: int) -> tuple:
-    """B minus A by a measure, and its standard error when the same cases are redrawn for both."""
-    found = bootstrap(
+    """B minus A by a measure, and its standard error when the same cases are resampled for both."""
+    estimate = bootstrap(
         lambda joint: np.subtract(measure(joint.table("B")), measure(joint.table("A"))),
         joint_scores(),
         replicates=replicates,
         rng=np.random.default_rng(20),
     )
-    return float(found.value), float(found.replicates.std(ddof=1))
+    return float(estimate.value), float(estimate.replicates.std(ddof=1))
 
 
 def show_beside(page: Page, paper: Mapping[str, list], here: Mapping[str, Callable]) -> None:

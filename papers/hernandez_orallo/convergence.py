@@ -17,8 +17,8 @@ def build(page: Page) -> None:
     """Distance to the limit for random rankings of more and more cases."""
     rng = np.random.default_rng(15)
     sizes = np.unique(np.logspace(1, page.size(5.5, 4.0), 24).astype(int))
-    found = np.array([losses(int(n), rng) for n in sizes])
-    values, ranks, n = found[:, :4], found[:, 4:], sizes[:, None]
+    sampled = np.array([losses(int(n), rng) for n in sizes])
+    values, ranks, n = sampled[:, :4], sampled[:, 4:], sizes[:, None]
     gaps = dict(zip(NAMES, np.abs(values - ranks - [1 / 2, 1 / 3, 1 / 2, 1 / 3]).T, strict=True))
     shown = {
         name: ["exact" if g < ROUNDING else f"{g:.1e}" for g in gap[::6]]

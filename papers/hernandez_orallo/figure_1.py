@@ -11,7 +11,7 @@ from page import Page
 def build(page: Page) -> None:
     """Histograms by class, from the tables of scores."""
     edges = np.linspace(0, 1, 21)
-    held = {
+    histograms = {
         name: [np.histogram(t.scores, edges, weights=weights)[0] for weights in t.weights.T]
         for name, t in models().items()
     }
@@ -28,16 +28,16 @@ def build(page: Page) -> None:
     )
     low, high = min(t.scores[0] for t in tables), max(t.scores[-1] for t in tables)
     page.claim("scores are in [0, 1]", f"{low:.3f} to {high:.3f}", 0 <= low <= high <= 1)
-    shown = [np.sum(bars) for bars in held.values()]
+    shown = [np.sum(bars) for bars in histograms.values()]
     page.check_equal("the histograms hold all cases", shown, [t.n_cases for t in tables])
     seen = """Two histograms by class: the scores of A crowd at 0 and 1, those of B stand at four
         values between."""
-    page.picture(_draw(edges, held), seen)
+    page.picture(_draw(edges, histograms), seen)
 
 
-def _draw(edges, held):
+def _draw(edges, histograms):
     figure, axes = style.panels(1, 2, width=8, height=3, sharey=True)
-    for axis, (name, bars) in zip(axes[0], held.items(), strict=True):
+    for axis, (name, bars) in zip(axes[0], histograms.items(), strict=True):
         for values, colour, label in zip(
             bars, (style.ORANGE, style.BLUE), ("class 0", "class 1"), strict=True
         ):

@@ -18,9 +18,9 @@ def build(page: Page) -> None:
     value = {who: {m: loss(table, m) for m in SHOWN} for who, table in tables.items()}
     page.rows(("scores", *SHOWN), [(who, *of.values()) for who, of in value.items()], decimals=4)
     for kind in ("rate", "score"):  # the first box, in every system
-        for dear, cheap in ((f"{kind}-uniform", f"{kind}-driven"), (f"{kind}-driven", "optimal")):
-            least = min(of[dear] - of[cheap] for of in value.values())
-            page.claim(f"{dear} ≥ {cheap}", f"by at least {least:z.3f}", least >= -1e-12)
+        for higher, lower in ((f"{kind}-uniform", f"{kind}-driven"), (f"{kind}-driven", "optimal")):
+            least = min(of[higher] - of[lower] for of in value.values())
+            page.claim(f"{higher} ≥ {lower}", f"by at least {least:z.3f}", least >= -1e-12)
     spaced = tables["A, evenly spaced"]
     even, n = value["A, evenly spaced"], float(spaced.n_cases)
     for kind, ties in (("uniform", 0.0), ("driven", tied(spaced))):

@@ -38,8 +38,8 @@ def joint_scores(split: int = 0) -> JointScores:
     seen, new, y_seen, y_new = train_test_split(
         data.data, high, test_size=0.5, random_state=split, stratify=high
     )
-    made = {"A": GaussianNB(), "B": DecisionTreeClassifier(max_leaf_nodes=4, random_state=0)}
-    scores = {name: m.fit(seen, y_seen).predict_proba(new)[:, 1] for name, m in made.items()}
+    estimators = {"A": GaussianNB(), "B": DecisionTreeClassifier(max_leaf_nodes=4, random_state=0)}
+    scores = {name: m.fit(seen, y_seen).predict_proba(new)[:, 1] for name, m in estimators.items()}
     return JointScores.from_scores(y_new, scores)
 
 

@@ -28,10 +28,10 @@ def build(page: Page) -> None:
     page.say("That the paper's classes are equal is inferred from the second fit of its prints.")
     follow = f"rate-driven losses follow from the AUCs (theorem 22) if π₀ = {share}, inferred"
     page.compare(follow, paper["rate-driven"], implied, kind=kind)
-    found, theirs = [order(losses(split, paper)) for split in SPLITS], order(paper)
+    orders, theirs = [order(losses(split, paper)) for split in SPLITS], order(paper)
     words = "the best classifier with a method that needs no labels"
-    page.chosen(words, theirs[0], found[0][0], found[0][0] == theirs[0])
-    alike = found.count(theirs)
+    page.chosen(words, theirs[0], orders[0][0], orders[0][0] == theirs[0])
+    alike = orders.count(theirs)
     page.say(f"All of these orders are the paper's in {alike} of {len(SPLITS)} splits of the data.")
 
 

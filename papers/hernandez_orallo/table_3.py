@@ -22,8 +22,8 @@ def build(page: Page) -> None:
         }
     )
     for name, methods in page.printed["methods"].items():
-        found = [method for method in used if kinds[method] == name]
-        page.claim(f"thresholds that are {name}", ", ".join(found), found == methods)
+        ours = [method for method in used if kinds[method] == name]
+        page.claim(f"thresholds that are {name}", ", ".join(ours), ours == methods)
 
 
 def _words(threshold: float) -> str:

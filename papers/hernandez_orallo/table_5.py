@@ -33,9 +33,9 @@ MEASURES: dict[str, Callable[[ScoreTable], Any]] = {
 def build(page: Page) -> None:
     """What each transformation keeps and what it changes."""
     for name, table in models().items():
-        _, even, convex, calibrated = made = [change(table) for change in MAPS.values()]
-        value = {title: [measure(t) for t in made] for title, measure in MEASURES.items()}
-        sizes = [t.scores.size for t in made]
+        _, even, convex, calibrated = variants = [change(table) for change in MAPS.values()]
+        value = {title: [measure(t) for t in variants] for title, measure in MEASURES.items()}
+        sizes = [t.scores.size for t in variants]
         page.table({f"model {name}": MAPS, "scores": sizes, **value}, decimals=4)
         least = value["optimal loss"]
         page.equal(f"{name}: optimal losses stay (theorem 27)", least, least[0])

@@ -15,8 +15,8 @@ def build(page: Page) -> None:
     shown = [(needs[kinds[m]], m, losses["A"][m], losses["B"][m]) for m in METHODS]
     page.rows(("needs", "method", "loss of A", "loss of B"), shown, decimals=3)
     for name, methods in page.printed["methods"].items():
-        found = [m for m in METHODS if kinds[m] == name]
-        page.claim(f"thresholds that are {name}", ", ".join(found), set(found) == set(methods))
+        ours = [m for m in METHODS if kinds[m] == name]
+        page.claim(f"thresholds that are {name}", ", ".join(ours), set(ours) == set(methods))
     for name, of in losses.items():
         gains = [of[f"{by}-uniform"] - of[f"{by}-driven"] for by in ("score", "rate")]
         words = f"{name}: knowing at deployment beats knowing nothing"

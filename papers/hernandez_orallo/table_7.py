@@ -26,9 +26,9 @@ def build(page: Page) -> None:
         ends = np.r_[0, calibrated.scores, 1]
         tried = ends[:-1, None] + np.diff(ends)[:, None] * INSIDE
         chosen = np.array([[METHODS["optimal"].threshold(table, c) for c in row] for row in tried])
-        one = np.all(chosen == chosen[:, :1], axis=1)
+        constant = np.all(chosen == chosen[:, :1], axis=1)
         words = f"{name}: singular intervals have one optimal threshold each"
-        page.claim(words, f"{one.sum()} of {one.size}", one.all())
+        page.claim(words, f"{constant.sum()} of {constant.size}", constant.all())
         counts = calibrated.counts().normalized().values
         alarms, misses = counts[:, 0, 1], counts[:, 1, 0]
         low, high = (ends[1:-1] * a + (1 - ends[1:-1]) * m for a, m in _ends(alarms, misses))

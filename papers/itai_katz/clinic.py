@@ -25,5 +25,5 @@ def build(page: Page) -> None:
     words, alarms, right = "healthy who are declared sick", counts.values[0, 1], print_["right"]
     reason = {"misprint": print_["misprint"], "right": right["false_alarms"]}
     page.compare(words, print_["false_alarms"], alarms, decimals=0, **reason)
-    one, three = print_["healthy_among_detected"]
-    page.compare("healthy among the detected", one / three, 1 - precision(counts)[1], decimals=2)
+    part, whole = print_["healthy_among_detected"]
+    page.compare("healthy among the detected", part / whole, 1 - precision(counts)[1], decimals=2)

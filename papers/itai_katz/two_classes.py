@@ -23,8 +23,8 @@ def build(page: Page) -> None:
     phi = cramers_phi(counts)
     page.equal(f"Cramér's φ = abs(MCC) for two classes, {n} tables", phi, np.abs(known))
     rates = counts.values / counts.values.sum(axis=-1, keepdims=True)
-    found = counts.values / counts.values.sum(axis=-2, keepdims=True)
-    right, precise = (np.diagonal(r, axis1=-2, axis2=-1) for r in (rates, found))
+    column_rates = counts.values / counts.values.sum(axis=-2, keepdims=True)
+    right, precise = (np.diagonal(r, axis1=-2, axis2=-1) for r in (rates, column_rates))
     seven = np.linalg.det(np.sqrt(right[..., :, None] * precise[..., None, :]))
     wrong = page.printed["misprint"]
     page.equal("the determinant of equation 7 is MCC", seven, known, misprint=wrong)

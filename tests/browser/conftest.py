@@ -35,9 +35,9 @@ class Opened:
     @property
     def data(self) -> dict[str, Any]:
         """The embedded tallies."""
-        found = re.search(r'id="stakes-data">(.*?)</script>', self.html, flags=re.DOTALL)
-        assert found is not None
-        return json.loads(found[1])
+        match = re.search(r'id="stakes-data">(.*?)</script>', self.html, flags=re.DOTALL)
+        assert match is not None
+        return json.loads(match[1])
 
     def text(self, selector: str) -> str:
         """What a reader sees, with ordinary spaces."""
@@ -51,9 +51,9 @@ class Opened:
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        yield made
-        made.close()
+        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -65,13 +65,13 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         html = report.to_html(tmp_path / "report.html")
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
         contexts.append(context)
-        made = Opened(context.new_page(), html)
-        made.page.on("request", lambda request: made.requests.append(request.url))
-        made.page.on("console", lambda said: made.complaints.append(f"{said.type}: {said.text}"))
-        made.page.on("pageerror", lambda error: made.complaints.append(str(error)))
-        made.page.on("dialog", lambda dialog: made.complaints.append(f"dialog: {dialog.message}"))
-        made.page.goto((tmp_path / "report.html").as_uri())
-        return made
+        tab = Opened(context.new_page(), html)
+        tab.page.on("request", lambda request: tab.requests.append(request.url))
+        tab.page.on("console", lambda said: tab.complaints.append(f"{said.type}: {said.text}"))
+        tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+        tab.page.on("dialog", lambda dialog: tab.complaints.append(f"dialog: {dialog.message}"))
+        tab.page.goto((tmp_path / "report.html").as_uri())
+        return tab
 
     yield open_it
     for context in contexts:

@@ -514,9 +514,9 @@ CONTRASTS = """() => [...document.querySelectorAll(".cell")].flatMap(cell => {
 @pytest.mark.parametrize("name", ["clinic", "digits"])
 def test_counts_can_be_read_in_the_hottest_cells(name, scheme, opened, request):
     page = opened(request.getfixturevalue(name), color_scheme=scheme)
-    found = page.run(CONTRASTS)
-    assert len(found) > 4
-    assert min(found) >= 4.5
+    contrasts = page.run(CONTRASTS)
+    assert len(contrasts) > 4
+    assert min(contrasts) >= 4.5
 
 
 @pytest.mark.slow

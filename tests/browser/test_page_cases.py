@@ -86,13 +86,13 @@ def settings_for(report: Report, seed: int) -> list[dict[str, Any]]:
     """Coefficients of any sign, zeros among them, where there are some; and extreme priors."""
     rng = np.random.default_rng(seed)
     written = report.problem.terms.coefficients
-    made = []
+    expected_cells = []
     for _ in range(SETTINGS):
         drawn = rng.exponential(size=written.shape) * rng.choice([0, 1, 5, -0.3], written.shape)
         prior = np.maximum(rng.dirichlet([rng.choice([0.3, 1.0, 5.0])] * 2), 1e-6)
         prior /= prior.sum()
-        made.append({"costs": np.where(np.isnan(written), 0.0, drawn), "prior": prior})
-    return [{name: part.tolist() for name, part in one.items()} for one in made]
+        expected_cells.append({"costs": np.where(np.isnan(written), 0.0, drawn), "prior": prior})
+    return [{name: part.tolist() for name, part in setting.items()} for setting in expected_cells]
 
 
 def problem_of(report: Report, setting: dict[str, Any]) -> Problem:
@@ -112,17 +112,17 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
     report = request.getfixturevalue(name)
     page = opened(report)
     settings = settings_for(report, seed)
-    for setting, made in zip(settings, page.run(READ, settings), strict=True):
+    for setting, displayed in zip(settings, page.run(READ, settings), strict=True):
         expected = report.costs_under(problem_of(report, setting))
-        for system, cost in made["costs"].items():
+        for system, cost in displayed["costs"].items():
             assert cost == pytest.approx(expected[system], rel=1e-9, abs=1e-9), system
-        assert NO_MODEL in made["costs"]
+        assert NO_MODEL in displayed["costs"]
         always = {d: expected[f"always {d}"] for d in report.problem.decisions}
-        assert made["naive"]["cost"] == pytest.approx(min(always.values()), rel=1e-9, abs=1e-9)
+        assert displayed["naive"]["cost"] == pytest.approx(min(always.values()), rel=1e-9, abs=1e-9)
         blind = min(*always.values(), expected[NO_MODEL])
-        assert made["unaided"]["cost"] == pytest.approx(blind, rel=1e-9, abs=1e-9)
-        candidates = [expected[one.name] for one in report.systems if one.candidate]
-        assert made["looking"] == (min(candidates) < blind - 1e-9)
+        assert displayed["unaided"]["cost"] == pytest.approx(blind, rel=1e-9, abs=1e-9)
+        candidates = [expected[system.name] for system in report.systems if system.candidate]
+        assert displayed["looking"] == (min(candidates) < blind - 1e-9)
     assert page.complaints == []
 
 
@@ -131,26 +131,28 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
 def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, request):
     report = request.getfixturevalue(name)
     page = opened(report)
-    (made,) = page.run(READ, [{}])
-    for one in (*report.systems, *filter(None, [report.no_model])):
-        assert made["costs"][one.name] == pytest.approx(one.cost.value, rel=1e-12)
-    assert made["best"] == report.best.name
-    assert made["looking"] == (report.verdict.deploy is not None)
-    rows = {row[0]: row[2:] for row in made["tables"]["margins"][1:]}
+    (displayed,) = page.run(READ, [{}])
+    for system in (*report.systems, *filter(None, [report.no_model])):
+        assert displayed["costs"][system.name] == pytest.approx(system.cost.value, rel=1e-12)
+    assert displayed["best"] == report.best.name
+    assert displayed["looking"] == (report.verdict.deploy is not None)
+    rows = {row[0]: row[2:] for row in displayed["tables"]["margins"][1:]}
     assert set(rows) == {margin.what for margin in report.margins}
     for margin in report.margins:
         low, low_rival, high, high_rival = rows[margin.what]
         np.testing.assert_allclose([low, high], [margin.low, margin.high], rtol=1e-7, atol=1e-9)
         assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
     [regions] = report.regions
-    shown = [row[1:] for row in made["tables"]["regions"][1:] if row[0] == regions.axis]
+    shown = [row[1:] for row in displayed["tables"]["regions"][1:] if row[0] == regions.axis]
     assert [row[2] for row in shown] == ["; ".join(part.cheapest) for part in regions.parts]
     np.testing.assert_allclose([row[0] for row in shown], [p.low for p in regions.parts], atol=1e-9)
-    spent = {row[0]: 0.0 for row in made["tables"]["decisions"][1:]}
-    for row in made["tables"]["decisions"][1:]:
+    spent = {row[0]: 0.0 for row in displayed["tables"]["decisions"][1:]}
+    for row in displayed["tables"]["decisions"][1:]:
         spent[row[0]] += row[-1]
-    for one in report.systems:
-        assert spent[one.name] + one.running_cost == pytest.approx(one.cost.value, rel=1e-9)
+    for system in report.systems:
+        assert spent[system.name] + system.running_cost == pytest.approx(
+            system.cost.value, rel=1e-9
+        )
 
 
 @pytest.mark.slow
@@ -158,7 +160,7 @@ def test_the_cost_by_threshold_is_that_of_python(two, opened):
     page = opened(two)
     labels = page.page.locator("#cost-curve svg text title").all_text_contents()
     assert {"new", f"always {two.naive.decision}", NO_MODEL} <= set(labels)
-    [model] = [one for one in two.models if one.model == "new"]
+    [model] = [model for model in two.models if model.model == "new"]
     read = "x => Object.fromEntries(stakesPage.read('cost-curve', x))"
     for setting in ({}, settings_for(two, 3)[0]):
         page.run("given => stakesPage.set(given)", setting)
@@ -233,10 +235,10 @@ def test_moved_coefficients_are_saved_as_a_problem_file_that_python_reads(three,
     page.run("given => stakesPage.set(given)", setting)
     path = saved(page, tmp_path)
     assert tomllib.loads(path.read_text(encoding="utf-8"))["unit"] == "EUR"
-    found = three.costs_under(Problem.from_toml(path))
+    costs = three.costs_under(Problem.from_toml(path))
     shown = page.run("() => stakesPage.result().systems.map(one => [one.name, one.cost])")
     for name, cost in shown:
-        assert found[name] == pytest.approx(cost, rel=1e-9)
+        assert costs[name] == pytest.approx(cost, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -281,8 +283,8 @@ def test_many_classes_have_a_field_for_every_coefficient(opened):
     )
     page = opened(report)
     setting = settings_for(report, 7)[0] | {"prior": [0.1, 0.2, 0.3, 0.4]}
-    (made,) = page.run(READ, [setting])
+    (displayed,) = page.run(READ, [setting])
     expected = report.costs_under(problem_of(report, setting))
-    assert made["costs"]["m (as is)"] == pytest.approx(expected["m (as is)"], rel=1e-9)
+    assert displayed["costs"]["m (as is)"] == pytest.approx(expected["m (as is)"], rel=1e-9)
     assert page.page.locator("#controls input[type=number]").count() == 4 * 4 + 4
     assert page.complaints == []

@@ -66,13 +66,13 @@ def test_bands_of_losses_and_benefits_are_the_intervals_of_python(clinic, opened
             for x in (0.03, 0.2, 0.44):
                 counts = cut(table, scores, x)
                 loss = Problem([[0, 2 * x], [2 * (1 - x), 0]], prior=prior)
-                found = bands(page, "cost-curve", x)[name]
-                np.testing.assert_allclose(found, ends(counts, loss), **CLOSE)
+                band = bands(page, "cost-curve", x)[name]
+                np.testing.assert_allclose(band, ends(counts, loss), **CLOSE)
                 benefit = Problem([[0, x / (1 - x)], [0, -1]], prior=prior)
                 low, high = ends(counts, benefit)
-                found = bands(page, "net-benefit", x)[name]
-                np.testing.assert_allclose(found, [-high, -low], **CLOSE)
-    drawn = [one[0] for one in page.run(BANDS, ["net-benefit", 0.2]) if one[3]]
+                band = bands(page, "net-benefit", x)[name]
+                np.testing.assert_allclose(band, [-high, -low], **CLOSE)
+    drawn = [row[0] for row in page.run(BANDS, ["net-benefit", 0.2]) if row[3]]
     assert drawn == [clinic.best.model]
     assert page.page.locator("#net-benefit path.interval").count() == 1
     assert f"95 % interval of {clinic.best.model}" in page.text("#net-benefit-note")
@@ -88,18 +88,18 @@ def test_bands_over_the_prior_are_those_of_the_systems_in_both_readings(demo, op
         stakes = Stakes(demo) if not kept else None
         for share in (0.03, 0.12, 0.4):
             prior = np.array([1 - share, share])
-            found = bands(page, "prior-chart", share)
-            assert found
+            drawn = bands(page, "prior-chart", share)
+            assert drawn
             if stakes is None:
-                counts = {one["name"]: one["counts"] for one in page.run(SYSTEMS)}
+                counts = {system["name"]: system["counts"] for system in page.run(SYSTEMS)}
                 problem = Problem(costs, prior=prior)
                 able = reachable_decisions(problem)
-                for name in set(found) - {one.name for one in demo.systems if fitted(one)}:
+                for name in set(drawn) - {system.name for system in demo.systems if fitted(system)}:
                     wanted = ends(counts[name], problem, reachable=able)
-                    np.testing.assert_allclose(found[name], wanted, **CLOSE)
+                    np.testing.assert_allclose(drawn[name], wanted, **CLOSE)
                 continue
             there = stakes.moved(costs, prior, kept=False)
-            for name, shown in found.items():
+            for name, shown in drawn.items():
                 interval = there.cost(name)
                 np.testing.assert_allclose(shown, [interval.low, interval.high], **CLOSE)
 
@@ -150,11 +150,11 @@ def test_titles_of_y_axes_name_the_unit_and_cases_stand_under_reliability(demo, 
         assert f"cost per case, {unit}" in titles
     page = opened(clinic)
     bars = page.run("() => stakesPage.cases('reliability')")
-    model = next(one for one in page.data["models"] if one["name"] == clinic.best.model)
+    model = next(model for model in page.data["models"] if model["name"] == clinic.best.model)
     which = "recalibrated" if "recalibrated" in clinic.best.rule else "table"
-    held = [float(n) for side in ("negatives", "positives") for n in model[which][side]]
-    assert sum(bar["cases"] for bar in bars) <= sum(held)
-    assert max(bar["cases"] for bar in bars) > 0.2 * sum(held)
+    cases = [float(n) for side in ("negatives", "positives") for n in model[which][side]]
+    assert sum(bar["cases"] for bar in bars) <= sum(cases)
+    assert max(bar["cases"] for bar in bars) > 0.2 * sum(cases)
     foot = page.page.locator("#reliability .axis").bounding_box()["y"]
     strips = page.page.locator("#reliability .cases")
     assert all(strips.nth(i).bounding_box()["y"] > foot for i in range(strips.count()))
@@ -164,7 +164,7 @@ def test_titles_of_y_axes_name_the_unit_and_cases_stand_under_reliability(demo, 
 def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits, opened):
     page = opened(digits)
     page.page.get_by_label("Class", exact=True).select_option("digit 3")
-    model = digits.models[[one.model for one in digits.models].index(digits.best.model)]
+    model = digits.models[[model.model for model in digits.models].index(digits.best.model)]
     cases, hits, summed = model.class_bins[3].T
     full = cases > 0
     bars = page.run("() => stakesPage.cases('class-reliability')")
@@ -174,9 +174,9 @@ def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits,
     for x, y in zip(summed[full] / cases[full], shares, strict=True):
         assert any(abs(x - a) < 1e-4 and abs(y - b) < 1e-12 for a, b in dots)
     rows = page.run("() => stakesPage.tables().reliability")
-    own = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
+    diagram = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
     low, high = wilson_bounds(shares, cases[full], 1.959963984540054**2)
-    np.testing.assert_allclose([row[7:] for row in own], np.stack([low, high], 1), **CLOSE)
+    np.testing.assert_allclose([row[7:] for row in diagram], np.stack([low, high], 1), **CLOSE)
     titles = page.page.locator("#class-reliability .axis-name").all_text_contents()
     assert all("digit 3" in title for title in titles)
     assert page.complaints == []

@@ -110,8 +110,8 @@ def test_a_choice_may_be_the_cheapest_until_just_before_a_flip(kept, duel, opene
         for part, stays in ((0.0, True), (0.8, True), (1.02, False)):
             at = row["now"] + part * (value - row["now"])
             if at >= 0 and (at < 1 or not row["what"].startswith("prior")):
-                found = moved.moved(*stakes_at(duel, row["what"], at), kept=kept)
-                assert (choice in found.possible) is stays, (row, part)
+                result = moved.moved(*stakes_at(duel, row["what"], at), kept=kept)
+                assert (choice in result.possible) is stays, (row, part)
 
 
 def stakes_at(report: Report, what: str, value: float) -> tuple[Any, Any]:
@@ -133,7 +133,7 @@ def test_kept_decisions_flip_where_the_report_says(duel, opened):
     page = opened(duel)
     page.run("() => stakesPage.finished()")
     page.page.locator("[value=kept]").check()
-    margins = {one.what: one for one in duel.margins}
+    margins = {margin.what: margin for margin in duel.margins}
     clear = 0
     for row in flips(page):
         for side in ("low", "high"):
@@ -188,9 +188,9 @@ def draw(report: Report, rng: np.random.Generator) -> dict[str, Any]:
     shape = report.problem.costs.shape
     costs = rng.exponential(size=shape) * rng.choice([0, 1, 1, 1, 5, -0.3], size=shape)
     prior = np.maximum(rng.dirichlet(np.full(shape[0], rng.choice([0.3, 1.0, 5.0]))), 1e-6)
-    made = {"costs": costs.round(rng.choice([1, 3, 9])).tolist()}
+    stakes = {"costs": costs.round(rng.choice([1, 3, 9])).tolist()}
     stays = {"prior": list(report.assumptions.prior)}
-    return made | (stays if rng.random() < 0.3 else {"prior": (prior / prior.sum()).tolist()})
+    return stakes | (stays if rng.random() < 0.3 else {"prior": (prior / prior.sum()).tolist()})
 
 
 @pytest.mark.slow
@@ -203,17 +203,19 @@ def test_random_stakes_have_the_intervals_and_contenders_of_python(
 ):
     report = request.getfixturevalue(name)
     page, rng = opened(report), np.random.default_rng(seed)
-    given = [{}, *(draw(report, rng) for _ in range(settings))]
-    for own, shown in zip(given, page.run(READ, given), strict=True):
-        costs = np.array(own.get("costs", report.problem.costs))
-        prior = own.get("prior", report.assumptions.prior)
+    stakes_drawn = [{}, *(draw(report, rng) for _ in range(settings))]
+    for stakes, shown in zip(stakes_drawn, page.run(READ, stakes_drawn), strict=True):
+        costs = np.array(stakes.get("costs", report.problem.costs))
+        prior = stakes.get("prior", report.assumptions.prior)
         there = Stakes(report).moved(costs, np.array(prior), kept=False)
         close: dict[str, Any] = {"rtol": 0, "atol": 1e-9 * max(1.0, float(np.abs(costs).max()))}
         for system, interval in shown["costs"]:
             cost = there.cost(system)
             np.testing.assert_allclose(interval, [cost.value, cost.low, cost.high], **close)
-        for part, found in (("expected", there.expected()), ("saving", there.saving())):
-            np.testing.assert_allclose(shown[part], [found.value, found.low, found.high], **close)
+        for part, expected in (("expected", there.expected()), ("saving", there.saving())):
+            np.testing.assert_allclose(
+                shown[part], [expected.value, expected.low, expected.high], **close
+            )
         assert shown["contenders"] == list(there.contenders)
         assert shown["possible"] == list(there.possible)
         assert shown["verdict"] == there.verdict
@@ -254,11 +256,11 @@ def test_what_cannot_follow_says_so(design, opened):
     models = {
         name: np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=400), 0.01, 0.99) for name in "ab"
     }
-    own: dict[str, Any] = {design: np.arange(400) // 4}
+    design_options: dict[str, Any] = {design: np.arange(400) // 4}
     if design == "weights":
-        own = {design: 0.5 + rng.random(400)}
+        design_options = {design: 0.5 + rng.random(400)}
     problem = Problem.binary(false_alarm=1, miss=4)
-    page = opened(evaluate(y, models, problem, calibrator=None, replicates=10, **own))
+    page = opened(evaluate(y, models, problem, calibrator=None, replicates=10, **design_options))
     page.run("() => stakesPage.set({costs: [[0, 1], [6, 0]]})")
     said = page.text("#verdict-changed")
     assert said.startswith(("Was ", "Still "))

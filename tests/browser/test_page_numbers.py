@@ -74,14 +74,17 @@ def draw(shape: tuple[int, int], rng: np.random.Generator) -> dict[str, list]:
 def settings_for(data: dict, seed: int) -> list[dict[str, list]]:
     rng = np.random.default_rng(seed)
     shape = np.shape(data["problem"]["costs"])
-    made = [draw(shape, rng) for _ in range(SETTINGS)]
-    return [{"costs": one["costs"], "prior": np.asarray(one["prior"]).tolist()} for one in made]
+    drawn = [draw(shape, rng) for _ in range(SETTINGS)]
+    return [
+        {"costs": setting["costs"], "prior": np.asarray(setting["prior"]).tolist()}
+        for setting in drawn
+    ]
 
 
 def table_of(model: dict, which: str = "table") -> ScoreTable:
-    held = model[which]
-    scores = np.array([float(score) for score in held["scores"]])
-    cases = [np.array(list(held[name]), dtype=float) for name in ("negatives", "positives")]
+    columns = model[which]
+    scores = np.array([float(score) for score in columns["scores"]])
+    cases = [np.array(list(columns[name]), dtype=float) for name in ("negatives", "positives")]
     return ScoreTable(scores, np.stack(cases, axis=-1))
 
 
@@ -98,8 +101,8 @@ def counts_of(system: dict, data: dict, problem: Problem) -> np.ndarray:
             return np.full((2, 2), np.nan)
     scores = table.scores
     if system["way"] != "as is":
-        held = data["prior"] if repaired else data["holds_for"]
-        scores = shift_prior(scores, held, problem.prior)
+        prior = data["prior"] if repaired else data["holds_for"]
+        scores = shift_prior(scores, prior, problem.prior)
     decided = bayes_decision_indices(scores, problem)
     chosen = np.eye(problem.n_decisions)[decided]
     return table.weights.T @ chosen
@@ -123,11 +126,11 @@ def test_fifty_random_stakes_give_the_numbers_of_python(name, seed, opened, requ
     page = opened(request.getfixturevalue(name))
     data = page.data
     settings = settings_for(data, seed)
-    for setting, made in zip(settings, page.run(READ, settings), strict=True):
+    for setting, displayed in zip(settings, page.run(READ, settings), strict=True):
         problem = problem_of(data, setting)
-        known = {one["name"]: one for one in data["systems"]}
+        known = {system["name"]: system for system in data["systems"]}
         spent = {}
-        for shown in made["systems"]:
+        for shown in displayed["systems"]:
             counts = counts_of(known[shown["name"]], data, problem)
             cost = float(expected_cost(Counts._trusted(**bare(counts)), problem))
             normal = float(normalized_cost(Counts._trusted(**bare(counts)), problem))
@@ -136,10 +139,10 @@ def test_fifty_random_stakes_give_the_numbers_of_python(name, seed, opened, requ
             np.testing.assert_allclose(shown["normalized"], normal, rtol=1e-9, atol=1e-9)
             if known[shown["name"]]["candidate"] and not np.isnan(cost):
                 spent[shown["name"]] = cost
-        assert spent[made["best"]] <= min(spent.values()) + 1e-9
-        assert problem.decisions[made["naive"]["decision"]] == problem.naive.decision
-        assert made["naive"]["cost"] == pytest.approx(problem.naive.cost, abs=1e-12)
-        assert made["perfect"] == pytest.approx(problem.perfect_cost, abs=1e-12)
+        assert spent[displayed["best"]] <= min(spent.values()) + 1e-9
+        assert problem.decisions[displayed["naive"]["decision"]] == problem.naive.decision
+        assert displayed["naive"]["cost"] == pytest.approx(problem.naive.cost, abs=1e-12)
+        assert displayed["perfect"] == pytest.approx(problem.perfect_cost, abs=1e-12)
     assert page.complaints == []
 
 
@@ -153,14 +156,16 @@ def bare(values: np.ndarray) -> dict:
 def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
     """Scores are pooled so that the report's own decisions stay exactly as they were."""
     report = request.getfixturevalue(name)
-    (made,) = opened(report).run(READ, [{}])
-    for shown in made["systems"]:
+    (displayed,) = opened(report).run(READ, [{}])
+    for shown in displayed["systems"]:
         system = report.system(shown["name"])
         np.testing.assert_allclose(shown["counts"], system.counts.values, rtol=1e-12)
         assert shown["cost"] == pytest.approx(system.cost.value, rel=1e-12, abs=1e-12)
         assert shown["normalized"] == pytest.approx(system.normalized.value, rel=1e-12)
-    assert made["best"] == report.verdict.cheapest
-    assert {one["name"] for one in made["systems"]} == {one.name for one in report.systems}
+    assert displayed["best"] == report.verdict.cheapest
+    assert {system["name"] for system in displayed["systems"]} == {
+        system.name for system in report.systems
+    }
 
 
 @pytest.mark.slow
@@ -171,25 +176,27 @@ def test_the_page_begins_with_the_numbers_of_the_report(name, opened, request):
 def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
     page = opened(request.getfixturevalue(name))
     data = page.data
-    candidates = {one["name"] for one in data["systems"] if one["candidate"]}
+    candidates = {system["name"] for system in data["systems"] if system["candidate"]}
     settings = settings_for(data, seed)[:8]
-    for setting, made in zip(settings, page.run(READ, settings), strict=True):
+    for setting, displayed in zip(settings, page.run(READ, settings), strict=True):
         problem = problem_of(data, setting)
         counts = {
-            one["name"]: Counts(one["counts"])
-            for one in made["systems"]
-            if one["name"] in candidates and not np.isnan(one["cost"])
+            system["name"]: Counts(system["counts"])
+            for system in displayed["systems"]
+            if system["name"] in candidates and not np.isnan(system["cost"])
         }
-        if len(counts) < len([one for one in made["systems"] if one["name"] in candidates]):
+        if len(counts) < len(
+            [system for system in displayed["systems"] if system["name"] in candidates]
+        ):
             continue
         counts.update(constant_rules(next(iter(counts.values())), problem))
-        last, shown = problem.classes[-1], made["tables"]["regions"]
+        last, shown = problem.classes[-1], displayed["tables"]["regions"]
         assert_regions(shown, f"prior of {last}", cheapest_regions(counts, Prior(problem, last)))
         if problem.costs.shape == (2, 2):
-            found = cheapest_regions(counts, CostProportion(problem.prior))
-            assert_regions(shown, "cost proportion", found)
-            assert_regions(shown, "false alarm : miss", as_cost_ratios(found))
-        assert_margins(made["tables"]["margins"], sensitivity(counts, problem))
+            regions = cheapest_regions(counts, CostProportion(problem.prior))
+            assert_regions(shown, "cost proportion", regions)
+            assert_regions(shown, "false alarm : miss", as_cost_ratios(regions))
+        assert_margins(displayed["tables"]["margins"], sensitivity(counts, problem))
 
 
 @pytest.mark.slow
@@ -198,31 +205,31 @@ def test_regions_and_margins_are_those_of_python(name, seed, opened, request):
 )
 def test_regions_and_margins_begin_as_those_of_the_report(name, opened, request):
     report = request.getfixturevalue(name)
-    (made,) = opened(report).run(READ, [{}])
+    (displayed,) = opened(report).run(READ, [{}])
     for regions in report.regions:
-        assert_regions(made["tables"]["regions"], regions.axis, regions)
-    rows = {row[0]: row[2:] for row in made["tables"]["margins"][1:]}
+        assert_regions(displayed["tables"]["regions"], regions.axis, regions)
+    rows = {row[0]: row[2:] for row in displayed["tables"]["margins"][1:]}
     assert set(rows) == {margin.what for margin in report.margins}
     for margin in report.margins:
         low, low_rival, high, high_rival = rows[margin.what]
         np.testing.assert_allclose([low, high], [margin.low, margin.high], rtol=1e-7, atol=1e-9)
         assert (low_rival, high_rival) == (margin.low_rival or "", margin.high_rival or "")
-    winners = [row[3] for row in made["tables"]["regions"][1:]]
+    winners = [row[3] for row in displayed["tables"]["regions"][1:]]
     assert any(winner.startswith("always ") for winner in winners)
 
 
 def assert_regions(rows, axis, regions):
     """The same intervals, but for slivers that rounding alone makes."""
-    own = [row[1:] for row in rows if row[0] == axis and row[2] - row[1] > 1e-9]
+    pieces = [row[1:] for row in rows if row[0] == axis and row[2] - row[1] > 1e-9]
     parts = [part for part in regions.parts if part.high - part.low > 1e-9]
-    assert [row[2] for row in own] == ["; ".join(part.cheapest) for part in parts]
-    np.testing.assert_allclose([row[0] for row in own], [p.low for p in parts], atol=1e-9)
+    assert [row[2] for row in pieces] == ["; ".join(part.cheapest) for part in parts]
+    np.testing.assert_allclose([row[0] for row in pieces], [p.low for p in parts], atol=1e-9)
 
 
-def assert_margins(rows, found):
+def assert_margins(rows, actual):
     """The same points and the same rivals; no prior flips the verdict at zero or one."""
     shown = {row[0]: row for row in rows[1:]}
-    for margin in (*found.costs, *found.priors):
+    for margin in (*actual.costs, *actual.priors):
         _, _, low, low_rival, high, high_rival = shown[margin.what]
         wanted = (margin.low, margin.high)
         np.testing.assert_allclose([low, high], wanted, rtol=1e-7, atol=1e-9)
@@ -234,7 +241,7 @@ def test_curves_are_those_of_python(clinic, opened):
     page = opened(clinic)
     data, prior = page.data, [0.7, 0.3]
     page.run("prior => stakesPage.set({prior})", prior)
-    tables = {one["name"]: table_of(one) for one in data["models"] if one["table"]}
+    tables = {model["name"]: table_of(model) for model in data["models"] if model["table"]}
     moved = {
         name: ScoreTable(
             shift_prior(tables[name].scores, data["holds_for"], prior), tables[name].weights
@@ -253,10 +260,10 @@ def test_curves_are_those_of_python(clinic, opened):
             assert lines[name] == pytest.approx(float(curve.net_benefit(x)), abs=1e-9)
             assert lines["act on all"] == pytest.approx(float(curve.treat_all(x)), abs=1e-9)
     for name, table in moved.items():
-        found = reliability(table, HullBins())
-        place = found.scores.size // 2
-        lines = dict(page.run(read, ["reliability", float(found.scores[place])]))
-        assert lines[name] == pytest.approx(float(found.observed[place]), abs=1e-9)
+        result = reliability(table, HullBins())
+        place = result.scores.size // 2
+        lines = dict(page.run(read, ["reliability", float(result.scores[place])]))
+        assert lines[name] == pytest.approx(float(result.observed[place]), abs=1e-9)
     page.page.get_by_label("thresholds as the probabilities say").check()
     for x in (0.013, 0.2, 0.47):
         lines = dict(page.run(read, ["cost-curve", x]))
@@ -287,13 +294,13 @@ def test_implied_costs_are_those_of_python(clinic, opened):
     page.run("prior => stakesPage.set({prior})", prior)
     rows = page.run("() => stakesPage.tables().implied")[1:]
     assert len(rows) == 12
-    models = {one["name"]: one for one in data["models"]}
+    models = {model["name"]: model for model in data["models"]}
     for metric, name, threshold, low, high in rows:
         scale = Probabilities() if models[name]["kind"] == "posteriors" else RawScores()
         table = table_of(models[name]).with_prior(prior)
-        found = implied_costs(table, FAMILIAR[metric], scale=scale).optima[0]
-        assert threshold == pytest.approx(found.threshold)
-        np.testing.assert_allclose([low, high], found.empirical.cost_ratio, rtol=1e-9)
+        optimum = implied_costs(table, FAMILIAR[metric], scale=scale).optima[0]
+        assert threshold == pytest.approx(optimum.threshold)
+        np.testing.assert_allclose([low, high], optimum.empirical.cost_ratio, rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -305,11 +312,11 @@ def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened
     truth = np.array(["legit", "fraud"])[y]
     costs = np.array([[0, 3, 25], [180, 8, 0]])
     names = np.array(["approve", "review", "block"])
-    found = []
+    points = []
     for order in ([0, 1, 2], [2, 0, 1], [1, 2, 0]):
         problem = Problem(costs[:, order], classes=["legit", "fraud"], decisions=names[order])
         page = opened(evaluate(truth, {"model": scores}, problem, replicates=10))
-        found.append(page.run("() => stakesPage.dots('roc')"))
+        points.append(page.run("() => stakesPage.dots('roc')"))
     counts = Counts(
         np.array(
             [
@@ -320,7 +327,7 @@ def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened
     )
     rates = counts.values / counts.values.sum(axis=1, keepdims=True)
     wanted = [rates[:, 1:].sum(axis=1), rates[:, 2]]
-    for dots in found:
+    for dots in points:
         np.testing.assert_allclose(sorted(dots, reverse=True), wanted, atol=1e-12)
 
 
@@ -390,7 +397,7 @@ def test_intervals_round_their_numbers_as_in_python(demo, opened):
     assert written(page, "measuredColumn", columns) == together
 
 
-def written(page, name, given):
+def written(page, name, values):
     """What a function of the page makes of each of some values."""
-    script = "([name, given]) => given.map(one => stakesPage.write[name](one))"
-    return page.run(script, [name, given])
+    script = "([name, values]) => values.map(value => stakesPage.write[name](value))"
+    return page.run(script, [name, values])

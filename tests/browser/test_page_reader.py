@@ -44,8 +44,8 @@ def sigmoid(log_odds: np.ndarray) -> np.ndarray:
 def clerks() -> Report:
     y, odds, rng = patients(300)
     noisy = [odds + 0.5 * i * rng.normal(size=y.size) > -1 for i in range(3)]
-    made = [Decisions(np.where(one, "treat", "send home")) for one in noisy]
-    models = {f"clerk {i}": one for i, one in enumerate(made)}
+    decisions = [Decisions(np.where(treated, "treat", "send home")) for treated in noisy]
+    models = {f"clerk {i}": decided for i, decided in enumerate(decisions)}
     return evaluate(y, models, CLINIC, **QUICK)
 
 
@@ -138,12 +138,12 @@ def reports() -> dict[str, Report]:
 def report_on(reports, request) -> Callable[[str], Report]:
     """A report by its name, made once."""
 
-    def made(name: str) -> Report:
+    def build(name: str) -> Report:
         if name not in reports:
             reports[name] = MADE[name]() if name in MADE else request.getfixturevalue(name)
         return reports[name]
 
-    return made
+    return build
 
 
 @pytest.fixture
@@ -265,15 +265,15 @@ def test_the_first_screen_says_which_model_and_rule_what_it_costs_how_sure_and_w
 def test_every_rule_is_explained_where_it_stands(name, viewport, shown, report_on):
     """On the screen, without a pointer, and on paper."""
     page, best = shown(name, viewport=viewport), report_on(name).best
-    rules = {one.name.rpartition(" (")[2].rstrip(")") for one in report_on(name).systems}
+    rules = {system.name.rpartition(" (")[2].rstrip(")") for system in report_on(name).systems}
     assert len(rules) > (name != "decisions only")
     for media in ("screen", "print"):
         page.page.emulate_media(media=media)
         explained = [text.lower() for text in page.page.locator(".rules li").all_inner_texts()]
         assert all(any(text.startswith(rule) for text in explained) for rule in rules)
         assert all(page.page.locator(".rules li").nth(i).is_visible() for i in range(len(rules)))
-        own = best.name.rpartition(" (")[2].rstrip(")")
-        assert page.text("#rule-meaning").lower().startswith(f"{own}: ")
+        tag = best.name.rpartition(" (")[2].rstrip(")")
+        assert page.text("#rule-meaning").lower().startswith(f"{tag}: ")
 
 
 @pytest.mark.slow
@@ -458,7 +458,7 @@ CUTS = "() => [...document.querySelectorAll('#explorer .cut')].map(one => one.ar
 def test_a_cut_moves_by_keyboard_and_its_counts_and_cost_follow(shown, report_on):
     page = shown("clinic")
     page.page.select_option("#explorer-pick", label="nomogram")
-    table = next(one for one in page.data["models"] if one["name"] == "nomogram")["table"]
+    table = next(model for model in page.data["models"] if model["name"] == "nomogram")["table"]
     cut = page.page.locator("#explorer .cut")
     cut.focus()
     for _ in range(7):
@@ -642,8 +642,8 @@ def saved(page: Any, selector: str) -> str:
 
 
 def test_title_data_date_and_author_stand_at_the_head_as_text(demo):
-    given = {"title": "Loans <b>", "data": "German credit", "date": "May 2024", "author": "A & B"}
-    html = demo.to_html(**given)
+    heading = {"title": "Loans <b>", "data": "German credit", "date": "May 2024", "author": "A & B"}
+    html = demo.to_html(**heading)
     assert "<h1>Loans &lt;b&gt;</h1>" in html
     assert "German credit · May 2024 · A &amp; B · stakes" in html
     assert "<title>Loans &lt;b&gt;: " in html

@@ -43,7 +43,7 @@ def makers(spark) -> dict[str, Callable[[Columns], Any]]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_tallies_are_those_of_arrays(makers, engine, check):
     check(makers[engine])
 
@@ -75,11 +75,11 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
     """No function of Python runs in a plan, and every plan that is collected ends in sums."""
     collect, plans, sizes = nw.LazyFrame.collect, [], []
 
-    def watched(self: Any, *given: Any, **asked: Any) -> Any:
+    def watched(self: Any, *arguments: Any, **asked: Any) -> Any:
         plans.append(self.to_native()._jdf.queryExecution().optimizedPlan().toString())
-        found = collect(self, *given, **asked)
-        sizes.append(len(found))
-        return found
+        collected = collect(self, *arguments, **asked)
+        sizes.append(len(collected))
+        return collected
 
     pyarrow.parquet.write_table(table(rows(100_000)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
@@ -125,10 +125,10 @@ def test_the_command_line_has_spark_read_the_files(spark, tmp_path):
         for extra in (("--engine", "spark", "--master", "local[2]"), ("--engine", "duckdb"))
     )
     assert spoken.exit_code == 0, spoken.output
-    found, expected = json.loads(spoken.stdout), json.loads(plain.stdout)
-    assert found["assumptions"].pop("engine") == "spark"
+    actual, expected = json.loads(spoken.stdout), json.loads(plain.stdout)
+    assert actual["assumptions"].pop("engine") == "spark"
     assert expected["assumptions"].pop("engine") == "duckdb"
-    assert_close(found, expected)
+    assert_close(actual, expected)
     assert spark.range(3).count() == 3
 
 

@@ -91,14 +91,16 @@ def test_the_truth_of_a_rule_is_its_cost_on_new_cases(kind):
     said = reports.printed(design, rows)
     truth = reports.true_costs(design, rows, said.systems)
     fresh = new.draw(generator(12))
-    for system in (one for one in said.systems if one.candidate):
-        given = fresh.models[system.model]
+    for system in (system for system in said.systems if system.candidate):
+        posteriors = fresh.models[system.model]
         if system.name.endswith("(recalibrated)"):
-            given = Select().fit(rows.models[system.model], rows.y, classes=range(2))(given)
+            posteriors = Select().fit(rows.models[system.model], rows.y, classes=range(2))(
+                posteriors
+            )
         if kind != "decisions":
-            values = given.values if kind == "tuned" else given
-            given = (values > system.threshold).astype(int)
-        costs = design.problem.costs[fresh.y, given]
+            values = posteriors.values if kind == "tuned" else posteriors
+            posteriors = (values > system.threshold).astype(int)
+        costs = design.problem.costs[fresh.y, posteriors]
         assert abs(costs.mean() - truth[system.name]) < 4 * costs.std() / np.sqrt(costs.size)
 
 
@@ -138,8 +140,8 @@ def test_the_shrunk_probability_is_right_on_average_where_skills_differ():
 SAMPLES = 300
 
 
-def check(found: np.ndarray, widest: float = np.inf) -> None:
-    coverage, _, width = found
+def check(actual: np.ndarray, widest: float = np.inf) -> None:
+    coverage, _, width = actual
     assert coverage >= at_least(SAMPLES)
     assert width <= widest
 
@@ -174,16 +176,16 @@ def test_lognormal_weights_cover(stated):
 def test_the_normalised_cost_covers_where_few_clusters_hold_the_rare_class():
     """By its own design effect alone it would in 56 %."""
     subject = next(s for s in intervals.subjects(0.002, stated=False) if s.name == "NEC")
-    found = intervals.of_clusters(subject, 20, 500, SAMPLES, generator(10))
-    assert found[0] >= at_least(SAMPLES)
+    numbers = intervals.of_clusters(subject, 20, 500, SAMPLES, generator(10))
+    assert numbers[0] >= at_least(SAMPLES)
 
 
 @pytest.mark.parametrize("stated", [False, True])
 def test_clusters_with_lognormal_weights_cover(stated):
     rng = generator(11)
     for subject in intervals.subjects(0.5, stated=stated):
-        found = intervals.of_clusters(subject, 20, 50, SAMPLES, rng, spread=1.0)
-        assert found[0] >= at_least(SAMPLES)
+        numbers = intervals.of_clusters(subject, 20, 50, SAMPLES, rng, spread=1.0)
+        assert numbers[0] >= at_least(SAMPLES)
 
 
 @pytest.mark.parametrize(("count", "cases"), [(2, 50), (4, 50), (20, 50)])
@@ -191,8 +193,8 @@ def test_clusters_cover(count, cases):
     rng = generator(9)
     for stated, prevalence in ((False, 0.5), (True, 0.02)):
         for subject in intervals.subjects(prevalence, stated=stated):
-            found = intervals.of_clusters(subject, count, cases, SAMPLES, rng)
-            assert found[0] >= at_least(SAMPLES)
+            numbers = intervals.of_clusters(subject, count, cases, SAMPLES, rng)
+            assert numbers[0] >= at_least(SAMPLES)
 
 
 # Bootstraps --------------------------------------------------------------------------------------
@@ -203,8 +205,8 @@ def tolerance(samples: int) -> float:
     return 400 * float(np.sqrt(0.95 * 0.05 / samples)) + 0.5
 
 
-def near_95(found: list[tuple], samples: int, leave_out: tuple[str, ...] = ()) -> None:
-    for setting, row in found:
+def near_95(actual: list[tuple], samples: int, leave_out: tuple[str, ...] = ()) -> None:
+    for setting, row in actual:
         for kind, coverage in row.items():
             if kind not in leave_out:
                 assert abs(coverage - 95) <= tolerance(samples), (setting, kind, coverage)
@@ -213,9 +215,9 @@ def near_95(found: list[tuple], samples: int, leave_out: tuple[str, ...] = ()) -
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 def test_intervals_of_costs_areas_and_scores_cover(prior):
     options: dict[str, Any] = {"samples": 400, "replicates": 299, "rng": generator()}
-    found = list(bootstraps.single(1000, 0.5, prior, **options))
-    assert [setting.measure for setting, _ in found] == list(MEASURES[: len(found)])
-    near_95(found, 400)
+    rows = list(bootstraps.single(1000, 0.5, prior, **options))
+    assert [setting.measure for setting, _ in rows] == list(MEASURES[: len(rows)])
+    near_95(rows, 400)
 
 
 def test_intervals_of_a_rare_class_cover_when_there_are_two_hundred_of_it():
@@ -230,17 +232,17 @@ def test_intervals_of_paired_differences_cover(size, prevalence):
 
 
 def test_intervals_of_clusters_cover_and_those_that_ignore_them_do_not():
-    found = list(bootstraps.clustered(1000, 0.5, samples=120, replicates=199, rng=generator()))
-    near_95(found, 120, leave_out=("cases, not clusters",))
-    ignoring = [row["cases, not clusters"] for _, row in found]
+    rows = list(bootstraps.clustered(1000, 0.5, samples=120, replicates=199, rng=generator()))
+    near_95(rows, 120, leave_out=("cases, not clusters",))
+    ignoring = [row["cases, not clusters"] for _, row in rows]
     assert np.mean(ignoring) < 90
 
 
 @pytest.mark.parametrize("count", [2, 4, 5])
 def test_intervals_of_a_handful_of_clusters_nearly_cover(count):
     """Percentiles of so few clusters hold half to four fifths; Student's are short by skewness."""
-    found = list(bootstraps.few(50 * count, 0.5, samples=250, replicates=199, rng=generator()))
-    for setting, row in found:
+    rows = list(bootstraps.few(50 * count, 0.5, samples=250, replicates=199, rng=generator()))
+    for setting, row in rows:
         assert row["expanded"] > 95 - tolerance(250) - 4, setting
         assert row["percentile"] < 88, setting
 
@@ -249,7 +251,7 @@ def test_simultaneous_intervals_of_many_pairs_cover_all_at_once():
     """Four models of equal cost, whose six differences are all zero."""
     pair = Pair(0.5)
     rng = generator()
-    held, samples = 0, 150
+    covered, samples = 0, 150
     for _ in range(samples):
         drawn = rng.random((300, 4)) < 0.3
         codes, weights = np.unique(drawn @ (1 << np.arange(4)), return_counts=True)
@@ -271,8 +273,8 @@ def test_simultaneous_intervals_of_many_pairs_cover_all_at_once():
             scheme=AllCases(),
         )
         pairs = max_t(comparison, level=0.95)
-        held += bool(((pairs.low <= 0) & (pairs.high >= 0)).all())
-    assert abs(100 * held / samples - 95) <= tolerance(samples)
+        covered += bool(((pairs.low <= 0) & (pairs.high >= 0)).all())
+    assert abs(100 * covered / samples - 95) <= tolerance(samples)
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -289,8 +291,8 @@ def test_the_numbers_are_those_of_the_designs_of_the_script():
 
 @pytest.mark.parametrize("start", ["bootstrap ('paired', 1000, 0.5", "report (Design(systems=1"])
 def test_the_numbers_of_the_page_come_out_again(start):
-    row = next(one for one in ROWS if one["key"].startswith(start))
-    task = next(one for one in study.tasks(1.0) if one.key == row["key"])
+    row = next(row for row in ROWS if row["key"].startswith(start))
+    task = next(task for task in study.tasks(1.0) if task.key == row["key"])
     (again,) = study.run(replace(task, samples=row["samples"]))
     for key, value in row.items():
         if isinstance(value, float) and key != "seconds":
@@ -298,13 +300,18 @@ def test_the_numbers_of_the_page_come_out_again(start):
 
 
 def test_the_page_has_what_was_asked_for():
-    own = [row for row in ROWS if row["section"] == "report"]
-    assert {row["systems"].split(",")[0].split(" ")[0] for row in own} >= {"1", "2", "12", "60"}
-    assert {row["prevalence"] for row in own} == {0.5, 0.02, 0.002}
-    assert {row["clusters"] for row in own} >= {2, 3, 5, 10, 20, 50, 200}
-    assert {row["kind"] for row in own} == {"decisions", "tuned", "recalibrated"}
+    report_rows = [row for row in ROWS if row["section"] == "report"]
+    assert {row["systems"].split(",")[0].split(" ")[0] for row in report_rows} >= {
+        "1",
+        "2",
+        "12",
+        "60",
+    }
+    assert {row["prevalence"] for row in report_rows} == {0.5, 0.02, 0.002}
+    assert {row["clusters"] for row in report_rows} >= {2, 3, 5, 10, 20, 50, 200}
+    assert {row["kind"] for row in report_rows} == {"decisions", "tuned", "recalibrated"}
     for said in ("whole weights", "lognormal weights", "prior stated"):
-        assert any(said in row["design"] for row in own)
+        assert any(said in row["design"] for row in report_rows)
 
 
 def test_whatever_misses_a_goal_is_listed():

@@ -118,17 +118,17 @@ DISPLAYS: dict[str, tuple[Any, Callable[[World], np.ndarray], float]] = {
 def test_bands_cover_point_by_point(name: str, world: World) -> None:
     display, truth, slack = DISPLAYS[name]
     rng = np.random.default_rng(5)
-    expected, held = truth(world), np.zeros(POINTS.size)
+    expected, covered = truth(world), np.zeros(POINTS.size)
     axis = "thresholds" if "threshold" in display.x_column else "cost_proportions"
     options: dict[str, Any] = {axis: POINTS, "prevalence": world.stated}
     if name == "difference":
         options["reference"] = "noisy"
     for _ in range(SAMPLES):
         y, models = world.draw(rng)
-        given = models if name == "difference" else models["model"]
-        line = display.from_predictions(y, given, **options).lines[0]
-        held += (line.low <= expected) & (expected <= line.high)
-    coverage = held / SAMPLES
+        predictions = models if name == "difference" else models["model"]
+        line = display.from_predictions(y, predictions, **options).lines[0]
+        covered += (line.low <= expected) & (expected <= line.high)
+    coverage = covered / SAMPLES
     assert coverage.min() >= 0.95 - slack - 3 * np.sqrt(0.95 * 0.05 / SAMPLES)
     assert coverage.mean() <= 0.99
 
@@ -144,9 +144,9 @@ def test_smooth_lines_and_bins_cover_the_diagonal_of_calibrated_probabilities(wo
         at = panel.smooth_scores[inner]
         smooth.append(np.mean((panel.smooth_low[inner] <= at) & (at <= panel.smooth_high[inner])))
         bins.append(np.mean((panel.low <= panel.scores) & (panel.scores <= panel.high)))
-    for found in (smooth, bins):
-        error = np.std(found) / np.sqrt(len(found))
-        assert 0.94 - 3 * error <= np.mean(found) <= 0.995
+    for band in (smooth, bins):
+        error = np.std(band) / np.sqrt(len(band))
+        assert 0.94 - 3 * error <= np.mean(band) <= 0.995
 
 
 @pytest.mark.parametrize("stretch", [1.0, 2.0])  # of the log-odds: calibrated, and boastful
@@ -154,7 +154,7 @@ def test_bands_of_capacities_and_coverages_hold_the_truth(stretch):
     problem, capacities = Problem([[0, 3, 25], [180, 8, 0]]), [0, 0.02, 0.05, 0.1, 0.2, 0.4]
     coverages = [0.3, 0.6, 0.8, 0.9, 0.95, 1]
     world, size = World(500, 0.1, 2.0), 200
-    held: dict[str, list[np.ndarray]] = {"capacities": [], "coverages": []}
+    covered: dict[str, list[np.ndarray]] = {"capacities": [], "coverages": []}
 
     def drawn(world: World, seed: int) -> tuple[np.ndarray, np.ndarray]:
         y, models = world.draw(np.random.default_rng(seed))
@@ -176,7 +176,7 @@ def test_bands_of_capacities_and_coverages_hold_the_truth(stretch):
             line, truth = display.lines[0], truths[name]
             assert line.low is not None
             assert line.high is not None
-            held[name].append((line.low <= truth) & (truth <= line.high))
+            covered[name].append((line.low <= truth) & (truth <= line.high))
     error = np.sqrt(0.95 * 0.05 / size)
-    for name, found in held.items():
-        assert np.mean(found, axis=0).min() >= 0.94 - 3 * error, (name, np.mean(found, axis=0))
+    for name, hits in covered.items():
+        assert np.mean(hits, axis=0).min() >= 0.94 - 3 * error, (name, np.mean(hits, axis=0))

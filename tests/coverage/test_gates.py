@@ -36,10 +36,10 @@ class World(NamedTuple):
 
 @cache
 def world(prevalence: float, noise: float, factor: float) -> World:
-    """Two systems of one quality that see the case through noise of their own, at a margin.
+    """Two systems of one quality that see the case through independent noise, at a margin.
 
-    The new one sometimes takes the dearest constant decision, just so often that it costs the
-    factor times what the old one costs.
+    The new one sometimes takes the most expensive constant decision, just often enough to cost the
+    factor times as much as the old one.
     """
     rng = np.random.default_rng(7)
     y = (np.arange(400_000) < prevalence * 400_000).astype(int)
@@ -48,11 +48,11 @@ def world(prevalence: float, noise: float, factor: float) -> World:
     table = np.zeros((2, 3, 3))
     np.add.at(table, (y, new, old), 1 / y.size)
     table = (table + table.transpose(0, 2, 1)) / 2  # exactly one quality
-    return dearer(table, COSTS, factor)
+    return with_higher_cost(table, COSTS, factor)
 
 
-def dearer(table: np.ndarray, costs: np.ndarray, factor: float) -> World:
-    """The same decisions, of which some of the new system's are the dearest constant one."""
+def with_higher_cost(table: np.ndarray, costs: np.ndarray, factor: float) -> World:
+    """The same decisions, of which some of the new system's are the most expensive constant one."""
     cost = float((table.sum(axis=2) * costs).sum())
     constant = np.zeros_like(table)
     worst = int(np.argmax(table.sum(axis=(1, 2)) @ costs))
@@ -62,12 +62,12 @@ def dearer(table: np.ndarray, costs: np.ndarray, factor: float) -> World:
     return World((1 - mixed) * table + mixed * constant, factor * cost, cost)
 
 
-def passes(one: World, n: int, factor: float, prior: bool, seed: int) -> float:
+def passes(world: World, n: int, factor: float, prior: bool, seed: int) -> float:
     """How often the upper end for new − factor · old is not above zero."""
     rng = np.random.default_rng(seed)
     cells = np.argwhere(np.ones((2, 3, 3)))
-    drawn = rng.multinomial(n, one.shares.ravel(), size=SAMPLES).astype(float)
-    shares = one.shares.sum(axis=(1, 2)) if prior else None
+    drawn = rng.multinomial(n, world.shares.ravel(), size=SAMPLES).astype(float)
+    shares = world.shares.sum(axis=(1, 2)) if prior else None
     problem = Problem(COSTS, prior=shares)
     if prior:
         drawn = drawn[(drawn.reshape(SAMPLES, 2, -1).sum(axis=2) > 0).all(axis=1)]
@@ -95,7 +95,7 @@ DESIGNS = [
     ("factor", "prior"), [(1.0, False), (1.02, False), (1.1, False), (1.02, True)]
 )
 def test_a_gate_opens_by_mistake_in_at_most_one_sample_of_forty(factor, prior):
-    """At the margin: equal costs for "better", and costs that are dearer by it for "no worse"."""
+    """At the margin: equal costs for "better", and costs that are higher by it for "no worse"."""
     rates = [
         passes(world(prevalence, noise, factor), n, factor, prior, place)
         for place, (n, prevalence, noise) in enumerate(DESIGNS)
@@ -113,18 +113,18 @@ def test_power_at_a_true_difference_of_zero_grows_with_cases_and_margin():
     assert power[1][1] > 0.9
 
 
-def clustered(one: World, n_clusters: int, seed: int, samples: int) -> float:
+def clustered(world: World, n_clusters: int, seed: int, samples: int) -> float:
     """The same for clusters of ten cases that share their class and half of their decisions."""
     rng = np.random.default_rng(seed)
     cells = np.argwhere(np.ones((2, 3, 3)))
     problem, opened = Problem(COSTS), 0
-    flat = one.shares.ravel()
+    flat = world.shares.ravel()
     threshold = profile_threshold(0.95, np.array(n_clusters - 1.0))
     for _ in range(samples):
         first = rng.choice(18, n_clusters, p=flat)
         again = rng.choice(18, (n_clusters, 10), p=flat)
-        own = np.where(rng.random((n_clusters, 10)) < 0.5, first[:, None], again)
-        weights = np.stack([np.bincount(row, minlength=18) for row in own]).astype(float)
+        cells_of_cases = np.where(rng.random((n_clusters, 10)) < 0.5, first[:, None], again)
+        weights = np.stack([np.bincount(row, minlength=18) for row in cells_of_cases]).astype(float)
         joint = JointCounts(cells, weights, ["new", "old"], problem.classes, problem.decisions)
         support = difference_support(joint, problem, [(0, 1)], scheme=Clusters())
         _, high = profile_bounds(support.of_quantity(0), threshold)
@@ -142,19 +142,19 @@ def test_a_gate_for_clusters_opens_by_mistake_in_at_most_one_sample_of_forty(n_c
 def by_amounts(n: int, factor: float, seed: int, samples: int) -> float:
     """The same where every case has its own costs: lognormal amounts, a review, a block."""
     rng = np.random.default_rng(seed)
-    one, opened = amounts_world(factor), 0
+    world, opened = amounts_world(factor), 0
     for _ in range(samples):
-        places = rng.choice(18, n, p=one.shares.ravel())
+        places = rng.choice(18, n, p=world.shares.ravel())
         y, new, old = places // 9, places // 3 % 3, places % 3
         amount = rng.lognormal(4, 1, n)
         costs = amount_costs(amount)
         losses = np.stack([costs[np.arange(n), y, new], costs[np.arange(n), y, old]])
-        own = costs[np.arange(n), y]
+        costs_of_truth = costs[np.arange(n), y]
         sample = LossSample(
             names=("new", "old"),
             losses=losses,
-            dearest=own.max(axis=1),
-            perfect=own.min(axis=1),
+            dearest=costs_of_truth.max(axis=1),
+            perfect=costs_of_truth.min(axis=1),
             truth=y,
             n_classes=2,
             prior=None,
@@ -169,16 +169,16 @@ def by_amounts(n: int, factor: float, seed: int, samples: int) -> float:
 
 def amount_costs(amount: np.ndarray) -> np.ndarray:
     """(n, K, M): approve, review or block a payment that is legitimate or not."""
-    zero, one = np.zeros(amount.size), np.ones(amount.size)
-    legit = np.stack([zero, 3 * one, 5 + 0.02 * amount], axis=1)
-    return np.stack([legit, np.stack([amount, 8 * one, zero], axis=1)], axis=1)
+    zero, ones = np.zeros(amount.size), np.ones(amount.size)
+    legit = np.stack([zero, 3 * ones, 5 + 0.02 * amount], axis=1)
+    return np.stack([legit, np.stack([amount, 8 * ones, zero], axis=1)], axis=1)
 
 
 def amounts_world(factor: float) -> World:
     """Decisions that do not depend on amounts, so that their mean costs are known."""
     mean = float(np.exp(4.5))
     costs = np.array([[0.0, 3.0, 5 + 0.02 * mean], [mean, 8.0, 0.0]])
-    return dearer(world(0.1, 0.6, 1.0).shares, costs, factor)
+    return with_higher_cost(world(0.1, 0.6, 1.0).shares, costs, factor)
 
 
 @pytest.mark.slow

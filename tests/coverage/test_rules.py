@@ -94,19 +94,21 @@ WORLDS = {
 def shares_held(name: str, n_reports: int) -> dict[str, float]:
     """How often the interval of each system held what its rule costs; of the verdict, too."""
     rng = np.random.default_rng(4)
-    held: dict[str, list[bool]] = {}
+    covered: dict[str, list[bool]] = {}
     for _ in range(n_reports):
         report = WORLDS[name].report(rng)
-        truth = {one.name: WORLDS[name].cost(report.rule(one.name)) for one in report.systems}
-        for one in report.systems:
-            if one.candidate:
-                inside = one.cost.low <= truth[one.name] <= one.cost.high
-                held.setdefault(one.name, []).append(inside)
+        truth = {
+            system.name: WORLDS[name].cost(report.rule(system.name)) for system in report.systems
+        }
+        for system in report.systems:
+            if system.candidate:
+                inside = system.cost.low <= truth[system.name] <= system.cost.high
+                covered.setdefault(system.name, []).append(inside)
         if report.verdict.deploy is not None:
             cost = report.verdict.cost
             inside = cost.low <= truth[report.rule().system] <= cost.high
-            held.setdefault("verdict", []).append(inside)
-    return {system: float(np.mean(inside)) for system, inside in held.items()}
+            covered.setdefault("verdict", []).append(inside)
+    return {system: float(np.mean(inside)) for system, inside in covered.items()}
 
 
 # Two seconds, and a minute; what was measured with STAKES_DATA_SETS=400 takes half an hour.
@@ -115,11 +117,11 @@ SIZES = [("tuned", 10), *(pytest.param(name, MANY, marks=pytest.mark.slow) for n
 
 
 @pytest.mark.parametrize(("name", "n_reports"), SIZES)
-def test_what_a_rule_costs_lies_in_the_interval_of_its_report_as_often_as_promised(name, n_reports):
-    held = shares_held(name, n_reports)
+def test_what_a_rule_costs_lies_in_the_interval_of_its_report_as_often_as_stated(name, n_reports):
+    shares = shares_held(name, n_reports)
     error = np.sqrt(LEVEL * (1 - LEVEL) / n_reports)
-    print(f"{name}: {held}")  # shown by pytest -s
-    for system, share in held.items():
+    print(f"{name}: {shares}")  # shown by pytest -s
+    for system, share in shares.items():
         assert share >= LEVEL - 3 * error, system
 
 

@@ -44,20 +44,20 @@ def test_recalibrated_rules_of_three_classes_cost_what_their_intervals_say(n_cas
     y_new, x_new = draw(40_000, shares, rng)
     bends = {"plain": 0.0, "bent": 0.4}
     new = {name: said(x_new, shares, bend) for name, bend in bends.items()}
-    held: dict[str, list[bool]] = {"systems": [], "verdict": []}
+    covered: dict[str, list[bool]] = {"systems": [], "verdict": []}
     for _ in range(MANY):
         y, x = draw(n_cases, shares, rng)
         models = {name: said(x, shares, bend) for name, bend in bends.items()}
         report = evaluate(y, models, PROBLEM, replicates=2)
         truth = {}
-        for one in report.systems:
-            decided = report.rule(one.name).decision_indices(new[one.model])
-            truth[one.name] = float(PROBLEM.costs[y_new, decided].mean())
-            held["systems"].append(one.cost.low <= truth[one.name] <= one.cost.high)
+        for system in report.systems:
+            decided = report.rule(system.name).decision_indices(new[system.model])
+            truth[system.name] = float(PROBLEM.costs[y_new, decided].mean())
+            covered["systems"].append(system.cost.low <= truth[system.name] <= system.cost.high)
         best, cost = report.verdict.cheapest, report.verdict.cost
         if best is not None:
-            held["verdict"].append(cost.low <= truth[best] <= cost.high)
-    found = {name: float(np.mean(inside)) for name, inside in held.items()}
-    print(n_cases, rare, found)  # shown by pytest -s
-    for name, share in found.items():
+            covered["verdict"].append(cost.low <= truth[best] <= cost.high)
+    coverages = {name: float(np.mean(inside)) for name, inside in covered.items()}
+    print(n_cases, rare, coverages)  # shown by pytest -s
+    for name, share in coverages.items():
         assert share >= LEVEL - 3 * np.sqrt(LEVEL * (1 - LEVEL) / MANY), name

@@ -97,12 +97,12 @@ def test_the_order_of_the_problems_classes_makes_no_difference(three, triage, or
         prior=[0.3, 0.3, 0.4],
     )
     prior = dict(zip(moved.classes, [0.3, 0.3, 0.4], strict=True))
-    one = Bayes(GaussianNB(), triage.with_prior(prior)).fit(three.X, three.y)
+    fitted = Bayes(GaussianNB(), triage.with_prior(prior)).fit(three.X, three.y)
     other = Bayes(GaussianNB(), moved).fit(three.X, three.y)
-    assert list(one.classes_) == list(other.classes_) == ["grave", "mild", "none"]
-    assert_array_equal(one.predict(three.X), other.predict(three.X))
-    assert_allclose(one.predict_proba(three.X), other.predict_proba(three.X), rtol=1e-6)
-    assert_allclose(one.expected_costs(three.X), other.expected_costs(three.X), rtol=1e-6)
+    assert list(fitted.classes_) == list(other.classes_) == ["grave", "mild", "none"]
+    assert_array_equal(fitted.predict(three.X), other.predict(three.X))
+    assert_allclose(fitted.predict_proba(three.X), other.predict_proba(three.X), rtol=1e-6)
+    assert_allclose(fitted.expected_costs(three.X), other.expected_costs(three.X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("classes", [["well", "ill"], ["ill", "well"]])
@@ -126,9 +126,13 @@ def test_without_a_problem_the_most_probable_class_is_predicted(three):
 @pytest.mark.parametrize("labels", [[2.0, 5.0], [True, False], ["b", "a"], [-1, 1]], ids=str)
 def test_predicted_classes_have_the_type_of_y(two, labels):
     y = np.where(two.y == "ill", labels[0], labels[1])
-    for given in (y, pd.Series(y), y.astype(object) if isinstance(labels[0], str) else y.tolist()):
-        predicted = Bayes(GaussianNB(), cv=2).fit(two.X, given).predict(two.X)
-        assert predicted.dtype.kind == np.unique(np.asarray(given)).dtype.kind
+    for labels_of_kind in (
+        y,
+        pd.Series(y),
+        y.astype(object) if isinstance(labels[0], str) else y.tolist(),
+    ):
+        predicted = Bayes(GaussianNB(), cv=2).fit(two.X, labels_of_kind).predict(two.X)
+        assert predicted.dtype.kind == np.unique(np.asarray(labels_of_kind)).dtype.kind
         assert set(predicted.tolist()) == set(labels)
 
 
@@ -230,7 +234,7 @@ def test_a_rule_and_a_fitted_estimator_make_a_fitted_classifier(two, screening):
         assert_array_equal(clf.predict(two.X), rule.decide(named))
         assert_allclose(clf.predict_proba(two.X)[:, 1], rule.posteriors(named)[:, 0])
         assert clf.n_features_in_ == 3
-        assert clone(clf).fit(two.X, two.y).rule_ != rule  # to fit is to calibrate anew
+        assert clone(clf).fit(two.X, two.y).rule_ != rule  # fitting calibrates again
 
 
 def test_a_rule_of_scores_asks_the_decision_function(two, screening):
@@ -311,7 +315,7 @@ def test_columns_and_weights_are_routed_through_cross_validation(two):
         clf = Bayes(inner, FRAUD, cv=3).set_fit_request(sample_weight=True)
         clf.set_score_request(sample_weight=True, data=True)
         params = {"sample_weight": two.weights, "data": frame}
-        found = cross_validate(clf, two.X, two.y, cv=3, params=params)["test_score"]
+        scores = cross_validate(clf, two.X, two.y, cv=3, params=params)["test_score"]
     expected = []
     for train, test in StratifiedKFold(3).split(two.X, two.y):
         part = Bayes(GaussianNB(), FRAUD, cv=3)
@@ -319,7 +323,7 @@ def test_columns_and_weights_are_routed_through_cross_validation(two):
         expected.append(
             part.score(two.X[test], two.y[test], two.weights[test], data=frame.iloc[test])
         )
-    assert_allclose(found, expected)
+    assert_allclose(scores, expected)
 
 
 def test_groups_are_routed_to_the_splitter_and_keep_clusters_whole(two, screening):
@@ -395,7 +399,7 @@ def test_sparse_rows_and_precomputed_kernels_are_cut_as_the_estimator_needs(two,
     assert_array_equal(by_kernel.predict(kernel), by_rows.predict(two.X))
 
 
-def test_weights_that_an_estimator_does_not_take_are_spoken_of(two, screening):
+def test_weights_that_an_estimator_does_not_take_are_mentioned(two, screening):
     clf = Bayes(KNeighborsClassifier(), screening)
     with pytest.warns(UserWarning, match="the fit of KNeighborsClassifier does not take it"):
         clf.fit(two.X, two.y, sample_weight=two.weights)

@@ -21,8 +21,8 @@ def test_the_study_looks_at_the_numbers_of_evaluate_estimators(design):
     report = evaluate_estimators(
         learners(), X, y, design.problem, cv=5, clusters=owner, calibrator=None, replicates=2
     )
-    found, _ = looked_at(design, X, y, owner)
-    for name, numbers in zip(learners(), found, strict=False):
+    intervals, _ = looked_at(design, X, y, owner)
+    for name, numbers in zip(learners(), intervals, strict=False):
         cost = report.system(f"{name} (as is)").cost
         assert_allclose(numbers, [cost.value, cost.low, cost.high])
 

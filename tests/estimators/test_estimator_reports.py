@@ -33,9 +33,9 @@ QUICK: Any = {"calibrator": None, "replicates": 20}
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
-def same_costs(one: Report, other: Report) -> None:
-    assert [system.name for system in one.systems] == [system.name for system in other.systems]
-    for ours, theirs in zip(one.systems, other.systems, strict=True):
+def same_costs(first: Report, other: Report) -> None:
+    assert [system.name for system in first.systems] == [system.name for system in other.systems]
+    for ours, theirs in zip(first.systems, other.systems, strict=True):
         assert ours == theirs
 
 
@@ -48,7 +48,8 @@ def test_the_report_is_that_of_plain_loops_over_the_folds(two, screening):
         inner = GaussianNB().set_fit_request(sample_weight=False)
         fixed = FixedThresholdClassifier(inner, threshold=0.7, pos_label="well")
         bayes, svm = (
-            one.set_fit_request(sample_weight=True) for one in (GaussianNB(), LinearSVC())
+            estimator.set_fit_request(sample_weight=True)
+            for estimator in (GaussianNB(), LinearSVC())
         )
         estimators = {"bayes": bayes, "svm": svm, "fixed": Decisions(fixed)}
         common["fit_params"] = {"sample_weight": two.weights + 1}
@@ -105,7 +106,7 @@ def test_the_first_caveat_names_what_is_estimated(clustered):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_an_estimator_that_is_not_fitted_anew_is_spoken_of(two, screening, inside):
+def test_an_estimator_that_is_not_fitted_anew_is_mentioned(two, screening, inside):
     """A frozen one may have seen every case: the folds keep nothing from it."""
     frozen = FrozenEstimator(GaussianNB().fit(two.X, two.y))
     model = BayesDecisionClassifier(frozen, screening, calibrator=Affine()) if inside else frozen
@@ -173,16 +174,16 @@ def test_the_rule_of_the_report_is_that_of_the_classifier(two, screening):
     direct = BayesDecisionClassifier(GaussianNB(), screening, calibrator=Affine(), cv=5)
     direct.fit(two.X, two.y)
     assert rule.map == direct.rule_.map
-    made = BayesDecisionClassifier.from_rule(rule, GaussianNB().fit(two.X, two.y))
-    assert_array_equal(made.predict(two.X), direct.predict(two.X))
-    assert_allclose(made.predict_proba(two.X), direct.predict_proba(two.X))
+    classifier = BayesDecisionClassifier.from_rule(rule, GaussianNB().fit(two.X, two.y))
+    assert_array_equal(classifier.predict(two.X), direct.predict(two.X))
+    assert_allclose(classifier.predict_proba(two.X), direct.predict_proba(two.X))
 
 
 def test_without_routing_every_fit_is_given_its_part_of_the_weights(two, screening):
-    given = {"sample_weight": two.weights + 1}
+    options = {"sample_weight": two.weights + 1}
     common: Any = {"cv": 3, **QUICK}
     weighted = evaluate_estimators(
-        {"b": GaussianNB()}, two.X, two.y, screening, fit_params=given, **common
+        {"b": GaussianNB()}, two.X, two.y, screening, fit_params=options, **common
     )
     said = np.empty((240, 2))
     for train, test in StratifiedKFold(3).split(two.X, two.y):

@@ -48,25 +48,25 @@ AMOUNTS = Problem({"well": {"well": 0, "ill": 6}, "ill": {"well": "amount", "ill
 def test_every_metric_that_gives_a_number_has_a_sign():
     """Whoever adds a metric says here what it judges, and whether more of it is better."""
     numbers = {
-        one
+        metric
         for name in metrics.__all__
-        if inspect.signature(one := getattr(metrics, name)).return_annotation == "float"
+        if inspect.signature(metric := getattr(metrics, name)).return_annotation == "float"
     }
     assert numbers == set(METRICS)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.__name__)
 def test_a_scorer_is_the_metric_with_more_being_better(three, metric):
     problem = ORDERED.with_prior([0.5, 0.3, 0.2])
     fitted = GaussianNB().fit(three.X, three.y)
-    given, more = fitted.predict(three.X), {}
+    predictions, more = fitted.predict(three.X), {}
     if "y_proba" in inspect.signature(metric).parameters:
-        given, more = fitted.predict_proba(three.X), {"classes": fitted.classes_}
+        predictions, more = fitted.predict_proba(three.X), {"classes": fitted.classes_}
     for weight in (None, three.weights):
-        value = metric(three.y, given, problem=problem, sample_weight=weight, **more)
+        value = metric(three.y, predictions, problem=problem, sample_weight=weight, **more)
         sign = 1 if metric is metrics.utility_yield else -1
-        found = make_scorer(metric, problem)(fitted, three.X, three.y, sample_weight=weight)
-        assert found == pytest.approx(sign * value, rel=1e-12)
+        score = make_scorer(metric, problem)(fitted, three.X, three.y, sample_weight=weight)
+        assert score == pytest.approx(sign * value, rel=1e-12)
 
 
 def test_better_models_score_higher(three):
@@ -89,8 +89,8 @@ def test_a_scoring_rule_is_a_scorer_of_posteriors(three, rule):
     common: Any = {"classes": ["grave", "mild", "none"], "weights": three.weights}
     loss = mean_score(three.y, said, rule, prior=sorted_prior, **common)
     scorer = make_scorer(rule, ORDERED.with_prior(prior))
-    found = scorer(fitted, three.X, three.y, sample_weight=three.weights)
-    assert found == pytest.approx(-loss, rel=1e-12)
+    score = scorer(fitted, three.X, three.y, sample_weight=three.weights)
+    assert score == pytest.approx(-loss, rel=1e-12)
 
 
 @pytest.mark.parametrize("rule", BINARY, ids=lambda rule: type(rule).__name__)
@@ -98,17 +98,17 @@ def test_rules_of_two_classes_take_the_problems_second_class_as_the_positive_one
     fitted = GaussianNB().fit(two.X, two.y)
     ill = fitted.predict_proba(two.X)[:, 0]
     loss = mean_score(two.y, ill, rule, classes=["well", "ill"])
-    found = make_scorer(rule, Problem.zero_one(["well", "ill"]))(fitted, two.X, two.y)
-    assert found == pytest.approx(-loss, rel=1e-12)
+    score = make_scorer(rule, Problem.zero_one(["well", "ill"]))(fitted, two.X, two.y)
+    assert score == pytest.approx(-loss, rel=1e-12)
     swapped = make_scorer(rule, Problem.zero_one(["ill", "well"]))(fitted, two.X, two.y)
     assert swapped == pytest.approx(-mean_score(two.y, 1 - ill, rule, classes=["ill", "well"]))
 
 
 def test_every_proper_score_was_tried():
     rules = {
-        one
+        rule
         for name in scoring.__all__
-        if inspect.isclass(one := getattr(scoring, name)) and issubclass(one, ScoringRule)
+        if inspect.isclass(rule := getattr(scoring, name)) and issubclass(rule, ScoringRule)
     }
     assert rules - {ScoringRule, scoring.BinaryRule} == {type(rule) for rule in RULES + BINARY}
 
@@ -129,7 +129,7 @@ class Unsorted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    "metric", [*METRICS, Brier()], ids=[*(one.__name__ for one in METRICS), "Brier"]
+    "metric", [*METRICS, Brier()], ids=[*(metric.__name__ for metric in METRICS), "Brier"]
 )
 def test_classes_go_by_their_labels_even_where_an_estimator_does_not_sort_them(three, metric):
     scorer = make_scorer(metric, ORDERED)
@@ -153,8 +153,8 @@ def test_weights_and_columns_are_routed_and_reach_predict(two):
         pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), clf)
         params = {"sample_weight": two.weights, "data": frame}
         runs = [
-            cross_validate(one, two.X, two.y, cv=3, scoring=scorers, params=params)
-            for one in (clf, pipe)
+            cross_validate(estimator, two.X, two.y, cv=3, scoring=scorers, params=params)
+            for estimator in (clf, pipe)
         ]
     expected = []
     for train, test in StratifiedKFold(3).split(two.X, two.y):

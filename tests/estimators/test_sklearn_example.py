@@ -17,16 +17,16 @@ def test_breast_cancer_goes_from_estimators_to_a_rule_in_fifteen_lines(capsys):
     body = ast.parse(text).body[1:]
     lines = {line for node in body for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     assert len(lines) == 15
-    found = runpy.run_path(str(EXAMPLE))
+    names = runpy.run_path(str(EXAMPLE))
     said = capsys.readouterr().out
     assert "Costs are those of procedures, not of one fitted model" in " ".join(said.split())
     assert "Rule of line" in said
-    report, clf, X, y = (found[name] for name in ("report", "clf", "X", "y"))
+    report, clf, X, y = (names[name] for name in ("report", "clf", "X", "y"))
     assert report.verdict.model == "line"
     decided = clf.predict(X)
     assert set(decided) == {"operate", "biopsy", "discharge"}
     costs = clf.rule_.problem.costs
-    paid = costs[y, [clf.rule_.problem.decisions.index(one) for one in decided]]
+    paid = costs[y, [clf.rule_.problem.decisions.index(decision) for decision in decided]]
     assert np.mean(paid) == -clf.score(X, y)
     assert np.mean(paid) < report.naive.cost / 3
     assert_array_equal(clf.classes_, [0, 1])

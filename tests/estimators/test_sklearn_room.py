@@ -30,7 +30,7 @@ def test_without_scikit_learn_the_message_names_the_extra():
 
 
 @pytest.mark.parametrize("extra", ["sklearn", "plot"])
-def test_the_lowest_version_that_is_tested_is_the_lowest_that_is_promised(extra):
+def test_the_lowest_version_that_is_tested_is_the_lowest_that_is_declared(extra):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    [promised] = project["project"]["optional-dependencies"][extra]
-    assert promised.replace(">=", "==") + ".0" in project["dependency-groups"]["sklearn"]
+    [declared] = project["project"]["optional-dependencies"][extra]
+    assert declared.replace(">=", "==") + ".0" in project["dependency-groups"]["sklearn"]

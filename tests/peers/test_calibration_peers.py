@@ -188,10 +188,10 @@ def test_decomposition_is_that_of_model_diagnostics(
     q = chances(x)
     weight = weights if weighted else None
     table = ScoreTable.from_scores(y, q, weights=weight)
-    found = decompose(table, ours)
+    parts = decompose(table, ours)
     rows: pl.DataFrame = their_decompose(y, q, weights=weight, scoring_function=theirs)
     for part in ("score", "miscalibration", "discrimination", "uncertainty"):
-        assert_allclose(getattr(found, part), rows[part].item(), atol=1e-10)
+        assert_allclose(getattr(parts, part), rows[part].item(), atol=1e-10)
 
 
 def test_scores_are_those_of_scikit_learn() -> None:

@@ -77,11 +77,11 @@ def test_jaccard_is_that_of_scikit_learn():
 @pytest.mark.parametrize("target", [0.3, 0.65, 0.9])
 def test_points_of_the_precision_recall_curve_are_those_of_scikit_learn(target):
     y, p = binary_cases(2)
-    right, found, _ = sk.precision_recall_curve(y, p.round(2))
+    right, recalls, _ = sk.precision_recall_curve(y, p.round(2))
     table = ScoreTable.from_scores(y, p.round(2))
-    best = right[:-1][found[:-1] >= target].max()
+    best = right[:-1][recalls[:-1] >= target].max()
     assert ranking.precision_at_recall(table, target) == pytest.approx(best)
-    most = found[right >= target].max()
+    most = recalls[right >= target].max()
     assert ranking.recall_at_precision(table, target) == pytest.approx(most)
 
 
@@ -143,10 +143,10 @@ def test_the_smooth_curve_and_its_errors_are_those_of_lowess_as_val_prob_takes_t
     ours = np.interp(line[:, 0], table.scores, smooth_curve(table))
     np.testing.assert_allclose(ours, line[:, 1], atol=1e-8)
     errors = np.abs(line[:, 0] - line[:, 1])
-    found = table_of(y, p)
-    assert found["ICI"].value == pytest.approx(errors.mean(), rel=1e-6)  # Eavg of val.prob
+    val_prob = table_of(y, p)
+    assert val_prob["ICI"].value == pytest.approx(errors.mean(), rel=1e-6)  # Eavg of val.prob
     for metric, share in (("E50", 0.5), ("E90", 0.9), ("Emax", 1.0)):
-        assert found[metric].value == pytest.approx(np.quantile(errors, share), rel=1e-6)
+        assert val_prob[metric].value == pytest.approx(np.quantile(errors, share), rel=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -32,11 +32,11 @@ def cases(seed: int) -> tuple[object, object, dict[str, object]]:
 
 def test_the_examples_of_empulse_agree():
     y, decided = np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])
-    given = {"fp_cost": np.array([4, 1, 2, 2]), "fn_cost": np.array([1, 3, 3, 1])}
-    data = {**dict.fromkeys(COSTS, np.zeros(4)), **given}
+    costs = {"fp_cost": np.array([4, 1, 2, 2]), "fn_cost": np.array([1, 3, 3, 1])}
+    data = {**dict.fromkeys(COSTS, np.zeros(4)), **costs}
     cost = metrics.expected_cost(y, decided, problem=BY_NAME, data=data)
-    assert 4 * cost == empulse.cost_loss(y, decided, **given) == 3.0
-    assert savings(y, decided, data) == empulse.savings_score(y, decided, **given) == 0.5
+    assert 4 * cost == empulse.cost_loss(y, decided, **costs) == 3.0
+    assert savings(y, decided, data) == empulse.savings_score(y, decided, **costs) == 0.5
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -45,8 +45,8 @@ def test_cost_loss_and_savings_agree_with_empulse(seed):
     cost = metrics.expected_cost(y, decided, problem=BY_NAME, data=data)
     theirs = empulse.cost_loss(y, decided, normalize=True, **data)
     assert cost == pytest.approx(theirs, rel=1e-9)
-    found = empulse.savings_score(y, decided, **data)
-    assert savings(y, decided, data) == pytest.approx(found, rel=1e-9, abs=1e-12)
+    score = empulse.savings_score(y, decided, **data)
+    assert savings(y, decided, data) == pytest.approx(score, rel=1e-9, abs=1e-12)
 
 
 def test_a_report_says_what_empulse_says():

@@ -28,16 +28,16 @@ def shipped(name: str, outcome: str) -> tuple[Any, Any]:
 
 
 def agree(y: Any, scores: Any, prevalence: float | None) -> None:
-    found = theirs.dcurves_table(y, scores, P, prevalence)
+    peer = theirs.dcurves_table(y, scores, P, prevalence)
     options: dict[str, Any] = {"thresholds": theirs.just_below(P), "prevalence": prevalence}
     model, everybody, nobody = DecisionCurveDisplay.from_predictions(y, scores, **options).lines
-    np.testing.assert_allclose(model.y, found["model_net_benefit"], **DIGITS)
-    np.testing.assert_allclose(everybody.y, found["all_net_benefit"], **DIGITS)
-    np.testing.assert_allclose(nobody.y, found["none_net_benefit"], **DIGITS)
+    np.testing.assert_allclose(model.y, peer["model_net_benefit"], **DIGITS)
+    np.testing.assert_allclose(everybody.y, peer["all_net_benefit"], **DIGITS)
+    np.testing.assert_allclose(nobody.y, peer["none_net_benefit"], **DIGITS)
     avoided = InterventionsAvoidedDisplay.from_predictions(y, scores, **options).lines[0]
-    np.testing.assert_allclose(avoided.y / 100, found["interventions_avoided"], **DIGITS)
+    np.testing.assert_allclose(avoided.y / 100, peer["interventions_avoided"], **DIGITS)
     gain = NetBenefitDifferenceDisplay.from_predictions(y, scores, reference="treat all", **options)
-    difference = found["model_net_benefit"] - found["all_net_benefit"]
+    difference = peer["model_net_benefit"] - peer["all_net_benefit"]
     np.testing.assert_allclose(gain.lines[0].y, difference, **DIGITS)
 
 

@@ -113,13 +113,13 @@ def test_h_agrees_with_hmeasure(seed: int) -> None:
 def test_decision_curves_agree_with_dcurves(seed: int, prevalence: float | None) -> None:
     y, scores, _ = cases = theirs.cases(seed, whole=True)
     p = np.array([0.01, 0.1, 0.25, 0.3, 0.5, 0.77, 0.9, 0.99])
-    found = theirs.dcurves_table(y, scores, p, prevalence)
+    peer = theirs.dcurves_table(y, scores, p, prevalence)
     table = table_of(cases)
     if prevalence is not None:
         table = table.with_prior([1 - prevalence, prevalence])
     curve = curves.decision_curve(table)
     at = theirs.just_below(p)
-    assert close(curve.net_benefit(at), found["model_net_benefit"])
-    assert close(curve.treat_all(at), found["all_net_benefit"])
-    assert close(curve.treat_none(at), found["none_net_benefit"])
-    assert close(curve.interventions_avoided(at), found["interventions_avoided"])
+    assert close(curve.net_benefit(at), peer["model_net_benefit"])
+    assert close(curve.treat_all(at), peer["all_net_benefit"])
+    assert close(curve.treat_none(at), peer["none_net_benefit"])
+    assert close(curve.interventions_avoided(at), peer["interventions_avoided"])

@@ -46,8 +46,8 @@ def all_present(counts):
     return bool(counts.values.sum(axis=0).all() and counts.values.sum(axis=1).all())
 
 
-def same(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, equal_nan=True)
+def same(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12, equal_nan=True)
 
 
 @given(labelled())
@@ -63,15 +63,15 @@ def test_the_confusion_matrix_is_the_same(rows):
 
 
 @given(labelled(), st.sampled_from([0.5, 1, 2]))
-def test_precision_recall_and_f_beta_are_the_same_when_it_is_told_that_0_over_0_is_nan(rows, beta):
+def test_precision_recall_and_f_beta_are_the_same_where_0_over_0_is_set_to_nan(rows, beta):
     names, y, decided, weights = rows
     counts = Counts.from_labels(y, decided, labels=names, weights=weights)
     options = {"labels": names, "sample_weight": weights, "zero_division": np.nan}
-    found = metrics.precision_recall_fscore_support(y, decided, beta=beta, **options)
-    same(precision(counts), found[0])
-    same(recall(counts), found[1])
+    result = metrics.precision_recall_fscore_support(y, decided, beta=beta, **options)
+    same(precision(counts), result[0])
+    same(recall(counts), result[1])
     if all_present(counts):
-        same(f_beta(counts, beta), found[2])
+        same(f_beta(counts, beta), result[2])
         macro = metrics.fbeta_score(y, decided, beta=beta, average="macro", **options)
         same(macro_f_beta(counts, beta), macro)
 

@@ -65,9 +65,9 @@ def test_costs_are_those_of_numpy(weights):
         by_rule = fed(BayesCost(problem), rows, truth, *weights)
         cost = float(expected_cost(counts, problem))
         assert float(by_rule.compute()) == pytest.approx(cost, rel=1e-12)
-        given = fed(ExpectedCost(problem), decided, truth, *weights)
-        assert float(given.compute()) == pytest.approx(cost, rel=1e-12)
-        np.testing.assert_allclose(given.counts().values, counts.values)
+        metric = fed(ExpectedCost(problem), decided, truth, *weights)
+        assert float(metric.compute()) == pytest.approx(cost, rel=1e-12)
+        np.testing.assert_allclose(metric.counts().values, counts.values)
         naive = fed(NormalizedCost(problem), decided, truth, *weights)
         expected = float(normalized_cost(counts, problem))
         assert float(naive.compute()) == pytest.approx(expected, rel=1e-12)
@@ -109,18 +109,18 @@ def same(first, second) -> None:
 
 @pytest.mark.parametrize("name", every_metric())
 def test_states_merge_and_are_kept_and_reset_and_the_forward_pass_sees_one_batch(name, tmp_path):
-    metric, given = every_metric()[name]
-    whole = fed(metric, given, Y).compute()
+    metric, batch = every_metric()[name]
+    whole = fed(metric, batch, Y).compute()
     halves = [every_metric()[name][0] for _ in range(2)]
     for half, part in zip(halves, (slice(0, 900), slice(900, N)), strict=True):
-        half.update(torch.tensor(given[part]), torch.tensor(Y[part]))
+        half.update(torch.tensor(batch[part]), torch.tensor(Y[part]))
     first = halves[0].compute()
     halves[0].merge_state(halves[1])
     same(halves[0].compute(), whole)
 
     forward = every_metric()[name][0]
-    same(forward(torch.tensor(given[:900]), torch.tensor(Y[:900])), first)
-    forward(torch.tensor(given[900:]), torch.tensor(Y[900:]))
+    same(forward(torch.tensor(batch[:900]), torch.tensor(Y[:900])), first)
+    forward(torch.tensor(batch[900:]), torch.tensor(Y[900:]))
     same(forward.compute(), whole)
 
     metric.persistent(True)
@@ -133,7 +133,7 @@ def test_states_merge_and_are_kept_and_reset_and_the_forward_pass_sees_one_batch
     metric.half()  # as a model does with all its parts; the states stay in double precision
     assert all(getattr(metric, state).dtype != torch.float16 for state in metric._defaults)
     metric.reset()
-    same(fed(metric, given, Y).compute(), whole)
+    same(fed(metric, batch, Y).compute(), whole)
 
 
 def test_a_collection_shares_states_of_metrics_that_decide_alike_only():
@@ -149,10 +149,10 @@ def test_a_collection_shares_states_of_metrics_that_decide_alike_only():
     )
     together.update(torch.tensor([0.01, 0.99]), torch.tensor([0, 1]))
     together.update(torch.tensor([0.15, 0.15]), torch.tensor([0, 1]))
-    found = together.compute()
-    assert float(found["nine"]) == float(found["again"]) == 0.25
-    assert float(found["four"]) == 1.0
-    assert float(found["auc"]) == 0.875
+    values = together.compute()
+    assert float(values["nine"]) == float(values["again"]) == 0.25
+    assert float(values["four"]) == 1.0
+    assert float(values["auc"]) == 0.875
     groups = sorted(sorted(group) for group in together.compute_groups.values())
     assert groups == [["again", "nine"], ["bins"], ["four"]]
 
@@ -163,8 +163,8 @@ def test_mixed_precision_is_read_as_it_is(dtype):
     metric = ScoreBins()
     metric.update(scores, torch.tensor(Y))
     table = ScoreTable.from_scores(Y, scores.double().numpy())
-    found = metric.compute()
-    assert abs(float(found["auc"]) - float(auc(table))) <= float(found["auc_error"]) + 1e-14
+    values = metric.compute()
+    assert abs(float(values["auc"]) - float(auc(table))) <= float(values["auc_error"]) + 1e-14
     costs = BayesCost(BINARY)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         costs.update(scores, torch.tensor(Y))
@@ -214,9 +214,9 @@ def test_every_bad_entry_is_counted_once(metric):
 
 @pytest.mark.parametrize("name", every_metric())
 def test_a_batch_on_another_device_than_the_metric_says_how_to_move_it(name):
-    metric, given = every_metric()[name]
+    metric, batch = every_metric()[name]
     with pytest.raises(InputError, match=r"device of the metric, cpu; it is on meta.*metric\.to"):
-        metric.update(torch.tensor(given).to("meta"), torch.tensor(Y).to("meta"))
+        metric.update(torch.tensor(batch).to("meta"), torch.tensor(Y).to("meta"))
 
 
 @pytest.mark.parametrize(
@@ -279,23 +279,23 @@ def test_no_metric_shares_the_states_of_one_with_other_settings(different):
 )
 def test_the_report_of_an_epoch_is_that_of_its_rows(problem, rows, truth, weights):
     truth = truth.astype(np.int64)
-    found = fed(Evaluation(problem), rows, truth, *weights).report("net")
+    report = fed(Evaluation(problem), rows, truth, *weights).report("net")
     weight = weights[0] if weights else None
     expected = evaluate(truth, {"net": rows}, problem, calibrator=None, weights=weight)
-    ours, theirs = (one.system("net (as is)") for one in (found, expected))
+    ours, theirs = (r.system("net (as is)") for r in (report, expected))
     np.testing.assert_allclose(ours.counts.values, theirs.counts.values)
     assert ours.cost.value == pytest.approx(theirs.cost.value)
     assert (ours.cost.low, ours.cost.high) == pytest.approx((theirs.cost.low, theirs.cost.high))
-    mine, model = found.models[0], expected.models[0]
+    mine, model = report.models[0], expected.models[0]
     assert mine.normalized_log_loss == pytest.approx(model.normalized_log_loss, rel=1e-6)
     assert mine.normalized_brier == pytest.approx(model.normalized_brier, rel=1e-6)
     if mine.auc is not None and model.auc is not None:
         assert problem.n_classes == 2
         assert mine.auc.value == pytest.approx(model.auc.value, abs=1e-4)
         assert mine.h == pytest.approx(model.h, abs=1e-3)
-    assert found.assumptions.n_rows == N
-    assert any("keeps tallies only" in caveat.text for caveat in found.caveats)
-    assert "net (as is)" in str(found)
+    assert report.assumptions.n_rows == N
+    assert any("keeps tallies only" in caveat.text for caveat in report.caveats)
+    assert "net (as is)" in str(report)
 
 
 def test_logits_and_pairs_of_columns_make_the_report_of_probabilities():
@@ -308,17 +308,17 @@ def test_logits_and_pairs_of_columns_make_the_report_of_probabilities():
         fed(Evaluation(BINARY, logits=True), odds, Y).report(),
         fed(Evaluation(BINARY, logits=True), np.stack([-odds, odds], axis=1) / 2, Y).report(),
     ]
-    costs = [one.system("model (as is)").cost.value for one in reports]
+    costs = [report.system("model (as is)").cost.value for report in reports]
     assert costs == pytest.approx([costs[0]] * 4, rel=2e-3)
-    areas = [one.models[0].auc.value for one in reports]
+    areas = [report.models[0].auc.value for report in reports]
     assert areas == pytest.approx([areas[0]] * 4, abs=1e-4)
 
 
 def test_a_report_without_cases_or_for_another_prior_says_so():
     with pytest.raises(InputError, match="at least one case"):
         Evaluation(FOUR).report()
-    found = fed(Evaluation(TWO), P, Y).report()
-    assert any("were not moved to the prior" in caveat.text for caveat in found.caveats)
+    report = fed(Evaluation(TWO), P, Y).report()
+    assert any("were not moved to the prior" in caveat.text for caveat in report.caveats)
 
 
 # Two processes -----------------------------------------------------------------------------------
@@ -328,18 +328,18 @@ def _process(rank: int, path: str) -> None:
     distributed.init_process_group(
         "gloo", init_method=f"file://{path}/meet", rank=rank, world_size=2
     )
-    own = slice(rank, None, 2)
+    half = slice(rank, None, 2)
     bins, cost, epoch = ScoreBins(), BayesCost(BINARY), Evaluation(BINARY)
     for metric in (bins, cost, epoch):
-        metric.update(torch.tensor(P[own]), torch.tensor(Y[own]))
-    found = {"cost": cost.compute(), **bins.compute(), **epoch.compute()}
-    found["counts"] = torch.tensor(cost.counts().values)
+        metric.update(torch.tensor(P[half]), torch.tensor(Y[half]))
+    numbers = {"cost": cost.compute(), **bins.compute(), **epoch.compute()}
+    numbers["counts"] = torch.tensor(cost.counts().values)
     if rank == 0:  # what need not be summed waits for nobody
         alone = Evaluation(BINARY, sync_on_compute=False)
-        alone.update(torch.tensor(P[own]), torch.tensor(Y[own]))
-        assert alone.report().assumptions.n_rows == len(P[own])
-    found["report"] = torch.tensor(epoch.report().assumptions.n_rows)
-    torch.save(found, f"{path}/{rank}.pt")
+        alone.update(torch.tensor(P[half]), torch.tensor(Y[half]))
+        assert alone.report().assumptions.n_rows == len(P[half])
+    numbers["report"] = torch.tensor(epoch.report().assumptions.n_rows)
+    torch.save(numbers, f"{path}/{rank}.pt")
     distributed.destroy_process_group()
 
 
@@ -352,12 +352,14 @@ def test_two_processes_have_the_numbers_of_one(tmp_path):
     assert other.exitcode == 0
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     expected = {"cost": fed(BayesCost(BINARY), P, Y).compute(), **fed(ScoreBins(), P, Y).compute()}
-    for found in (first, second):
-        np.testing.assert_array_equal(found["counts"], fed(BayesCost(BINARY), P, Y).counts().values)
-        assert int(found["report"]) == N
+    for numbers in (first, second):
+        np.testing.assert_array_equal(
+            numbers["counts"], fed(BayesCost(BINARY), P, Y).counts().values
+        )
+        assert int(numbers["report"]) == N
         for name, value in expected.items():
-            assert float(found[name]) == pytest.approx(float(value), rel=1e-12)
-        assert float(found["expected_cost"]) == pytest.approx(float(found["cost"]))
+            assert float(numbers[name]) == pytest.approx(float(value), rel=1e-12)
+        assert float(numbers["expected_cost"]) == pytest.approx(float(numbers["cost"]))
 
 
 # The example -------------------------------------------------------------------------------------
@@ -389,18 +391,18 @@ def test_numbers_of_the_device_are_those_of_the_table(kind, scale):
     ):
         metric = ScoreBins(scale)
         metric.update(torch.tensor(scores).to(kind), truth, weight)
-        found, table = metric.compute(), metric.binned()
-        assert float(found["auc"]) == pytest.approx(table.auc, rel=1e-14)
-        assert float(found["auc_error"]) == pytest.approx(table.auc_error, rel=1e-12, abs=1e-300)
+        values, table = metric.compute(), metric.binned()
+        assert float(values["auc"]) == pytest.approx(table.auc, rel=1e-14)
+        assert float(values["auc_error"]) == pytest.approx(table.auc_error, rel=1e-12, abs=1e-300)
         assert (kind == torch.float16) == (table.auc_error == 0)
         if scale is not Scale.SCORES:
-            assert float(found["log_loss"]) == pytest.approx(table.log_loss, rel=1e-13)
-            assert float(found["brier"]) == pytest.approx(table.brier, rel=1e-13)
+            assert float(values["log_loss"]) == pytest.approx(table.log_loss, rel=1e-13)
+            assert float(values["brier"]) == pytest.approx(table.brier, rel=1e-13)
 
 
 def test_the_auc_of_one_class_is_undefined():
     metric = ScoreBins()
     metric.update(torch.tensor([0.2, 0.4]), torch.tensor([1, 1]))
-    found = metric.compute()
-    assert np.isnan(float(found["auc"]))
-    assert float(found["auc_error"]) == 0
+    values = metric.compute()
+    assert np.isnan(float(values["auc"]))
+    assert float(values["auc_error"]) == 0

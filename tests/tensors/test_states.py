@@ -41,20 +41,20 @@ def test_evaluations_of_two_problems_in_a_collection_have_their_own_costs(first)
     for batch in (first, BETWEEN):
         together.update(*batch)
     n_cases = len(first[0]) + 2
-    found = together.compute()
-    assert float(found["nine_expected_cost"]) == pytest.approx(1 / n_cases)
-    assert float(found["four_expected_cost"]) == pytest.approx(4 / n_cases)
+    values = together.compute()
+    assert float(values["nine_expected_cost"]) == pytest.approx(1 / n_cases)
+    assert float(values["four_expected_cost"]) == pytest.approx(4 / n_cases)
 
 
-def test_costs_of_any_size_tell_rules_apart():
+def test_costs_of_any_size_distinguish_rules():
     """torchmetrics takes states that differ by less than 1e-8 for equal."""
     small = {str(miss): Problem([[0, 1e-9], [miss * 1e-9, 0]]) for miss in (4, 9)}
     together = MetricCollection({name: BayesCost(problem) for name, problem in small.items()})
     together.update(*SURE)
     together.update(*BETWEEN)
-    found = together.compute()
-    assert float(found["9"]) == pytest.approx(0.25e-9)
-    assert float(found["4"]) == pytest.approx(1e-9)
+    values = together.compute()
+    assert float(values["9"]) == pytest.approx(0.25e-9)
+    assert float(values["4"]) == pytest.approx(1e-9)
 
 
 @pytest.mark.parametrize("first", [torch.tensor([-30.0, 30.0]), torch.tensor([])])
@@ -79,9 +79,9 @@ def test_costs_given_and_normalised_still_share_their_counts():
     together = MetricCollection({"given": ExpectedCost(NINE), "naive": NormalizedCost(FOUR)})
     together.update(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]))
     assert len(together.compute_groups) == 1
-    found = together.compute()
-    assert float(found["given"]) == 3.0
-    assert float(found["naive"]) == 4.0
+    values = together.compute()
+    assert float(values["given"]) == 3.0
+    assert float(values["naive"]) == 4.0
 
 
 # Precision ---------------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def test_finite_logits_have_a_finite_log_loss_however_sure_they_are(scale):
     truth = torch.tensor(RNG.random(200) < 0.4)
     expected = float(binary_cross_entropy_with_logits(odds, truth.double()))
     pairs = torch.stack([-odds, odds], dim=1) / 2
-    for given in (odds, pairs):
+    for logits in (odds, pairs):
         metric = Evaluation(NINE, logits=True)
-        metric.update(given, truth)
+        metric.update(logits, truth)
         assert float(metric.compute()["log_loss"]) == pytest.approx(expected, rel=1e-12)
     binned = score_bins(odds, truth, scale=Scale.LOGITS)
     assert binned.log_loss == pytest.approx(expected, rel=1e-13)
@@ -203,12 +203,12 @@ def test_finite_logits_have_a_finite_log_loss_however_sure_they_are(scale):
 
 
 def test_an_infinite_logit_rules_the_truth_out():
-    for given in (torch.tensor([torch.inf, 1.0]), torch.tensor([[-torch.inf, 0.0], [0.0, 1.0]])):
+    for logits in (torch.tensor([torch.inf, 1.0]), torch.tensor([[-torch.inf, 0.0], [0.0, 1.0]])):
         metric = Evaluation(NINE, logits=True)
-        metric.update(given, torch.tensor([0, 1]))
+        metric.update(logits, torch.tensor([0, 1]))
         assert float(metric.compute()["log_loss"]) == np.inf
         metric.reset()
-        metric.update(given, torch.tensor([1, 1]))
+        metric.update(logits, torch.tensor([1, 1]))
         assert np.isfinite(float(metric.compute()["log_loss"]))
 
 
@@ -250,16 +250,16 @@ def test_the_best_threshold_of_bins_costs_on_the_scores_what_it_says():
         scores = (RNG.random(900) * 2e-3 + 0.6).astype(np.float32)  # few bins, both classes in each
         truth = RNG.random(900) < (scores - 0.6) / 2e-3
         problem = Problem.binary(false_alarm=1, miss=miss)
-        found = score_bins(torch.tensor(scores), torch.tensor(truth))
-        best = found.best_threshold(problem)
+        bins = score_bins(torch.tensor(scores), torch.tensor(truth))
+        best = bins.best_threshold(problem)
         decided = scores.astype(float) > best.threshold
         paid = np.mean(problem.costs[truth.astype(int), decided.astype(int)])
         assert paid == pytest.approx(best.cost)
         exact = best_threshold(ScoreTable.from_scores(truth, scores), problem).cost
-        assert exact - 1e-12 <= best.cost <= exact + found.cost_error(problem) + 1e-12
+        assert exact - 1e-12 <= best.cost <= exact + bins.cost_error(problem) + 1e-12
 
 
-def test_the_bound_on_costs_is_for_thresholds_only_and_nought_without_one_class():
+def test_the_bound_on_costs_is_for_thresholds_only_and_zero_without_one_class():
     near, labels = torch.tensor([0.6, 0.6001, 0.60011, 0.6002]), torch.tensor([0, 1, 0, 1])
     assert score_bins(near, labels * 0).cost_error(NINE) == 0
     with pytest.raises(InputError, match="two classes and two decisions"):
@@ -269,8 +269,8 @@ def test_the_bound_on_costs_is_for_thresholds_only_and_nought_without_one_class(
 @pytest.mark.filterwarnings("error")
 def test_scores_as_large_as_they_come_make_no_noise():
     large = torch.tensor([1.7e308, 1.7e308, 1e300, -1.7e308], dtype=torch.float64)
-    found = score_bins(large, torch.tensor([0, 1, 0, 1]), torch.tensor([10, 10, 3, 3])).table
-    assert found.scores.tolist() == [-1.7e308, 1e300, 1.7e308]
+    table = score_bins(large, torch.tensor([0, 1, 0, 1]), torch.tensor([10, 10, 3, 3])).table
+    assert table.scores.tolist() == [-1.7e308, 1e300, 1.7e308]
 
 
 # Weights -----------------------------------------------------------------------------------------
@@ -294,18 +294,18 @@ def test_reports_refuse_weights_as_those_of_rows_do_and_agree_on_large_ones():
             metric.report()
     metric.reset()
     metric.update(torch.tensor(p), torch.tensor(truth), torch.tensor(weights * 1e90))
-    found = metric.report().system("model (as is)").cost
+    cost = metric.report().system("model (as is)").cost
     rows = evaluate(truth, {"model": p}, NINE, calibrator=None, weights=weights, replicates=50)
     expected = rows.system("model (as is)").cost
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (cost.low, cost.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_decisions_of_bfloat16_are_those_of_a_slow_twin():
     """Numbers of eight bits stand for all that round to them; numpy has none of these."""
     costs = np.array([[0.0, 3.0, 25.0], [180.0, 8.0, 0.0]])
-    given = torch.tensor(RNG.random(500) ** 4).to(torch.bfloat16)
-    found = bayes_decisions(given, Problem(costs))
-    for p, decided in zip(given.double().tolist(), found.tolist(), strict=True):
+    posteriors = torch.tensor(RNG.random(500) ** 4).to(torch.bfloat16)
+    actual = bayes_decisions(posteriors, Problem(costs))
+    for p, decided in zip(posteriors.double().tolist(), actual.tolist(), strict=True):
         expected, off = (1 - p) * costs[0] + p * costs[1], p * 2.0**-8 * costs.sum(axis=0)
         assert expected[decided] - off[decided] <= (expected + off).min() + 1e-9
         for cheaper in range(decided):

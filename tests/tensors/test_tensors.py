@@ -65,10 +65,10 @@ def tensor(values: np.ndarray, dtype: torch.dtype = torch.float64) -> torch.Tens
     return torch.tensor(values).to(dtype)
 
 
-def same_table(found: ScoreTable, expected: ScoreTable, *, exact: bool = True) -> None:
-    np.testing.assert_array_equal(found.scores, expected.scores)
+def same_table(actual: ScoreTable, expected: ScoreTable, *, exact: bool = True) -> None:
+    np.testing.assert_array_equal(actual.scores, expected.scores)
     same = np.testing.assert_array_equal if exact else np.testing.assert_allclose
-    same(found.weights, expected.weights)
+    same(actual.weights, expected.weights)
 
 
 # Bins --------------------------------------------------------------------------------------------
@@ -97,35 +97,35 @@ def test_numbers_of_any_precision_have_the_bins_of_numpy(scores):
 def test_bins_hold_every_case_and_the_auc_lies_within_their_bound(dtype, weights):
     scores = tensor(NASTY, dtype)
     weight = None if weights is None else tensor(weights)
-    found = score_bins(scores, torch.tensor(TRUTH), weight)
+    bins = score_bins(scores, torch.tensor(TRUTH), weight)
     table = ScoreTable.from_scores(TRUTH, scores.double().numpy(), weights=weights)
-    np.testing.assert_allclose(found.table.class_weights, table.class_weights)
-    assert abs(found.auc - float(auc(table))) <= found.auc_error + 1e-14
-    assert found.auc_error < 0.05
-    for low, high in zip(found.bins.low, found.bins.high, strict=True):
+    np.testing.assert_allclose(bins.table.class_weights, table.class_weights)
+    assert abs(bins.auc - float(auc(table))) <= bins.auc_error + 1e-14
+    assert bins.auc_error < 0.05
+    for low, high in zip(bins.bins.low, bins.bins.high, strict=True):
         assert low <= high
-    middle = np.searchsorted(table.scores, found.bins.high, side="right")
+    middle = np.searchsorted(table.scores, bins.bins.high, side="right")
     below = np.concatenate([[[0, 0]], np.cumsum(table.weights, axis=0)])[middle]
-    np.testing.assert_allclose(np.cumsum(found.bins.weights, axis=0), below)
+    np.testing.assert_allclose(np.cumsum(bins.bins.weights, axis=0), below)
 
 
 def test_bins_of_half_precision_are_exact():
     for dtype in (torch.float16, torch.bfloat16):
         scores = tensor(PROBABLE, dtype)
-        found = score_bins(scores, torch.tensor(TRUTH), scale=Scale.PROBABILITIES)
-        kept = found.bins.low[found.bins.low != found.bins.high]
-        assert (kept < 2.0**-31).all()  # what is closer to nought than the first run
+        bins = score_bins(scores, torch.tensor(TRUTH), scale=Scale.PROBABILITIES)
+        kept = bins.bins.low[bins.bins.low != bins.bins.high]
+        assert (kept < 2.0**-31).all()  # what is closer to zero than the first run
     assert score_bins(tensor(PROBABLE.round(3), torch.float16), torch.tensor(TRUTH)).exact
 
 
 def test_few_scores_have_an_exact_table_and_so_has_their_mean():
     scores = RNG.integers(0, 300, N) / 299
     for dtype in (torch.float32, torch.float64):
-        given = tensor(scores, dtype)
-        found = score_bins(given, torch.tensor(TRUTH), scale=Scale.PROBABILITIES)
-        assert found.exact
-        assert found.auc_error == 0
-        same_table(found.table, ScoreTable.from_scores(TRUTH, given.double().numpy()))
+        values = tensor(scores, dtype)
+        bins = score_bins(values, torch.tensor(TRUTH), scale=Scale.PROBABILITIES)
+        assert bins.exact
+        assert bins.auc_error == 0
+        same_table(bins.table, ScoreTable.from_scores(TRUTH, values.double().numpy()))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -134,14 +134,14 @@ def test_losses_of_bins_are_those_of_single_cases(dtype, weights):
     scores = tensor(PROBABLE.clip(1e-30, 1 - 1e-7), dtype)
     weight = None if weights is None else tensor(weights)
     table = ScoreTable.from_scores(TRUTH, scores.double().numpy(), weights=weights)
-    found = score_bins(scores, torch.tensor(TRUTH), weight, scale=Scale.PROBABILITIES)
-    np.testing.assert_allclose(found.log_loss, log_loss(table), rtol=1e-12)
-    np.testing.assert_allclose(found.brier, brier(table), rtol=1e-12)
+    bins = score_bins(scores, torch.tensor(TRUTH), weight, scale=Scale.PROBABILITIES)
+    np.testing.assert_allclose(bins.log_loss, log_loss(table), rtol=1e-12)
+    np.testing.assert_allclose(bins.brier, brier(table), rtol=1e-12)
     exact = scores.double()
     odds = torch.log(exact) - torch.log1p(-exact)
     logits = score_bins(odds, torch.tensor(TRUTH), weight, scale=Scale.LOGITS)
-    np.testing.assert_allclose(logits.log_loss, found.log_loss, rtol=1e-9)
-    np.testing.assert_allclose(logits.brier, found.brier, rtol=1e-9)
+    np.testing.assert_allclose(logits.log_loss, bins.log_loss, rtol=1e-9)
+    np.testing.assert_allclose(logits.brier, bins.brier, rtol=1e-9)
     assert np.isnan(score_bins(odds, torch.tensor(TRUTH)).brier)
 
 
@@ -155,11 +155,11 @@ def test_what_rules_out_the_truth_has_an_infinite_log_loss_with_weight_only():
 def test_the_least_cost_of_any_threshold_lies_within_the_bound_of_bins():
     scores = torch.tensor(RNG.random(N).astype(np.float32) / 4 + 0.4)
     truth = torch.tensor(RNG.random(N) < scores.numpy())
-    found = score_bins(scores, truth)
+    bins = score_bins(scores, truth)
     table = ScoreTable.from_scores(truth.numpy(), scores.numpy())
-    exact, binned = (best_threshold(one, BINARY).cost for one in (table, found.table))
-    assert exact <= binned + 1e-12 <= exact + found.cost_error(BINARY) + 2e-12
-    assert not found.exact
+    exact, binned = (best_threshold(tally, BINARY).cost for tally in (table, bins.table))
+    assert exact <= binned + 1e-12 <= exact + bins.cost_error(BINARY) + 2e-12
+    assert not bins.exact
 
 
 # Exact tables ------------------------------------------------------------------------------------
@@ -181,12 +181,12 @@ def test_sorted_keys_make_the_table_of_numpy_in_blocks_of_any_size(dtype, block,
     for scores in (tensor(NASTY[:9000], dtype), tensor(np.abs(NASTY[:9000]), dtype)):
         truth = torch.tensor(TRUTH[:9000])
         expected = ScoreTable.from_scores(truth.numpy(), scores.double().numpy())
-        found = exact_room._unweighted(scores, truth)
-        same_table(ScoreTable(*found), expected)
+        result = exact_room._unweighted(scores, truth)
+        same_table(ScoreTable(*result), expected)
         times = torch.tensor(FRACTIONS[:9000])
         heavy = ScoreTable.from_scores(truth.numpy(), scores.double().numpy(), weights=times)
-        found = exact_room._weighted(scores, truth, times)
-        same_table(ScoreTable(*found), heavy, exact=False)
+        result = exact_room._weighted(scores, truth, times)
+        same_table(ScoreTable(*result), heavy, exact=False)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -196,27 +196,27 @@ def test_the_hull_of_a_tensor_is_that_of_its_table(dtype, block, monkeypatch):
     monkeypatch.setattr(exact_room, "_SMALL", 100)
     monkeypatch.setattr(exact_room, "_SAMPLE", 40)
     for scores in (np.abs(NASTY), PROBABLE, RNG.random(N) + TRUTH):
-        given = tensor(scores, dtype)
-        found = score_hull(given, torch.tensor(TRUTH))
-        table = ScoreTable.from_scores(TRUTH, given.double().numpy())
-        assert found.n_scores == table.scores.size
-        assert found.auc == pytest.approx(float(auc(table)), abs=1e-15)
-        assert score_auc(given, torch.tensor(TRUTH)) == found.auc
+        values = tensor(scores, dtype)
+        result = score_hull(values, torch.tensor(TRUTH))
+        table = ScoreTable.from_scores(TRUTH, values.double().numpy())
+        assert result.n_scores == table.scores.size
+        assert result.auc == pytest.approx(float(auc(table)), abs=1e-15)
+        assert score_auc(values, torch.tensor(TRUTH)) == result.auc
         hull = roc_hull(table)
-        np.testing.assert_array_equal(hull.thresholds[1:-1], found.table.scores[:-1])
-        assert found.table.scores[-1] == table.scores[-1]
+        np.testing.assert_array_equal(hull.thresholds[1:-1], result.table.scores[:-1])
+        assert result.table.scores[-1] == table.scores[-1]
         for problem in (BINARY, Problem.binary(false_alarm=7, miss=2)):
-            assert vars(best_threshold(found.table, problem))["threshold"] == pytest.approx(
+            assert vars(best_threshold(result.table, problem))["threshold"] == pytest.approx(
                 best_threshold(table, problem).threshold
             )
     costs = Beta(2, 2)
-    assert h_measure(found.table, costs) == pytest.approx(h_measure(table, costs), rel=1e-12)
+    assert h_measure(result.table, costs) == pytest.approx(h_measure(table, costs), rel=1e-12)
 
 
 def test_the_hull_of_scores_of_one_class_or_one_value_has_one_segment():
-    one = score_hull(torch.tensor([0.2, 0.7, 0.7]), torch.tensor([1, 1, 1]))
-    assert np.isnan(one.auc)
-    assert one.table.weights.tolist() == [[0, 3]]
+    hull = score_hull(torch.tensor([0.2, 0.7, 0.7]), torch.tensor([1, 1, 1]))
+    assert np.isnan(hull.auc)
+    assert hull.table.weights.tolist() == [[0, 3]]
     tied = score_hull(torch.tensor([0.5, 0.5, 0.5]), torch.tensor([0, 1, 1]))
     assert tied.auc == 0.5
     assert tied.table.weights.tolist() == [[1, 2]]
@@ -229,10 +229,10 @@ def test_the_hull_of_scores_of_one_class_or_one_value_has_one_segment():
 def test_bayes_decisions_are_those_of_numpy_at_ties_too(dtype):
     at_cut = np.where(RNG.random(N) < 0.3, 3 / 185, np.round(PROBABLE, 1))
     for problem, rows in ((THREE, at_cut), (BINARY, np.where(at_cut == 0.5, 0.1, at_cut))):
-        given = tensor(rows, dtype)
-        expected = bayes_decision_indices(given.numpy(), problem)
-        np.testing.assert_array_equal(bayes_decisions(given, problem), expected)
-        on_device = cases_room._cheapest(given, problem.costs, False)  # what GPUs run
+        posteriors = tensor(rows, dtype)
+        expected = bayes_decision_indices(posteriors.numpy(), problem)
+        np.testing.assert_array_equal(bayes_decisions(posteriors, problem), expected)
+        on_device = cases_room._cheapest(posteriors, problem.costs, False)  # what GPUs run
         np.testing.assert_array_equal(on_device, expected)
 
 
@@ -241,9 +241,9 @@ def test_posteriors_that_are_not_numbers_get_no_decision_on_any_device():
     rows[1, 2], rows[3, 0] = torch.nan, torch.inf
     problem = Problem(RNG.integers(0, 30, (3, 4)))
     for values, of in ((rows, problem), (torch.tensor([0.2, -0.1, 0.9, torch.inf]), THREE)):
-        found = bayes_decisions(values, of)
-        assert (found < 0).tolist() == [False, True, False, True]
-        np.testing.assert_array_equal(cases_room._cheapest(values, of.costs, False), found)
+        decided = bayes_decisions(values, of)
+        assert (decided < 0).tolist() == [False, True, False, True]
+        np.testing.assert_array_equal(cases_room._cheapest(values, of.costs, False), decided)
     nan = torch.tensor([0.0, torch.nan])
     assert bayes_decisions(nan, THREE, logits=True).tolist() == [1, -1]
 
@@ -279,12 +279,12 @@ def test_counts_of_tensors_are_those_of_numpy(kind, weights, monkeypatch):
         weights=weights,
     )
     weight = None if weights is None else tensor(weights)
-    found = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
-    assert found.classes == THREE.classes
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    result = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
+    assert result.classes == THREE.classes
+    np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
     monkeypatch.setattr(cases_room, "within", lambda *_: False)  # what GPUs run
-    found = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    result = counts(torch.tensor(decided).to(kind), torch.tensor(TRUTH), THREE, weight)
+    np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
 
 
 @pytest.mark.parametrize("weights", [None, FRACTIONS], ids=["alike", "fractional"])
@@ -293,18 +293,18 @@ def test_moments_of_tensors_are_those_of_numpy(weights):
     expected = LossMoments.from_losses(truth, losses, classes=range(3), weights=weights)
     weight = None if weights is None else tensor(weights)
     columns = {"old": tensor(losses[:, 0]), "new": tensor(losses[:, 1])}
-    found = loss_moments(torch.tensor(truth), columns, classes=(0, 1, 2), weights=weight)
-    assert found.names == ("old", "new")
+    moments = loss_moments(torch.tensor(truth), columns, classes=(0, 1, 2), weights=weight)
+    assert moments.names == ("old", "new")
     on_device = losses_room._moments_on_device(
         torch.tensor(truth), list(columns.values()), weight, 3
     )
     for name, summed in zip(("weight", "sums", "products"), on_device, strict=True):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
+        np.testing.assert_allclose(getattr(moments, name), getattr(expected, name), atol=1e-9)
         np.testing.assert_allclose(summed, getattr(expected, name), atol=1e-9)
     whole = loss_moments(
         torch.tensor(truth), tensor(losses), classes=("a", "b", "c"), weights=weight
     )
-    np.testing.assert_array_equal(whole.products, found.products)
+    np.testing.assert_array_equal(whole.products, moments.products)
 
 
 # What cannot be used -----------------------------------------------------------------------------
@@ -414,8 +414,8 @@ def test_a_table_that_does_not_fit_names_the_hull(monkeypatch):
 
 def test_tensors_in_a_graph_are_read_and_left_alone():
     logits = torch.tensor([-2.0, 0.5, 1.0], requires_grad=True)
-    found = score_bins(torch.sigmoid(logits), Y, scale=Scale.PROBABILITIES)
-    assert found.auc == 1
+    bins = score_bins(torch.sigmoid(logits), Y, scale=Scale.PROBABILITIES)
+    assert bins.auc == 1
     assert not bayes_decisions(torch.sigmoid(logits), THREE).requires_grad
     assert logits.grad is None
 
