@@ -2,11 +2,11 @@
 // What two systems decide about the same cases comes from bins of what they decide by; within a
 // pair of bins that a threshold parts they decide as if independent.
 
-const SIZE = decisions.length;
-const ALONE = range(SIZE).map((b) => range(SIZE).map((d) => Number(b === d))); // shares of one decision
+const N_DECISIONS = decisions.length;
+const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d))); // shares of one decision
 const JOINT = DATA.joint && {
   ...DATA.joint,
-  sources: DATA.joint.sources.map((one) => ({ ...one, bins: one.ends.length || SIZE })),
+  sources: DATA.joint.sources.map((one) => ({ ...one, bins: one.ends.length || N_DECISIONS })),
   fitting: numbers(DATA.joint.fitting),
 };
 
@@ -46,11 +46,11 @@ function sourceOf(one) {
 /** Which share of each bin gets each decision, by class; null where every decision is a bin. */
 function withinBins(one, source) {
   if (!one.codes) return null;
-  const { weights } = tableOf_(one);
+  const { weights } = scoreTableOf(one);
   return weights.map((own) => {
     let start = 0;
     return source.ends.map((end) => {
-      const shares = new Array(SIZE).fill(0);
+      const shares = new Array(N_DECISIONS).fill(0);
       for (let i = start; i < end; i += 1) shares[one.codes[i]] += own[i];
       start = end;
       const mass = sum(shares);
@@ -59,17 +59,17 @@ function withinBins(one, source) {
   });
 }
 
-const tableOf_ = (one) => MODELS[one.model][one.way === "recalibrated" ? "recalibrated" : "table"];
+const scoreTableOf = (one) => MODELS[one.model][one.way === "recalibrated" ? "recalibrated" : "table"];
 
 /** Cases of each class in each pair of decisions, the second running fastest. */
 function pairTable(first, second) {
-  const made = classes.map(() => new Float64Array(SIZE * SIZE));
+  const made = classes.map(() => new Float64Array(N_DECISIONS * N_DECISIONS));
   if (first.source >= 0 && first.source === second.source) {
-    if (!first.codes) first.counts.forEach((row, k) => row.forEach((own, d) => (made[k][d * SIZE + d] = own)));
+    if (!first.codes) first.counts.forEach((row, k) => row.forEach((own, d) => (made[k][d * N_DECISIONS + d] = own)));
     else
-      tableOf_(first).weights.forEach((own, k) => {
+      scoreTableOf(first).weights.forEach((own, k) => {
         for (let i = 0; i < own.length; i += 1)
-          made[k][first.codes[i] * SIZE + second.codes[i]] += own[i];
+          made[k][first.codes[i] * N_DECISIONS + second.codes[i]] += own[i];
       });
     return made;
   }
@@ -77,7 +77,7 @@ function pairTable(first, second) {
     first.counts.forEach((row, k) => {
       const mass = sum(row);
       row.forEach((own, d) =>
-        second.counts[k].forEach((other, e) => (made[k][d * SIZE + e] = mass > 0 ? (own * other) / mass : 0)),
+        second.counts[k].forEach((other, e) => (made[k][d * N_DECISIONS + e] = mass > 0 ? (own * other) / mass : 0)),
       );
     });
     return made;
@@ -86,14 +86,14 @@ function pairTable(first, second) {
   const [low, high] = turned ? [second, first] : [first, second];
   for (const [k, a, b, cases] of JOINT.cells.get(`${low.source} ${high.source}`)) {
     if (!low.within && !high.within) {
-      made[k][turned ? b * SIZE + a : a * SIZE + b] += cases;
+      made[k][turned ? b * N_DECISIONS + a : a * N_DECISIONS + b] += cases;
       continue;
     }
-    const [left, right] = [low.within?.[k][a] ?? ALONE[a], high.within?.[k][b] ?? ALONE[b]];
-    for (let d = 0; d < SIZE; d += 1) {
+    const [left, right] = [low.within?.[k][a] ?? PURE_SHARES[a], high.within?.[k][b] ?? PURE_SHARES[b]];
+    for (let d = 0; d < N_DECISIONS; d += 1) {
       if (!left[d]) continue;
-      for (let e = 0; e < SIZE; e += 1)
-        if (right[e]) made[k][turned ? e * SIZE + d : d * SIZE + e] += cases * left[d] * right[e];
+      for (let e = 0; e < N_DECISIONS; e += 1)
+        if (right[e]) made[k][turned ? e * N_DECISIONS + d : d * N_DECISIONS + e] += cases * left[d] * right[e];
     }
   }
   return made;
@@ -108,8 +108,8 @@ function covarianceOf(pair, costs, prior) {
   const overCells = (stratum, add) => {
     for (const k of stratum) {
       const [cells, row] = [pair[k], costs[k]];
-      for (let d = 0, c = 0; d < SIZE; d += 1)
-        for (let e = 0; e < SIZE; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
+      for (let d = 0, c = 0; d < N_DECISIONS; d += 1)
+        for (let e = 0; e < N_DECISIONS; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
     }
   };
   let total = 0;
@@ -133,8 +133,8 @@ function covarianceOf(pair, costs, prior) {
 const varianceOf = (counts, costs, prior) =>
   covarianceOf(
     counts.map((row) => {
-      const cells = new Float64Array(SIZE * SIZE);
-      row.forEach((cases, d) => (cells[d * SIZE + d] = cases));
+      const cells = new Float64Array(N_DECISIONS * N_DECISIONS);
+      row.forEach((cases, d) => (cells[d * N_DECISIONS + d] = cases));
       return cells;
     }),
     costs,
@@ -175,32 +175,32 @@ function reachable(costs) {
   const top = Math.max(...regret.flat()) || 1;
   const at = (d, p) => ((1 - p) * regret[0][d] + p * regret[1][d]) / top;
   const points = [0, 1];
-  range(SIZE).forEach((d) =>
+  range(N_DECISIONS).forEach((d) =>
     range(d).forEach((e) => {
       const [from, to] = [at(d, 0) - at(e, 0), at(d, 1) - at(e, 1)];
       if (from * to < 0) points.push(from / (from - to));
     }),
   );
-  const excess = (d, p) => at(d, p) - Math.min(...range(SIZE).map((e) => at(e, p)));
-  return range(SIZE).map((d) => points.some((p) => excess(d, p) <= 1e-9));
+  const excess = (d, p) => at(d, p) - Math.min(...range(N_DECISIONS).map((e) => at(e, p)));
+  return range(N_DECISIONS).map((d) => points.some((p) => excess(d, p) <= 1e-9));
 }
 
 /** Decisions that a system can take: some are never the cheapest, but people take them. */
-const ableOf = (one, able) =>
+const availableDecisions = (one, able) =>
   !one.posterior ? decisions.map(() => true) : one.way === "fixed" ? DATA.joint.reachable : able;
 
 /**
  * How sure the costs of systems are. Prior is null where that of the data counts. Everything that
  * takes time is found when it is asked for.
  */
-function surenessOf(systems, stated, prior, able, shares) {
+function inferenceOf(systems, stated, prior, able, shares) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
   const all = systems.map((one) => {
     const source = sourceOf(one);
     const within = source < 0 ? null : withinBins(one, JOINT.sources[source]);
-    return { ...one, source, within, able: ableOf(one, able) };
+    return { ...one, source, within, able: availableDecisions(one, able) };
   });
   const spent = all.map((one) => one.cost - base);
   const tied = lowestOf(spent);
@@ -278,7 +278,7 @@ function surenessOf(systems, stated, prior, able, shares) {
   /** Cost of one system, with its interval. */
   const costOf = once((i) => {
     const strata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
-    const [low, high] = profileEnds(strata, threshold, spent[i], fitting(i, i));
+    const [low, high] = profileInterval(strata, threshold, spent[i], fitting(i, i));
     return [spent[i] + base, low + base, high + base];
   });
   const chosen = kept(() => contenders().slice().sort((a, b) => a - b));
@@ -312,7 +312,7 @@ function surenessOf(systems, stated, prior, able, shares) {
     const bound = pairRange({ able: decisions.map((_, d) => d === naive.decision) }, all[i]);
     const made = strataOf(blindPair(i), gaps(), bound, prior, -all[i].running);
     const value = naive.cost - spent[i];
-    return [value, ...profileEnds(made, threshold, value, fitting(i, i))];
+    return [value, ...profileInterval(made, threshold, value, fitting(i, i))];
   });
   const saving = kept(() => {
     if (isBlind(best)) return [0, 0, 0];
@@ -326,7 +326,7 @@ function surenessOf(systems, stated, prior, able, shares) {
   /** What a system costs above the cheapest, by an interval that holds for all of them at once. */
   const more = (i) => {
     const value = tied.includes(i) ? 0 : spent[i] - spent[best];
-    const [low, high] = profileEnds(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
+    const [low, high] = profileInterval(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
     return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
   const chances = kept(() => (chosen().length < 2 ? [1] : shrunkChances(draws())));
@@ -365,18 +365,18 @@ function surenessOf(systems, stated, prior, able, shares) {
 const BANDED = Boolean(JOINT) && !TERMS; // whether the page knows how sure costs are
 
 /** Interval of the cost of decisions at some stakes, as that of a single system. */
-function endsOfCounts(counts, stated, prior, able = decisions.map(() => true)) {
+function intervalOfCounts(counts, stated, prior, able = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => able[d]))));
   const strata = strataOf(counts, costs, ranges, statedPrior(prior), 0);
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
-  return profileEnds(strata, threshold, NaN, 0).map((end) => end + base);
+  return profileInterval(strata, threshold, NaN, 0).map((end) => end + base);
 }
 
 /** Interval of the cost of one system that decides as it does under these stakes. */
-function endsOfSystem(one, given, able) {
-  const sure = surenessAt([{ ...one, candidate: true }], given, able);
+function intervalOfSystem(one, given, able) {
+  const sure = inferenceAt([{ ...one, candidate: true }], given, able);
   return sure ? sure.cost(one.name).slice(1) : [NaN, NaN];
 }
 
@@ -385,10 +385,10 @@ const statedPrior = (prior) =>
   DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
 
 /** How sure the costs of some systems are under these stakes; null where the page cannot know. */
-function surenessAt(systems, { costs, prior }, able) {
+function inferenceAt(systems, { costs, prior }, able) {
   const rivals = systems.filter((one) => one.candidate);
   if (!JOINT || TERMS || !rivals.length || rivals.some((one) => !Number.isFinite(one.cost))) return null;
-  return surenessOf(rivals, costs, statedPrior(prior), able || reachable(costs), prior);
+  return inferenceOf(rivals, costs, statedPrior(prior), able || reachable(costs), prior);
 }
 
 /** Sampling variance of each system at the stakes of the report, of which fitting is a part. */

@@ -2,10 +2,10 @@
 
 const PAD = "\u2007"; // as wide as a digit: it keeps decimal points below each other
 const NOISE = 1e-12; // relative to the scale of a table: what rounding leaves of nothing
-const TINIEST = 1e-60;
-const MOST = 1e15; // numbers from here on have powers of ten
+const SMALLEST = 1e-60;
+const LARGEST_PLAIN = 1e15; // numbers from here on have powers of ten
 
-const minus = (text) => text.replaceAll("-", "−");
+const withMinusSigns = (text) => text.replaceAll("-", "−");
 const grouped = (value, places) =>
   value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 const powerOf = (value, places) => Number(value.toExponential(places).split("e")[1]);
@@ -18,13 +18,13 @@ function short(value, digits = 4) {
   const rounded = Number(value.toPrecision(digits));
   const size = Math.abs(rounded);
   if (size === 0) return "0";
-  if (size >= 1e4 && size < MOST) return minus(grouped(value, 0));
-  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
-  return minus(rounded.toExponential().replace("+", ""));
+  if (size >= 1e4 && size < LARGEST_PLAIN) return withMinusSigns(grouped(value, 0));
+  if (size >= 1e-4 && size < 1e4) return withMinusSigns(String(rounded));
+  return withMinusSigns(rounded.toExponential().replace("+", ""));
 }
 
 /** All digits. */
-const exact = (value) => (Number.isFinite(value) ? minus(String(value)) : short(value));
+const exact = (value) => (Number.isFinite(value) ? withMinusSigns(String(value)) : short(value));
 
 /** A number rounded to tens, hundreds and so on. */
 function roundedTo(value, power) {
@@ -35,15 +35,15 @@ function roundedTo(value, power) {
 
 /** So many decimals, zeros included; fewer than none round to tens, hundreds, and so on. */
 function fixed(value, wanted) {
-  if (!Number.isFinite(value) || Math.abs(value) >= MOST) return short(value);
+  if (!Number.isFinite(value) || Math.abs(value) >= LARGEST_PLAIN) return short(value);
   const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen digits to show
   const [shown, size] =
     places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
   if (places > 6 && Math.abs(size) < 1e-4) {
-    return size ? minus(size.toExponential(places + powerOf(size))) : "0";
+    return size ? withMinusSigns(size.toExponential(places + powerOf(size))) : "0";
   }
   if (size === 0) return (0).toFixed(shown);
-  return minus(Math.abs(size) >= 1e4 ? grouped(size, shown) : size.toFixed(shown));
+  return withMinusSigns(Math.abs(size) >= 1e4 ? grouped(size, shown) : size.toFixed(shown));
 }
 
 // What an interval supports -----------------------------------------------------------------------
@@ -52,22 +52,22 @@ function fixed(value, wanted) {
 const decimalsOf = (half) => 1 - powerOf(half, 1);
 
 /** Decimals of a number that its interval supports; null where that cannot be said. */
-function supported([value, low, high]) {
+function supportedDecimals([value, low, high]) {
   const half = (high - low) / 2;
   const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
-  const known = Number.isFinite(half) && half > Math.max(NOISE * size, TINIEST) && size < MOST;
+  const known = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
   return known ? decimalsOf(half) : null;
 }
 
 /** A number and the ends of its interval, rounded to what the interval supports. */
 function measured(interval) {
-  const places = supported(interval);
+  const places = supportedDecimals(interval);
   return interval.map((value) => (places === null ? short(value) : fixed(value, places)));
 }
 
 /** The same for numbers below each other, their decimal points in line. */
 function measuredColumn(intervals) {
-  const own = intervals.map(supported);
+  const own = intervals.map(supportedDecimals);
   const first = own.find((places) => places !== null);
   if (first === undefined) return intervals.map(measured);
   const kept = own.map((one) => (one === null || Math.abs(one - first) <= 1 ? first : one));
@@ -80,19 +80,19 @@ function measuredColumn(intervals) {
 }
 
 /** Zero where a number is rounding alone, beside numbers of this size. */
-const settled = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
+const withoutNoise = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
 
 /** The two ends of an interval that is written, or a dash where there is none. */
-const endsOf = ([, low, high], [, ...written]) =>
+const boundsText = ([, low, high], [, ...written]) =>
   Number.isFinite(low) && Number.isFinite(high) ? `${written[0]} to ${written[1]}` : "–";
-const ends = (interval) => (interval ? endsOf(interval, measured(interval)) : "–");
+const intervalText = (interval) => (interval ? boundsText(interval, measured(interval)) : "–");
 
 // Shares ------------------------------------------------------------------------------------------
 
 /** A share of one, with so many significant digits of it or of what is missing to one. */
 function proportionText(share, digits = 3) {
   const rest = Math.min(share, 1 - share);
-  if (!(rest > TINIEST && share > 0.5)) return short(share, digits);
+  if (!(rest > SMALLEST && share > 0.5)) return short(share, digits);
   const places = Math.min(digits - 1 - powerOf(rest, digits - 1), 15);
   return fixed(share, places).replace(/\.?0+$/, "");
 }

@@ -11,12 +11,12 @@ const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).f
     ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
     : []),
 ]);
-let exploredPlace = null; // which of them the reader picked; null: that of the cheapest system
-let cutsMoved = null; // where the reader put the cuts; null: those of the rule
-let held = null; // the cut that is dragged
+let pickedTable = null; // which of them the reader picked; null: that of the cheapest system
+let movedCuts = null; // where the reader put the cuts; null: those of the rule
+let draggedCut = null; // the cut that is dragged
 
 const explored = () =>
-  EXPLORABLE[exploredPlace] ??
+  EXPLORABLE[pickedTable] ??
   EXPLORABLE.find(
     (one) =>
       one.model === MODELS[result.best.model] &&
@@ -86,7 +86,7 @@ function exploration() {
   const bayes = one.raw ? null : ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1]));
   const known = bayes && bayes.length === order.length - 1 ? bayes : null;
   const best = bestCuts(view, order, result);
-  const cuts = cutsMoved && cutsMoved.length === order.length - 1 ? cutsMoved : (known ?? best);
+  const cuts = movedCuts && movedCuts.length === order.length - 1 ? movedCuts : (known ?? best);
   const costOf = (where) => expectedCost(countsOfCuts(view, order, where), costs, prior) + one.model.running;
   const counts = countsOfCuts(view, order, cuts);
   return { ...view, order, bayes: known, best, cuts, counts, costOf, axis: scoreAxis(view, [...(known || []), ...best]) };
@@ -149,13 +149,13 @@ const explorerTitle = ({ name, raw, axis }) =>
   `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
 
 const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
-const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
+const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** A panel for each class; its bars have the colour of the decision that their cases get. */
 function classPanels(view, x, width) {
   const bars = histogram(view);
   const { low, high, at } = view.axis;
-  const edges = [low, ...view.cuts.map((cut) => within(at(cut), [low, high])), high].map(x);
+  const edges = [low, ...view.cuts.map((cut) => clamped(at(cut), [low, high])), high].map(x);
   const step = (x(high) - x(low)) / BARS;
   return bars.map((own, k) => {
     const bottom = PANEL.top + (k + 1) * PANEL.height + k * PANEL.gap;
@@ -195,10 +195,10 @@ function explorerAxis(view, x, width, height) {
 
 /** Where a rule cuts that was not moved: the Bayes rule's, and the cheapest on these cases. */
 function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
-  const where = x(within(at(cut), [low, high]));
+  const where = x(clamped(at(cut), [low, high]));
   const y = height - PANEL.bottom + (name === "best" ? 36 : 27);
   const half = widthOf(name, TICK) / 2;
-  const centre = within(where, [half, x(high) + PANEL.side - half]);
+  const centre = clamped(where, [half, x(high) + PANEL.side - half]);
   return svg(
     "g",
     { class: `cut-mark ${name === "best" ? "found" : "bayes"}` },
@@ -210,7 +210,7 @@ function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
 /** A cut as a slider: it is dragged, or moved by arrow keys, a hundredth of the axis at a time. */
 function cutHandle(view, x, cut, i, width, height) {
   const { low, high, at, from } = view.axis;
-  const where = x(within(at(cut), [low, high]));
+  const where = x(clamped(at(cut), [low, high]));
   const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
   const text = sayCut(view)(cut);
   const half = widthOf(text, LABEL) / 2;
@@ -223,16 +223,16 @@ function cutHandle(view, x, cut, i, width, height) {
       "aria-label": `cut between ${below} and ${above}`,
       "aria-valuemin": low,
       "aria-valuemax": high,
-      "aria-valuenow": within(at(cut), [low, high]),
+      "aria-valuenow": clamped(at(cut), [low, high]),
       "aria-valuetext": text,
     },
     svg("rect", { class: "grip", x: where - 12, y: 0, width: 24, height: height - PANEL.bottom }),
     svg("line", { x1: where, x2: where, y1: 18, y2: height - PANEL.bottom }),
     svg("path", { d: `M${where - 8} 16h16l-8 12z` }),
-    svg("text", { class: "mark-name", x: within(where, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
+    svg("text", { class: "mark-name", x: clamped(where, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
   );
   node.addEventListener("pointerdown", (event) => {
-    held = i;
+    draggedCut = i;
     place("explorer").setPointerCapture(event.pointerId);
     node.focus();
     event.preventDefault();
@@ -242,15 +242,15 @@ function cutHandle(view, x, cut, i, width, height) {
     const ends = { Home: low, End: high };
     if (!(event.key in steps) && !(event.key in ends)) return;
     event.preventDefault();
-    const now = within(at(cut), [low, high]);
-    moveCut(view, i, from(ends[event.key] ?? within(now + (steps[event.key] * (high - low)) / 100, [low, high])));
+    const now = clamped(at(cut), [low, high]);
+    moveCut(view, i, from(ends[event.key] ?? clamped(now + (steps[event.key] * (high - low)) / 100, [low, high])));
   });
   return node;
 }
 
 /** Put a cut somewhere; it pushes the others before it. */
 function moveCut({ cuts }, i, value) {
-  cutsMoved = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
+  movedCuts = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
   showExplorer();
 }
 
@@ -258,10 +258,10 @@ function showExplorerNumbers(view) {
   const { counts, costOf, cuts, best, bayes } = view;
   const cost = costOf(cuts);
   const more = (where, name) => {
-    const excess = settled(cost - costOf(where), result.naive.cost);
+    const excess = withoutNoise(cost - costOf(where), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
       ? `as much as ${name}`
-      : `${spent(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
+      : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
   };
   const others = [
     ...(bayes ? [more(bayes, "the Bayes cuts")] : []),
@@ -269,7 +269,7 @@ function showExplorerNumbers(view) {
   ];
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
   place("explorer-cost").replaceChildren(
-    html("b", {}, tied(`${spent(cost)} per case`)),
+    html("b", {}, tied(`${costInSentence(cost)} per case`)),
     tied(`: ${others.join(", ")}.${total}`),
   );
   const rates = decisionRates(counts);
@@ -277,7 +277,7 @@ function showExplorerNumbers(view) {
   const rows = classes.map((label, k) => ({
     cells: [
       label,
-      ...decisions.map((_, d) => figure(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
+      ...decisions.map((_, d) => numberCell(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
     ],
   }));
   const last = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
@@ -285,7 +285,7 @@ function showExplorerNumbers(view) {
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
   const capacity = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => figure(volume * share(d), null, short(volume * share(d), 3)))],
+    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
   };
   place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, last, capacity]));
   saved.explorer = [
@@ -303,25 +303,25 @@ function buildExplorer() {
     ...EXPLORABLE.map((one, i) => html("option", { value: i }, one.name)),
   );
   const put = (cuts) => {
-    cutsMoved = cuts;
+    movedCuts = cuts;
     showExplorer();
   };
   picker.addEventListener("change", () => {
-    exploredPlace = picker.value === "" ? null : Number(picker.value);
+    pickedTable = picker.value === "" ? null : Number(picker.value);
     put(null);
   });
   place("explorer-bayes").addEventListener("click", () => put(exploration().bayes));
   place("explorer-best").addEventListener("click", () => put(exploration().best));
   const host = place("explorer");
   host.addEventListener("pointermove", (event) => {
-    if (held === null) return;
+    if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
     const room = roomOf(host) - 2 * PANEL.side;
     const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
-    moveCut(view, held, from(within(low + inside * (high - low), [low, high])));
+    moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
   });
-  const release = () => (held = null);
+  const release = () => (draggedCut = null);
   host.addEventListener("pointerup", release);
   host.addEventListener("pointercancel", release);
 }

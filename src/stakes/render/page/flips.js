@@ -1,13 +1,13 @@
 // Flips: where today's choice is no longer among what may be the cheapest, each number moved alone.
 // Two readings: decided anew, as the sliders do it, or with the decisions as they are made now.
 
-const REMADE = !TERMS && SYSTEMS.some((one) => one.candidate && one.way !== "fixed");
+const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((one) => one.candidate && one.way !== "fixed");
 const FLIPPED = !TERMS; // else factors on the costs are moved, by the costs on these cases
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
 const FARTHEST = 20; // times the largest cost
 const MOST_MOVES = 12;
 let REPORTED_CHOICE = null;
-let reading = REMADE ? "anew" : "kept";
+let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
 /** What stands under other stakes: what may be the cheapest, and what is recommended. */
 function standingAt(given, kept) {
@@ -15,9 +15,9 @@ function standingAt(given, kept) {
   const rivals = kept
     ? result.systems.map((one) => ({ ...one, cost: expectedCost(one.counts, costs, prior) + one.running }))
     : SYSTEMS.filter((one) => one.candidate && (!one.added || isMoved(prior))).map((one) =>
-        charged(one, decide(one, given), given, NaN),
+        withCosts(one, decide(one, given), given, NaN),
       );
-  const sure = surenessAt(rivals, given, kept ? reachable(result.costs) : null);
+  const sure = inferenceAt(rivals, given, kept ? reachable(result.costs) : null);
   return sure || pointwise(rivals, given);
 }
 
@@ -92,16 +92,16 @@ function roundedAway(value, now, digits) {
 }
 
 /** A choice, and what becomes of posteriors as they come once the prior is moved. */
-function twinsOf(choice) {
+function namesWithMovedPrior(choice) {
   const one = SYSTEMS.find((system) => system.name === choice && system.way === "as is");
   return one ? [choice, `${MODELS[one.model].name} (moved)`] : [choice];
 }
 
 /** Where a choice leaves on one side; null where it stays as far as one looks. Pauses as it goes. */
-function* flipOf(move, side, choice, kept) {
+function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.ends;
   const inside = (value) => Math.min(Math.max(value, least), most);
-  const isHeld = (standing) => twinsOf(choice).some((name) => standing.isPossible(name));
+  const isHeld = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
   const stays = (value) => isHeld(standingAt(move.given(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
@@ -139,7 +139,7 @@ const modelOf = (name) => {
 };
 
 /** Models in words, or the rule where all are of one. */
-function listed(names) {
+function inWords(names) {
   const models = [...new Set(names.map(modelOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
   const some = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
@@ -154,15 +154,15 @@ const inOrder = (names) => {
 };
 
 /** A number as one would type it. */
-const typed = (value) => minus(String(Number(value.toPrecision(9))));
+const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
 
 // Work in slices, so that the page stays awake ----------------------------------------------------
 
-let turn = 0;
+let currentRun = 0;
 let finished = Promise.resolve();
-let finishTurns = () => {}; // does the rest of the work at once
+let finishPieces = () => {}; // does the rest of the work at once
 
-const RUSH = 4000; // milliseconds that paper waits for what is still looked for
+const PRINT_DEADLINE = 4000; // milliseconds that paper waits for what is still looked for
 
 /** A piece of work is a function, or a generator that pauses; whether it has ended. */
 function runPiece(piece) {
@@ -172,17 +172,17 @@ function runPiece(piece) {
 }
 
 /** Run some work piece by piece, until the stakes move again. */
-function inTurns(pieces, done) {
-  turn += 1;
-  const mine = turn;
+function runInPieces(pieces, done) {
+  currentRun += 1;
+  const mine = currentRun;
   finished = new Promise((resolve) => {
-    finishTurns = () => {
+    finishPieces = () => {
       const start = performance.now();
-      while (mine === turn && pieces.length && performance.now() - start < RUSH)
+      while (mine === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
         if (runPiece(pieces[0])) pieces.shift();
     };
     const next = () => {
-      if (mine !== turn) return resolve(false);
+      if (mine !== currentRun) return resolve(false);
       const start = performance.now();
       while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
       if (pieces.length) return setTimeout(next);
@@ -193,8 +193,8 @@ function inTurns(pieces, done) {
   });
 }
 
-let flipsHeld = null; // what was found last, and for which stakes
-let underway = null; // the stakes of the work that has not ended
+let knownFlips = null; // what was found last, and for which stakes
+let searchedKey = null; // the stakes of the work that has not ended
 
 /** Start again, or show what is known: flips, zones and the sentence in the verdict. */
 function showFlips() {
@@ -205,25 +205,25 @@ function showFlips() {
   const choice = choiceNow();
   place("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
-  if (flipsHeld) {
-    if (flipsHeld.key === key) showFlipTable(flipsHeld.rows, choice);
-    for (const axis of zoneAxes()) drawZones(axis, flipsHeld.zones.get(axis.of || axis.id));
+  if (knownFlips) {
+    if (knownFlips.key === key) showFlipTable(knownFlips.rows, choice);
+    for (const axis of zoneAxes()) drawZones(axis, knownFlips.zones.get(axis.of || axis.id));
   }
-  if (underway === key || (flipsHeld && flipsHeld.key === key && !underway)) return;
-  underway = key;
-  if (!flipsHeld) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
+  if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
+  searchedKey = key;
+  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const found = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
   const search = function* (row) {
-    row.low = yield* flipOf(row.move, -1, choice, kept);
-    row.high = yield* flipOf(row.move, 1, choice, kept);
+    row.low = yield* searchFlip(row.move, -1, choice, kept);
+    row.high = yield* searchFlip(row.move, 1, choice, kept);
   };
   const pieces = found.rows.map(search);
   pieces.push(() => showFlipTable(found.rows, choice));
   for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, found.zones));
-  inTurns(pieces, () => {
-    [flipsHeld, underway] = [found, null];
+  runInPieces(pieces, () => {
+    [knownFlips, searchedKey] = [found, null];
     saveZones();
     document.body.classList.remove("working");
   });
@@ -234,7 +234,7 @@ function flipsHint() {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
-  const cannot = REMADE ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
+  const cannot = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
   const sure = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
@@ -242,7 +242,7 @@ function flipsHint() {
 }
 
 /** All flips that were found, the nearest first, by the largest cost or the whole prior. */
-function flatFlips(rows) {
+function flipsByDistance(rows) {
   const found = rows.flatMap(({ move, low, high }) =>
     [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
   );
@@ -250,13 +250,13 @@ function flatFlips(rows) {
 }
 
 /** Where a number goes, as one would type it: priors in percent. */
-const goesTo = ({ move, value }) =>
-  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${typed(inPercent(value))} %` : typed(value)}`;
-const tellOf = ({ d }) => (d === null ? exactPercent : exact);
+const movesTo = ({ move, value }) =>
+  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${asTyped(inPercent(value))} %` : asTyped(value)}`;
+const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 function showFlipTable(rows, choice) {
-  const found = flatFlips(rows);
+  const found = flipsByDistance(rows);
   const nearest = (row) => found.findIndex(({ move }) => move === row.move);
   const last = (row) => (nearest(row) < 0 ? found.length : nearest(row));
   rows.sort((a, b) => last(a) - last(b));
@@ -264,12 +264,12 @@ function showFlipTable(rows, choice) {
   const lines = found.map((flip) => ({
     cells: [
       flip.move.name,
-      figure(flip.move.now, "strong", nowText(flip.move), tellOf(flip.move)),
-      { text: tied(goesTo(flip)), title: tellOf(flip.move)(flip.value), lines: [], look: "words" },
-      { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
+      numberCell(flip.move.now, "strong", nowText(flip.move), exactTextOf(flip.move)),
+      { text: tied(movesTo(flip)), title: exactTextOf(flip.move)(flip.value), lines: [], look: "words" },
+      { text: inWords(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
-  const table = tableOf(["", "now", words("until it"), words("then")], lines);
+  const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
   showNearest(found, choice);
@@ -284,7 +284,7 @@ function showFlipTable(rows, choice) {
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const said = nearest
-    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${goesTo(nearest)} (now ${nowText(nearest.move)}); then ${listed(nearest.possible)}.`
+    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
   place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
 }
@@ -367,7 +367,7 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
   const shown = zones.map((zone) => ({
     low: within(zone.low),
     high: within(zone.high),
-    label: listed(inOrder(zone.possible)),
+    label: inWords(inOrder(zone.possible)),
     look: lookOf(zone.possible),
     edge: say(zone.high),
     span: `${say(zone.low)} to ${say(zone.high)}`,
@@ -390,7 +390,7 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
 function saveZones() {
   saved.zones = [["axis", "low", "high", "may be the cheapest"]];
   for (const { id, of, name, as = (x) => x } of zoneAxes())
-    for (const { low, high, possible } of flipsHeld.zones.get(of || id))
+    for (const { low, high, possible } of knownFlips.zones.get(of || id))
       saved.zones.push([name, as(low), as(high), possible.join("; ")]);
 }
 
@@ -404,7 +404,7 @@ function drawPriorCurves(top) {
   const naive = (x) => naiveDecision(state.costs, given(x).prior).cost;
   const own = SYSTEMS.filter((one) => one.candidate && (inTables(one.model) || one.name === result.best.name));
   const cost = (one) => (x) => expectedCost(decide(one, given(x)).counts, state.costs, given(x).prior) + one.running;
-  const ends = (one) => (x) => endsOfSystem(charged(one, decide(one, given(x)), given(x), NaN), given(x));
+  const ends = (one) => (x) => intervalOfSystem(withCosts(one, decide(one, given(x)), given(x), NaN), given(x));
   const heights = points.map(naive).filter(Number.isFinite);
   const curves = own.map((one) => points.map((x) => [x, cost(one)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
@@ -433,7 +433,7 @@ function drawPriorCurves(top) {
 }
 
 function buildReadings() {
-  place("readings").hidden = !REMADE;
+  place("readings").hidden = !CAN_DECIDE_ANEW;
   for (const input of document.querySelectorAll("[name=reading]"))
     input.addEventListener("change", () => {
       reading = input.value;

@@ -1,12 +1,12 @@
 // Folding: many systems show the best rule of each model, the first ten models, and what is looked for.
 
-const FIRST = 10; // models that a long table shows at first
-const CHOSEN = 5; // models that the charts show at first where there are many
-const LONG = SYSTEMS.filter((one) => !one.added).length > 8;
-const CROWDED = MODELS.length > FIRST;
+const FIRST_MODELS = 10; // models that a long table shows at first
+const CHARTED_MODELS = 5; // models that the charts show at first where there are many
+const MANY_SYSTEMS = SYSTEMS.filter((one) => !one.added).length > 8;
+const CROWDED = MODELS.length > FIRST_MODELS;
 const unfolded = new Set(); // models whose rules are all shown
-let everyModel = false;
-let lookedFor = "";
+let allModelsShown = false;
+let searchText = "";
 
 /** Models in the order of what their best system cost in the report. */
 function modelsByCost() {
@@ -23,15 +23,15 @@ function modelsByCost() {
  */
 function foldedSystems(ranked) {
   const buttons = new Map();
-  if (!LONG) return { shown: ranked, buttons };
+  if (!MANY_SYSTEMS) return { shown: ranked, buttons };
   const { bounds } = result;
   const groups = new Map(); // systems of each model, the cheapest first
   for (const one of ranked) groups.set(one.model, [...(groups.get(one.model) || []), one]);
-  const visible = [...groups.keys()].filter((model, rank) => isShown(model, rank));
+  const visible = [...groups.keys()].filter((model, rank) => isListed(model, rank));
   const systems = visible.flatMap((model) => {
     const [head, ...others] = groups.get(model);
     const below = others.filter((one) => bounds.includes(one) === bounds.includes(head));
-    if (below.length) buttons.set(head, [unfolder(model, below.length)]);
+    if (below.length) buttons.set(head, [unfoldButton(model, below.length)]);
     return unfolded.has(model) ? [head, ...others] : [head];
   });
   if (CROWDED) place("fold-note").textContent = `${visible.length} of ${MODELS.length} models shown, the cheapest first.`;
@@ -39,10 +39,10 @@ function foldedSystems(ranked) {
   return { shown: [...systems.filter((one) => !isBound(one)), ...systems.filter(isBound)], buttons };
 }
 
-const isShown = (model, rank) =>
-  lookedFor ? MODELS[model].name.toLowerCase().includes(lookedFor) : everyModel || rank < FIRST;
+const isListed = (model, rank) =>
+  searchText ? MODELS[model].name.toLowerCase().includes(searchText) : allModelsShown || rank < FIRST_MODELS;
 
-function unfolder(model, more) {
+function unfoldButton(model, more) {
   const open = unfolded.has(model);
   const rules = `${more} other rule${more === 1 ? "" : "s"}`;
   const button = html(
@@ -63,23 +63,23 @@ function buildFilter() {
   if (!CROWDED) return;
   const box = html("input", { type: "search", "aria-label": "find a model", placeholder: "find a model" });
   box.addEventListener("input", () => {
-    lookedFor = box.value.trim().toLowerCase();
+    searchText = box.value.trim().toLowerCase();
     showSystems();
   });
   const all = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
   all.addEventListener("click", () => {
-    everyModel = !everyModel;
-    all.textContent = everyModel ? `Show the first ${FIRST}` : `Show all ${MODELS.length}`;
+    allModelsShown = !allModelsShown;
+    all.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
     showSystems();
   });
   place("filter").replaceChildren(box, all, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
-const SHORT = 15; // rows that a long table shows at first
+const FIRST_ROWS = 15; // rows that a long table shows at first
 
 /** The first rows of a long table, and a button for the others. */
-function shorten(host) {
-  const rows = [...host.querySelectorAll("tbody tr, p")].slice(SHORT);
+function foldLongTable(host) {
+  const rows = [...host.querySelectorAll("tbody tr, p")].slice(FIRST_ROWS);
   if (rows.length < 6) return;
   const button = html("button", { type: "button", class: "button quiet fold-all" }, `Show ${rows.length} more`);
   const fold = (folded) => rows.forEach((row) => (row.hidden = folded));
@@ -93,9 +93,9 @@ function shorten(host) {
 }
 
 /** Charts show the cheapest few of many models, until the reader adds others. */
-function chooseFew() {
+function hideCostlyModels() {
   if (MODELS.length <= LOOKS) return;
-  const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHOSEN);
+  const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHARTED_MODELS);
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
@@ -109,7 +109,7 @@ function reserveRoom() {
   card.style.minHeight = place("flips").style.minHeight = "";
   const stack = card.querySelector(".stack");
   stack.style.minHeight = "";
-  reserveMeaning();
+  reserveRuleRoom();
   const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
     setStakes(given);
     showVerdict();
@@ -128,7 +128,7 @@ function reserveRoom() {
 }
 
 /** Room for the longest sentence about a rule of the report. */
-function reserveMeaning() {
+function reserveRuleRoom() {
   const host = place("rule-meaning");
   host.style.minHeight = "";
   const heights = SYSTEMS.filter((system) => !system.added).map((system) => {
@@ -139,7 +139,7 @@ function reserveMeaning() {
 }
 
 /** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
-function holdRoom() {
+function keepHeights() {
   const parts = [place("verdict-title").parentNode, place("flips")];
   const heights = parts.map((part) => part.offsetHeight); // all before the first is written
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
@@ -170,15 +170,15 @@ function isInView(id) {
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-const ALWAYS = 3; // the first parts: inputs, verdict and facts
+const ALWAYS_SHOWN = 3; // the first parts: inputs, verdict and facts
 
 /**
  * Show what is in view now, and the rest once the stakes rest, one part at a time. What is in view
  * is asked before anything is written, so that the browser lays the page out once.
  */
 function showSoon(parts) {
-  const now = new Set(parts.filter(([id], i) => i < ALWAYS || isInView(id)));
-  holdRoom();
+  const now = new Set(parts.filter(([id], i) => i < ALWAYS_SHOWN || isInView(id)));
+  keepHeights();
   now.forEach(([, show]) => show());
   waiting = parts.filter((part) => !now.has(part));
   clearTimeout(pause);

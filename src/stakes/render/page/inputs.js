@@ -1,7 +1,7 @@
 // Inputs: a field and a slider for every cost and for the prior.
 
-const inputs = []; // functions that show the state in the inputs
-const ROOM = 8; // characters of a field; the style sheet makes them that wide in any font
+const inputUpdates = []; // functions that show the state in the inputs
+const FIELD_WIDTH = 8; // characters of a field; the style sheet makes them that wide in any font
 const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
 
 /** The terms that a cost is written with; one where it is a number. */
@@ -10,7 +10,7 @@ const termsOf = (k, d) =>
 /** How a coefficient is called beside its cost; a matrix for each case has a term for each cost. */
 const timesTerm = (k, d, t) => (termName(t) === costName(k, d) ? "× each case’s own" : `× ${termName(t)}`);
 /** All numbers of the same kind: costs, or coefficients of one term. */
-const alike = (t) =>
+const reportedNumbers = (t) =>
   REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
 
 /** A share as percent, and back, without digits that only rounding adds. */
@@ -18,12 +18,12 @@ const inPercent = (share) => Number((100 * share).toPrecision(15));
 const fromPercent = (value) => Number((value / 100).toPrecision(15));
 
 /** A number as a field shows it: all digits where there is room, else as many as there is. */
-function boxText(value) {
+function fieldText(value) {
   const ways = range(5).flatMap((i) => [
     String(Number(value.toPrecision(5 - i))),
     value.toExponential(4 - i).replace("e+", "e"),
   ]);
-  return [String(value), ...ways].find((text) => text.length <= ROOM) ?? ways[ways.length - 1];
+  return [String(value), ...ways].find((text) => text.length <= FIELD_WIDTH) ?? ways[ways.length - 1];
 }
 
 /** A number field and a slider for one value, which `read` and `write` reach. */
@@ -42,7 +42,7 @@ function control({ name, read, write, slider, field }) {
   });
   const fillBox = () => {
     const value = read();
-    box.value = document.activeElement === box ? value : boxText(value);
+    box.value = document.activeElement === box ? value : fieldText(value);
     box.title = exact(value); // the state keeps all digits
   };
   box.addEventListener("change", fillBox);
@@ -53,7 +53,7 @@ function control({ name, read, write, slider, field }) {
   box.addEventListener("blur", () => requestAnimationFrame(fillBox));
   line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
   let shown = null; // most of many fields stay as they are
-  inputs.push(() => {
+  inputUpdates.push(() => {
     const value = read();
     if (shown === `${value} ${result.changed}`) return;
     shown = `${value} ${result.changed}`;
@@ -69,10 +69,10 @@ function control({ name, read, write, slider, field }) {
 }
 
 // Beyond a thousand times the largest cost of the report, and a billion, nothing is typed in earnest.
-const DEAREST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
+const LARGEST_COST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
 
 function costLimits(value, t) {
-  const all = alike(t);
+  const all = reportedNumbers(t);
   const largest = Math.max(...all.map(Math.abs)) || 1;
   const lowest = all.some((cost) => cost < 0) ? -largest : 0;
   const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largest];
@@ -87,7 +87,7 @@ function costControl(k, d, t, change) {
     read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
-      const kept = Math.max(-DEAREST, Math.min(DEAREST, value));
+      const kept = Math.max(-LARGEST_COST, Math.min(LARGEST_COST, value));
       if (t === null) costs[k][d] = kept;
       else costs[k][d][t] = kept;
       change({ costs });
@@ -119,7 +119,7 @@ function priorControl(k, change) {
   });
 }
 
-const named = (text, { box, line }, look = "name") =>
+const labelled = (text, { box, line }, look = "name") =>
   html("div", { class: "control" }, html("span", { class: look, title: text }, text), box, line);
 
 /** A slider for every number, class by class. */
@@ -128,15 +128,15 @@ function buildSliders(host, change) {
     const rows = decisions.flatMap((decision, d) =>
       termsOf(k, d).map((t) =>
         t
-          ? named(`${decision} ${timesTerm(k, d, t)}`, costControl(k, d, t, change), "name term")
-          : named(decision, costControl(k, d, t, change)),
+          ? labelled(`${decision} ${timesTerm(k, d, t)}`, costControl(k, d, t, change), "name term")
+          : labelled(decision, costControl(k, d, t, change)),
       ),
     );
     const legend = html("legend", {}, "When the case is ", html("b", {}, label));
     host.append(html("fieldset", {}, legend, rows));
   });
   const shares = (TWO ? [1] : range(classes.length)).map((k) =>
-    named(classes[k], priorControl(k, change)),
+    labelled(classes[k], priorControl(k, change)),
   );
   const legend = html("legend", {}, "How often it happens ", html("b", {}, "(prior, in %)"));
   host.append(html("fieldset", {}, legend, shares));
@@ -176,6 +176,6 @@ function buildGrid(host, change) {
 }
 
 function showInputs() {
-  inputs.forEach((show) => show());
+  inputUpdates.forEach((show) => show());
   place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

@@ -29,7 +29,7 @@ const negated = (strata) =>
   }));
 
 /** Gaps below the dearest value and counts, with 0.4 of a case at the dearest of one stratum. */
-function withPseudo(strata, place) {
+function withPseudoCase(strata, place) {
   const made = strata.map(({ values, counts, highest }, r) => ({
     gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === place ? [0] : [])],
     counts: r === place ? [...counts, PSEUDO_CASES] : counts,
@@ -122,10 +122,10 @@ function firstGuess(cells) {
 }
 
 /** The greatest mean within a threshold, the 0.4 being in each stratum in turn. */
-function upperEnd(strata, threshold) {
+function upperBound(strata, threshold) {
   const top = sum(strata.map(({ highest }) => highest));
   const each = strata.map((_, place) => {
-    const { scale, cells } = withPseudo(strata, place);
+    const { scale, cells } = withPseudoCase(strata, place);
     if (!(scale > 0)) return top;
     const guess = (Math.log(threshold) - Math.log(firstGuess(cells))) / 2;
     const found = tiltTo(threshold, ({ ratio, slope }) => [ratio, slope], cells, guess);
@@ -135,8 +135,8 @@ function upperEnd(strata, threshold) {
 }
 
 /** Ends of the means that the likelihood ratio does not reject; the estimate may have more noise. */
-function profileEnds(strata, threshold, estimate, variance) {
-  let [low, high] = [-upperEnd(negated(strata), threshold), upperEnd(strata, threshold)];
+function profileInterval(strata, threshold, estimate, variance) {
+  let [low, high] = [-upperBound(negated(strata), threshold), upperBound(strata, threshold)];
   if (variance > 0 && Number.isFinite(estimate)) {
     low = estimate - Math.sqrt((low - estimate) ** 2 + variance * threshold);
     high = estimate + Math.sqrt((high - estimate) ** 2 + variance * threshold);
@@ -152,7 +152,7 @@ function ratioBelow(strata, value, estimate, variance) {
   const far = Math.max(estimate - value, 0);
   const left = sum(turned.map((own) => own.highest)) + value;
   const each = turned.map((_, place) => {
-    const { scale, cells } = withPseudo(turned, place);
+    const { scale, cells } = withPseudoCase(turned, place);
     const start = sum(cells.map((own) => (own.total > 0 ? dot(own.counts, own.gaps) / own.total : 0)));
     const goal = scale * start - left;
     if (left < 0 || (goal > 0 && left <= 1e-12 * scale && variance === 0)) return Infinity;

@@ -24,15 +24,15 @@ function showAll() {
   PARTS.forEach(([, show]) => show());
 }
 
-let due = false;
+let frameRequested = false;
 
 /** New stakes from an input: the numbers at once, the page with the next picture. */
 function change(given) {
   setStakes(given);
-  if (due) return;
-  due = true;
+  if (frameRequested) return;
+  frameRequested = true;
   requestAnimationFrame(() => {
-    due = false;
+    frameRequested = false;
     showSoon(PARTS);
     rememberStakes();
   });
@@ -51,7 +51,7 @@ function redraw() {
   showAll();
 }
 
-function unhide() {
+function showNeededSections() {
   const needed = {
     "rule-figure": RULED,
     "explorer-section": EXPLORABLE.length,
@@ -91,14 +91,14 @@ function listen() {
     DATA.volume = REPORTED_VOLUME;
     setNow(copyOf(REPORTED));
   });
-  on("toml", "click", () => save("stakes.toml", stakesToml(), "application/toml"));
+  on("toml", "click", () => download("stakes.toml", stakesToml(), "application/toml"));
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => saveCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
+      finished.then(() => downloadCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
@@ -106,7 +106,7 @@ function listen() {
     button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => saveSvg(name, place(name).querySelector("svg")));
+      finished.then(() => downloadSvg(name, place(name).querySelector("svg")));
     });
   }
   let width = innerWidth;
@@ -116,7 +116,7 @@ function listen() {
   });
   addEventListener("beforeprint", () => {
     redraw();
-    finishTurns();
+    finishPieces();
     fitPaper();
   });
   addEventListener("keydown", (event) => {
@@ -130,17 +130,17 @@ function start() {
   document.body.append(tip);
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
-  unhide();
+  showNeededSections();
   buildKey();
   buildPicker();
   buildClasses();
   buildFilter();
-  chooseFew();
+  hideCostlyModels();
   if (EXPLORABLE.length) buildExplorer();
   buildReadings();
   buildQuality();
   if (DATA.slices.length) buildSlices();
-  ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
+  ["slices", "quality", "losses", "advice"].map(place).forEach(foldLongTable);
   buildSharing(change);
   listen();
   reserveRoom();

@@ -2,11 +2,11 @@
 // or functions that make them when they are asked for.
 
 const saved = {};
-const CHANCE = "chance of being cheapest";
+const CHANCE_HEAD = "chance of being cheapest";
 const COMPARED = SYSTEMS.filter((one) => one.candidate && !one.added).length > 1; // one alone is always the cheapest
 const THRESHOLDED = BINARY && SYSTEMS.some((one) => Number.isFinite(one.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
-let picked = null; // the system whose cells are shown; null: the cheapest
+let pickedSystem = null; // the system whose cells are shown; null: the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
 
@@ -17,7 +17,7 @@ function ruleText(one) {
 }
 
 /** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
-const isRemade = (one) => one.rule !== DATA.as_decided;
+const dependsOnStakes = (one) => one.rule !== DATA.as_decided;
 
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
@@ -29,7 +29,7 @@ function showVerdict() {
   place("verdict-tag").textContent = changed ? yours : told;
   const sentences = changed ? changedSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
-  place("facts").replaceChildren(...factsOf(result).map(factOf));
+  place("facts").replaceChildren(...factsOf(result).map(factNode));
   place("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = looking
     ? [best.name, expectedOf(result)[0]]
@@ -37,7 +37,7 @@ function showVerdict() {
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
-    html("span", { class: "now-cost", title: spent(cost) }, spent(cost)),
+    html("span", { class: "now-cost", title: costInSentence(cost) }, costInSentence(cost)),
   );
 }
 
@@ -68,7 +68,7 @@ function factsOf(given) {
   const rivals = result.systems.filter((one) => one.candidate).length;
   const measure = (name, value, interval, said = costText) => {
     const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${ends(interval)}` : said === costText ? unit : "";
+    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : said === costText ? unit : "";
     return { name, value, note: note || "", text: known ? measured(interval)[0] : said(value) };
   };
   const always = unaided.name;
@@ -100,7 +100,7 @@ function savedShare(fact, [saving], { cost }) {
 /** What the rule of a system means; nothing for a model that decides by itself. */
 const ruleMeaning = (one) => DATA.rules[one.rule] || "";
 
-const factOf = ({ name, value, note, text, tell = exact }) =>
+const factNode = ({ name, value, note, text, tell = exact }) =>
   html(
     "div",
     { class: "fact" },
@@ -165,15 +165,15 @@ function showSystems() {
   const every = [...shown, ...references];
   const reach = (one) => [one.cost, intervalOf(one, result)[2]];
   const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
-  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE] : [])];
+  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
   const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
   const head = ["system", "", "cost", ...sureness, ...normal, ...periodHead(), "decisions"];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(every, result);
   const rows = every.map((one, i) => {
-    const total = figure((DATA.volume || 0) * one.cost, null, totals[i][0]);
+    const total = numberCell((DATA.volume || 0) * one.cost, null, totals[i][0]);
     const more = [
-      ...normal.map(() => figure(one.normalized, null, shares[i][0])),
+      ...normal.map(() => numberCell(one.normalized, null, shares[i][0])),
       ...periodHead().map(() => total),
     ];
     return systemRow(one, top, costs[i], more, buttons.get(one) || []);
@@ -200,7 +200,7 @@ function systemsToSave() {
   return [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...[CHANCE, "threshold", "may win", ...periodHead()],
+      ...[CHANCE_HEAD, "threshold", "may win", ...periodHead()],
     ],
     ...result.ranked.map((one) => [
       ...[one.name, MODELS[one.model].name, one.rule, one.cost],
@@ -221,7 +221,7 @@ function chanceOf(one, { changed, sure }) {
 }
 
 /** A mark that takes no room of its own, so that rows keep their heights; the hint explains it. */
-const markOf = (text) =>
+const noteMark = (text) =>
   html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
 
 /** A system, or what stands below the systems, as a row of the table. */
@@ -231,22 +231,22 @@ function systemRow(one, top, cost, more, buttons) {
   const remains = changed && one.way === "fixed" && !TERMS;
   const system = "model" in one;
   const rough = changed && !remains && system && isApproximate(one);
-  const notes = remains || rough ? [markOf(rough ? "approximate" : "as tallied")] : [];
+  const notes = remains || rough ? [noteMark(rough ? "approximate" : "as tallied")] : [];
   const likely = system && one.candidate ? chanceOf(one, result) : null;
   const chance = likely !== null ? chanceText(likely) : system && one.candidate ? { text: "–", look: "unknown" } : "";
   const look = one.look || "plain";
   const bar = drawBar({ value: one.cost, low, high, reference: naive.cost, top, look });
-  const ends = Number.isFinite(low) || system ? endsOf([one.cost, low, high], cost) : "";
+  const ends = Number.isFinite(low) || system ? boundsText([one.cost, low, high], cost) : "";
   const cells = [
-    system ? together(swatched(one.name, one.look, notes), ...buttons) : one.name,
+    system ? fragmentOf(nameWithSwatch(one.name, one.look, notes), ...buttons) : one.name,
     one.name === "perfect decisions" ? "" : bar,
-    figure(one.cost, system ? "strong" : null, cost[0]),
+    numberCell(one.cost, system ? "strong" : null, cost[0]),
     ends,
     ...(COMPARED ? [chance] : []),
     ...more,
     one.counts ? decisionMix(one) : "",
   ];
-  if (THRESHOLDED) cells.push(system ? figure(one.threshold, null, thresholdText(one), byProbability(one) ? exactPercent : exact) : "");
+  if (THRESHOLDED) cells.push(system ? numberCell(one.threshold, null, thresholdText(one), byProbability(one) ? exactPercent : exact) : "");
   if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
   return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
 }
@@ -297,13 +297,13 @@ function buildPicker() {
   const picker = place("money-pick");
   picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
   picker.addEventListener("change", () => {
-    picked = picker.value === "" ? null : own[Number(picker.value)].name;
+    pickedSystem = picker.value === "" ? null : own[Number(picker.value)].name;
     showMoney();
   });
 }
 
 function showMoney() {
-  const one = result.systems.find((system) => system.name === picked) || result.best;
+  const one = result.systems.find((system) => system.name === pickedSystem) || result.best;
   const gains = one.costs.flat().some((cost) => cost < 0); // which have no share of a cost
   const below = gains && !TERMS;
   const what = below ? "regret" : "cost";
@@ -350,7 +350,7 @@ function showMoney() {
   );
   const head = decisions.map((name) => html("th", { scope: "col", title: name }, middle(name, 26)));
   place("money").replaceChildren(
-    readable(
+    withArrowKeys(
       html(
         "table",
         { class: "cells" },
@@ -363,15 +363,15 @@ function showMoney() {
       ),
     ),
   );
-  place("money-name").textContent = tied(`${one.name}: ${spent(one.cost)} per case`);
-  showDearest(cells, peak, linesOf, gains && TERMS);
+  place("money-name").textContent = tied(`${one.name}: ${costInSentence(one.cost)} per case`);
+  showCostliestCells(cells, peak, linesOf, gains && TERMS);
   showClassCosts(one, parts, what);
   saved.classes = classCostsToSave;
   saved.decisions = decisionsToSave;
 }
 
 /** The cells that cost most, in order. */
-function showDearest(cells, peak, linesOf, bare) {
+function showCostliestCells(cells, peak, linesOf, bare) {
   const dear = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
   const rows = dear.slice(0, 6).map((cell) => {
     const bar = html("i", {});

@@ -2,27 +2,27 @@
 
 const REPORTED_VOLUME = DATA.volume;
 if (!DATA.volume) DATA.period ||= "year"; // for the volume that a reader may state
-let remembering = null;
+let addressTimer = null;
 
 const brackets = { "(": "[", ")": "]", "[": "(", "]": ")" };
-const swapped = (text) => text.replace(/[()[\]]/g, (sign) => brackets[sign]);
+const withBracketsSwapped = (text) => text.replace(/[()[\]]/g, (sign) => brackets[sign]);
 
 /** The stakes as the fragment of an address: lists in round brackets, gaps as null. */
-const fragment = () => `#stakes=${swapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
+const stakesFragment = () => `#stakes=${withBracketsSwapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
 
 /** Whether a value from an address has the shape of another, with numbers where that has numbers. */
-function isAlike(value, model) {
+function hasShapeOf(value, model) {
   if (!Array.isArray(model)) return Number.isNaN(model) ? value === null : Number.isFinite(value);
-  return Array.isArray(value) && value.length === model.length && value.every((one, i) => isAlike(one, model[i]));
+  return Array.isArray(value) && value.length === model.length && value.every((one, i) => hasShapeOf(one, model[i]));
 }
 
 /** The stakes in the address, or null where there are none that fit this page. */
 function stakesOf(address) {
   try {
     const found = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
-    const [costs, prior, volume] = JSON.parse(swapped(found[1]));
-    const whole = isAlike(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
-    if (!isAlike(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
+    const [costs, prior, volume] = JSON.parse(withBracketsSwapped(found[1]));
+    const whole = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
+    if (!hasShapeOf(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
     const gaps = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(gaps) : value);
     return { costs: gaps(costs), prior, volume };
   } catch {
@@ -32,14 +32,14 @@ function stakesOf(address) {
 
 /** Keep the stakes in the address, a moment after the last change: a reload and a link keep them. */
 function rememberStakes() {
-  clearTimeout(remembering);
-  remembering = setTimeout(writeAddress, 250);
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(writeAddress, 250);
 }
 
 function writeAddress() {
   const moved = result.changed || DATA.volume !== REPORTED_VOLUME;
   if (!moved && !location.hash.startsWith("#stakes=")) return;
-  history.replaceState(null, "", moved ? fragment() : location.href.split("#")[0]);
+  history.replaceState(null, "", moved ? stakesFragment() : location.href.split("#")[0]);
 }
 
 /** Take the stakes from the address; false where it has none. */
@@ -82,17 +82,17 @@ const withStakes = (rows) => rows.map((row, i) => [...row, i ? stakesLine() : "s
 /** What all cases of a year cost and save, where their number is known. */
 function showTotal() {
   const box = place("volume");
-  if (document.activeElement !== box) box.value = DATA.volume ? boxText(DATA.volume) : "";
+  if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
   if (!DATA.volume || !result.looking) return;
   const interval = savingOf(result).map((end) => DATA.volume * end);
   const [saving] = interval;
   const note = `of ${withUnit(totalText(DATA.volume * result.unaided.cost))} for ${result.unaided.name}`;
   const text = Number.isFinite(interval[1]) ? measured(interval)[0] : totalText(saving);
-  place("facts").append(factOf({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
+  place("facts").append(factNode({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
 }
 
 /** Links within the page move the view; the address keeps the stakes. */
-function moveWithin(event) {
+function followInnerLink(event) {
   const link = event.target.closest('a[href^="#"]');
   if (!link) return;
   event.preventDefault();
@@ -109,6 +109,6 @@ function buildSharing(change) {
     DATA.volume = value > 0 ? value : null;
     change({});
   });
-  document.addEventListener("click", moveWithin);
+  document.addEventListener("click", followInnerLink);
   addEventListener("hashchange", () => readAddress() && showAll());
 }

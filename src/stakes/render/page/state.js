@@ -16,9 +16,9 @@ const LOOKS = 7; // colours with dashes
 const TONES = 6; // colours of decisions
 const SHADES = 4; // of one colour, for the systems of one model
 
-const casesOf = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
-const embedded = ({ scores, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores), [negatives, positives].map(casesOf)),
+const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
+const scoreTableFrom = ({ scores, negatives, positives }, holdsFor) => ({
+  ...scoreTable(numbers(scores), [negatives, positives].map(unpackedCases)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
@@ -37,8 +37,8 @@ const MODEL_ORDER =
     : DATA.models.map((_, index) => index);
 
 const MODELS = DATA.models.map((model, index) => {
-  const table = model.table && embedded(model.table, DATA.holds_for);
-  const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
+  const table = model.table && scoreTableFrom(model.table, DATA.holds_for);
+  const recalibrated = model.recalibrated && scoreTableFrom(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
   const binned = [model.table, model.recalibrated].some((one) => one && one.binned);
   const stakes = model.by_threshold && {
@@ -83,7 +83,7 @@ const priorName = (k) => `prior of ${classes[k]}`;
 /** A sentence whose lines do not end between a number and its unit or its percent. */
 function tied(text) {
   const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return upright(text)
+  return withoutDirectionMarks(text)
     .replace(/(\d) (?=%)/g, "$1\u00a0")
     .replace(/([<>]) (?=\d)/g, "$1\u00a0")
     .replace(new RegExp(`([\\d∞]) (?=${escaped}(?!\\w))`, "g"), "$1\u00a0");
@@ -94,20 +94,20 @@ function tied(text) {
 /** A cost per case, with the decimals that the cost of the best system has. */
 const costText = (value) =>
   result.places === null
-    ? short(settled(value, result.naive.cost))
-    : fixed(settled(value, result.naive.cost), result.places);
+    ? short(withoutNoise(value, result.naive.cost))
+    : fixed(withoutNoise(value, result.naive.cost), result.places);
 /** The same in a sentence, where nothing is 0 and little is not called nothing. */
-function spent(value) {
-  const own = settled(value, result.naive.cost);
+function costInSentence(value) {
+  const own = withoutNoise(value, result.naive.cost);
   const text = costText(own);
   return withUnit(/[1-9∞d]/.test(text) ? text : short(own, 1));
 }
 
 /** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
-function placesOf({ reported: [value, low, high], cost }, changed) {
-  if (!changed) return supported([value, low, high]);
+function costDecimals({ reported: [value, low, high], cost }, changed) {
+  if (!changed) return supportedDecimals([value, low, high]);
   const half = Math.abs(((high - low) / 2 / value) * cost);
-  return supported([cost, cost - half, cost + half]);
+  return supportedDecimals([cost, cost - half, cost + half]);
 }
 
 /** A number without an interval, rounded to what so many cases can support: size / √n. */
@@ -125,9 +125,9 @@ const pointText = (value, digits = 3) =>
 function flipText(where, now) {
   const scale = FACTORS ? 1 : largest(result.costs.flat());
   const way = Math.abs(where - now);
-  if (!(way > NOISE * scale && way < Infinity)) return short(settled(where, scale));
+  if (!(way > NOISE * scale && way < Infinity)) return short(withoutNoise(where, scale));
   const [text, zero, one] = [where, 0, 1].map((value) => fixed(value, decimalsOf(way)));
-  const hidden = text === zero ? settled(where, scale) : text === one && where < 1;
+  const hidden = text === zero ? withoutNoise(where, scale) : text === one && where < 1;
   return hidden ? pointText(where, 2) : text;
 }
 
@@ -170,7 +170,7 @@ function decide(system, given) {
 }
 
 /** A system or what needs no model as it decides under these stakes, with what that costs. */
-function charged(one, made, given, unit) {
+function withCosts(one, made, given, unit) {
   const { costs: stated, prior } = given;
   const costs = TERMS ? termCosts(stated, one.sums, made.counts) : stated;
   const cost = expectedCost(made.counts, costs, prior) + one.running;
@@ -180,7 +180,7 @@ function charged(one, made, given, unit) {
 }
 
 /** What needs no model: a constant decision, or that by the costs of each case if it is cheaper. */
-function unaidedOf(naive, noModel, slack) {
+function bestWithoutModel(naive, noModel, slack) {
   if (noModel && noModel.cost < naive.cost - slack) {
     const said = "deciding without a model by each case’s costs and the prior";
     return { name: noModel.name, said, cost: noModel.cost };
@@ -199,9 +199,9 @@ function evaluate(given) {
   const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
   const span = naive.cost - perfect;
   const systems = SYSTEMS.filter((one) => !one.added || isMoved(prior)).map((one) =>
-    charged(one, decide(one, given), given, span),
+    withCosts(one, decide(one, given), given, span),
   );
-  const noModel = NO_MODEL && charged(NO_MODEL, { counts: NO_MODEL.counts }, given, span);
+  const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, given, span);
   const last = (one) => Number(Number.isNaN(one.cost));
   const sorted = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
   const some = systems.filter((one) => one.candidate);
@@ -213,8 +213,8 @@ function evaluate(given) {
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
   const foreign = others.filter((one) => one.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
-  const unaided = unaidedOf(naive, noModel, slack);
-  const sure = changed ? surenessAt(systems, given) : null;
+  const unaided = bestWithoutModel(naive, noModel, slack);
+  const sure = changed ? inferenceAt(systems, given) : null;
   const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
   return {
     costs,
@@ -235,8 +235,8 @@ function evaluate(given) {
     looking: changed ? lower : DATA.verdict.deploy !== null,
     perfect,
     changed,
-    places: sure ? supported(sure.cost(best.name)) : placesOf(best, changed),
-    sure: sure || surenessAt(systems, given),
+    places: sure ? supportedDecimals(sure.cost(best.name)) : costDecimals(best, changed),
+    sure: sure || inferenceAt(systems, given),
   };
 }
 

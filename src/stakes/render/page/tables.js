@@ -30,21 +30,21 @@ function showDisagreement() {
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...said, chosenModels.join("; "), regret]);
     const written = said.map((value, i) =>
-      Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
+      Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, write(value)),
     );
     const cells = written.filter((_, i) => inTables(i));
     const worse = regret > 0 && (result.changed || clear[q] !== false);
-    const last = figure(regret, worse ? "worse" : "fine", costText(regret));
-    const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
+    const last = numberCell(regret, worse ? "worse" : "fine", costText(regret));
+    const known = q === null || clear[q] === null ? ["", ""] : [intervalText(numbers(more[q])), yes[clear[q]]];
     const sure = result.changed && q !== null ? [unknown, unknown] : known;
-    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
+    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
     ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
+    tableOf(["metric", textCell("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
 
@@ -58,8 +58,8 @@ function showImplied() {
   }));
   const [alarm, miss] = BINARY ? excessCosts(result.costs) : [NaN, NaN];
   if (BINARY)
-    rows.push({ look: "best", cells: ["your costs", ...models.map(() => figure(miss / alarm))] });
-  const head = models.map((model) => swatched(model.name, model.look));
+    rows.push({ look: "best", cells: ["your costs", ...models.map(() => numberCell(miss / alarm))] });
+  const head = models.map((model) => nameWithSwatch(model.name, model.look));
   place("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
 }
 
@@ -110,11 +110,11 @@ function showMargins() {
   const end = (point, i, one) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point, null, say(point, one), tellOf(one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
+      : [numberCell(point, null, say(point, one), exactTextOf(one)), { text: nameWithSwatch(rivals[i].name, rivals[i].look), look: "words" }];
   const rows = found.slice(0, 12).map((one) => ({
     cells: [
       marginName(one),
-      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value), tellOf(one)),
+      numberCell(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value), exactTextOf(one)),
       ...end(one.low, one.lowRival, one),
       ...end(one.high, one.highRival, one),
     ],
@@ -122,7 +122,7 @@ function showMargins() {
   place("margins-section").hidden = !rows.length;
   place("margins").replaceChildren(
     tableOf(
-      MARGINS_HEAD.map((text) => (text === "which" ? words(text) : text)),
+      MARGINS_HEAD.map((text) => (text === "which" ? textCell(text) : text)),
       rows,
     ),
   );
@@ -184,7 +184,7 @@ function qualities() {
 function buildQuality() {
   const found = qualities();
   const cell = ({ values, write }, i) =>
-    values[i] === null ? "–" : figure(values[i], null, write(values[i], i));
+    values[i] === null ? "–" : numberCell(values[i], null, write(values[i], i));
   const table = (title, columns) =>
     tableOf(
       [title, ...columns.map(({ name }) => name)],
@@ -192,7 +192,7 @@ function buildQuality() {
         .filter((i) => columns.some(({ values }) => values[i] !== null))
         .map((i) => ({
           cells: [
-            swatched(MODELS[i].name, MODELS[i].look),
+            nameWithSwatch(MODELS[i].name, MODELS[i].look),
             ...columns.map((column) => cell(column, i)),
           ],
         })),
@@ -224,23 +224,23 @@ function buildSlices() {
   const written = measuredColumn([...own, ...there]);
   const top = Math.max(...own.flat().filter(Number.isFinite), 1e-300);
   const told = (value, [text], look = null) =>
-    Number.isNaN(value) ? "–" : figure(value, look, text);
+    Number.isNaN(value) ? "–" : numberCell(value, look, text);
   const rows = DATA.slices.map((one, i) => {
     const [value, low, high] = own[i];
     const bar = drawBar({ value, low, high, top, look: "plain" });
-    const cheapest = words(one.cheapest === null ? "–" : names[one.cheapest]);
+    const cheapest = textCell(one.cheapest === null ? "–" : names[one.cheapest]);
     return {
       look: one.note ? "barred" : null,
       cells: [
         one.group,
-        figure(one.cases),
+        numberCell(one.cases),
         bar,
         told(value, written[i], "strong"),
-        endsOf(own[i], written[i]),
+        boundsText(own[i], written[i]),
         cheapest,
         told(there[i][0], written[own.length + i]),
         { true: "yes", false: "no" }[one.clear] ?? "",
-        words(one.note || ""),
+        textCell(one.note || ""),
       ],
     };
   });
@@ -250,7 +250,7 @@ function buildSlices() {
     "",
     "cost",
     percent(DATA.level),
-    words("cheapest here"),
+    textCell("cheapest here"),
     "at",
     "clearly",
     "",

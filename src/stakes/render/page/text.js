@@ -1,13 +1,13 @@
 // Text: elements, tables, tooltips and downloads. Data enters as text nodes only.
 
 /** Text without marks that turn the direction of whatever stands behind them. */
-const upright = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
+const withoutDirectionMarks = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, upright(value));
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, withoutDirectionMarks(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(upright));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(withoutDirectionMarks));
   return node;
 }
 
@@ -21,7 +21,7 @@ const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
 /** Several nodes as one. */
-function together(...nodes) {
+function fragmentOf(...nodes) {
   const fragment = document.createDocumentFragment();
   fragment.append(...nodes);
   return fragment;
@@ -81,18 +81,18 @@ function explain(node, title, lines) {
 
 // Tables ------------------------------------------------------------------------------------------
 
-const LONGEST = 44; // characters of a cell; the rest is in its title
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const LONGEST_CELL = 44; // characters of a cell; the rest is in its title
+const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** One stop of the tab key for a whole table; arrow keys go from number to number. */
-function readable(table) {
+function withArrowKeys(table) {
   const rowsOf = () =>
     [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".told")]).filter((row) => row.length);
   rowsOf().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
   table.addEventListener("keydown", (event) => {
     const shown = rowsOf().filter(([first]) => first.checkVisibility());
     const y = shown.findIndex((row) => row.includes(event.target));
-    const step = STEPS[event.key];
+    const step = ARROW_STEPS[event.key];
     if (!step || y < 0) return;
     event.preventDefault();
     const within = (place, size) => Math.max(0, Math.min(size - 1, place));
@@ -114,7 +114,7 @@ function tableOf(head, rows, groups = []) {
   const cell = (tag, scope) => (given, column) => {
     const bare = given === null || typeof given !== "object" || given instanceof Node;
     const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
-    const long = typeof text === "string" && text.length > LONGEST;
+    const long = typeof text === "string" && text.length > LONGEST_CELL;
     const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
     const made = html(
       tag,
@@ -124,7 +124,7 @@ function tableOf(head, rows, groups = []) {
         title: long || named ? text : null,
         "data-head": scope ? null : heads[column + 1] || null, // a phone has no head above its rows
       },
-      long ? middle(text, LONGEST) : text,
+      long ? middle(text, LONGEST_CELL) : text,
     );
     return lines ? explain(made, title, lines) : made;
   };
@@ -137,7 +137,7 @@ function tableOf(head, rows, groups = []) {
       html("tr", {}, html("th", { scope: "rowgroup", colspan: head.length }, title)),
       own.map(line),
     );
-  return readable(
+  return withArrowKeys(
     html(
       "table",
       {},
@@ -151,14 +151,14 @@ function tableOf(head, rows, groups = []) {
 const headOf = (cells) => html("thead", {}, html("tr", {}, cells));
 
 /** A number in short, whose tooltip has all digits. */
-const figure = (value, look = null, text = short(value), tell = exact) => ({
+const numberCell = (value, look = null, text = short(value), tell = exact) => ({
   text,
   title: tell(value),
   lines: [],
   look,
 });
-const words = (text) => ({ text, look: "words" });
-const swatched = (name, look, ...notes) =>
+const textCell = (text) => ({ text, look: "words" });
+const nameWithSwatch = (name, look, ...notes) =>
   html(
     "span",
     { class: "name", title: name },
@@ -169,7 +169,7 @@ const swatched = (name, look, ...notes) =>
 
 // Downloads ---------------------------------------------------------------------------------------
 
-function save(name, text, type) {
+function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   html("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
@@ -191,9 +191,9 @@ function csvCell(cell) {
   return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
-function saveCsv(name, rows) {
+function downloadCsv(name, rows) {
   const lines = rows.map((row) => row.map(csvCell).join(","));
-  save(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
+  download(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
 }
 
 const STYLES = [
@@ -202,7 +202,7 @@ const STYLES = [
 ];
 
 /** The picture with its styles written into it, so that it looks the same elsewhere. */
-function saveSvg(name, picture) {
+function downloadSvg(name, picture) {
   const twin = picture.cloneNode(true);
   const copies = [twin, ...twin.querySelectorAll("*")];
   [picture, ...picture.querySelectorAll("*")].forEach((node, i) => {
@@ -214,5 +214,5 @@ function saveSvg(name, picture) {
   twin.querySelectorAll(".hair").forEach((node) => node.remove());
   const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
   twin.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: paper }));
-  save(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
+  download(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
 }
