@@ -57,16 +57,13 @@ function costMoves() {
   );
 }
 
-const logit = (p) => Math.log(p / (1 - p));
-const share = (odds) => 1 / (1 + Math.exp(-odds));
-
 /** Of two classes one prior says both. */
 function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
-    shift: (now, way) => share(logit(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + way),
-    between: (a, b) => share((logit(a) + logit(b)) / 2),
+    shift: (now, way) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + way),
+    between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
     given: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
   }));
 }
@@ -311,7 +308,7 @@ function zoneAxes() {
   const proportions = {
     name: "cost proportion",
     ends: [0, 1],
-    points: range(40).map((i) => share(-6 + (12 * (i + 0.5)) / 40)),
+    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
     given: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
     say: pointText,
