@@ -14,19 +14,19 @@ const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 /** A cost for each cell, by the coefficients of terms and the sums of these over its cases. */
 const termCosts = (coefficients, sums, counts) =>
   coefficients.map((row, k) =>
-    row.map((own, d) => {
-      const total = sum(own.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
+    row.map((factors, d) => {
+      const total = sum(factors.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
       return counts[k][d] > 0 ? total / counts[k][d] : 0;
     }),
   );
 
 /** The same of every decision for all cases of a class, whatever was decided about them. */
 function meanCosts(coefficients, sums, counts) {
-  const all = (cells) => cells.map((row) => row.map(() => row));
-  const added = all(sums).map((row) =>
+  const wholeRows = (cells) => cells.map((row) => row.map(() => row));
+  const classSums = wholeRows(sums).map((row) =>
     row.map((cells) => cells[0].map((_, t) => sum(cells.map((cell) => cell[t])))),
   );
-  return termCosts(coefficients, added, all(counts).map((row) => row.map(sum)));
+  return termCosts(coefficients, classSums, wholeRows(counts).map((row) => row.map(sum)));
 }
 
 /** Share of each decision within each class; NaN for a class without cases. */
@@ -58,10 +58,10 @@ const decisionCosts = (costs, prior) =>
 
 /** The best decision without looking; the first one of those that tie. */
 function naiveDecision(costs, prior) {
-  const each = decisionCosts(costs, prior);
-  const cost = Math.min(...each);
+  const costOfDecision = decisionCosts(costs, prior);
+  const cost = Math.min(...costOfDecision);
   const limit = cost + tieOf(costs);
-  return { decision: each.findIndex((value) => value <= limit), cost };
+  return { decision: costOfDecision.findIndex((value) => value <= limit), cost };
 }
 
 const perfectCost = (costs, prior) =>
@@ -83,9 +83,9 @@ function normalizedCost(counts, costs, prior) {
 
 /** A table with running sums: `below[k][j]` is the weight of class k under cut j. */
 function scoreTable(scores, weights) {
-  const below = weights.map((own) => {
+  const below = weights.map((classWeights) => {
     const sums = [0];
-    for (const weight of own) sums.push(sums[sums.length - 1] + weight);
+    for (const weight of classWeights) sums.push(sums[sums.length - 1] + weight);
     return sums;
   });
   return { scores, weights, below, totals: below.map((sums) => sums[scores.length]) };
@@ -96,8 +96,8 @@ const priorRatios = (from, to) =>
 
 /** A posterior times the ratios of the priors, made to sum to one again; NaN where it cannot be. */
 function movedBy(score, [negative, positive]) {
-  const reached = score * positive;
-  return reached / ((1 - score) * negative + reached);
+  const positiveMass = score * positive;
+  return positiveMass / ((1 - score) * negative + positiveMass);
 }
 
 /** Posteriors that hold for one prior, moved to another. */
@@ -144,9 +144,9 @@ function cutAbove(scores, threshold) {
   let low = 0;
   let high = scores.length;
   while (low < high) {
-    const middle = (low + high) >> 1;
-    if (scores[middle] > threshold) high = middle;
-    else low = middle + 1;
+    const midpoint = (low + high) >> 1;
+    if (scores[midpoint] > threshold) high = midpoint;
+    else low = midpoint + 1;
   }
   return low;
 }
@@ -164,35 +164,35 @@ function bayesThreshold(costs) {
 
 /** Cost per case of the second decision from each cut on. */
 function cutCosts({ below, totals, scores }, costs, prior) {
-  const each = new Array(scores.length + 1).fill(0);
+  const costOfCut = new Array(scores.length + 1).fill(0);
   prior.forEach((share, k) => {
     if (!(share > 0)) return;
     const [first, second] = costs[k];
-    for (let j = 0; j < each.length; j += 1) {
-      each[j] += share * (second + ((first - second) * below[k][j]) / totals[k]);
+    for (let j = 0; j < costOfCut.length; j += 1) {
+      costOfCut[j] += share * (second + ((first - second) * below[k][j]) / totals[k]);
     }
   });
-  return each;
+  return costOfCut;
 }
 
 /** The cut of least cost on these very cases, the highest of those that tie. */
 function bestCut(table, costs, prior) {
-  const each = cutCosts(table, costs, prior);
-  const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
-  if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
+  const costOfCut = cutCosts(table, costs, prior);
+  const least = costOfCut.reduce((low, cost) => (cost < low ? cost : low), Infinity);
+  if (Number.isNaN(bayesThreshold(costs)) || costOfCut.some(Number.isNaN)) return -1;
   const limit = least + tieOf(costs);
-  return each.findLastIndex((cost) => cost <= limit);
+  return costOfCut.findLastIndex((cost) => cost <= limit);
 }
 
 /** Cost per case of the second decision from each cut on, by sums of terms at each score. */
 function thresholdCosts(sums, coefficients, prior) {
   const ofClass = (k, d) =>
-    sums.map((own) => sum(own[k].map((z, t) => (coefficients[k][d][t] || 0) * z)));
+    sums.map((termSums) => sum(termSums[k].map((z, t) => (coefficients[k][d][t] || 0) * z)));
   const costs = new Array(sums.length + 1).fill(0);
   prior.forEach((share, k) => {
     if (!(share > 0)) return;
     const [first, second] = [ofClass(k, 0), ofClass(k, 1)];
-    const mass = sum(sums.map((own) => own[k][0]));
+    const mass = sum(sums.map((termSums) => termSums[k][0]));
     let spent = sum(second);
     costs[0] += (share * spent) / mass;
     first.forEach((cost, j) => {
@@ -222,12 +222,12 @@ function movedCounts(table, costs, ranges, holdsFor, share) {
   const ratios = priorRatios([1 - share, share], holdsFor);
   const counts = costs.map((row) => row.map(() => 0));
   let cut = 0;
-  ranges.forEach((part, i) => {
+  ranges.forEach((interval, i) => {
     const next = ranges[i + 1];
-    const border = next && share < 1 ? movedBy(cutBetween(part, next), ratios) : -Infinity;
+    const border = next && share < 1 ? movedBy(cutBetween(interval, next), ratios) : -Infinity;
     const end = next ? cutAbove(table.scores, border) : table.scores.length;
     counts.forEach((row, k) => {
-      row[part.decision] += table.below[k][end] - table.below[k][cut];
+      row[interval.decision] += table.below[k][end] - table.below[k][cut];
     });
     cut = end;
   });
@@ -238,7 +238,7 @@ function movedCounts(table, costs, ranges, holdsFor, share) {
 
 /** Cuts that are vertices of the convex hull of the ROC curve: pool adjacent violators. */
 function hullCuts(table) {
-  const whole = table.weights.every((own) => own.every(Number.isInteger));
+  const whole = table.weights.every((classWeights) => classWeights.every(Number.isInteger));
   const slack = whole ? 1 : 1 + 1e-13;
   const pooled = [];
   for (const i of range(table.scores.length)) {
@@ -293,19 +293,19 @@ function reliabilityBlocks(table, hull, scores, prior) {
 // Where each one is the cheapest ------------------------------------------------------------------
 
 /** Intervals of [0, 1] on which straight lines are the lowest; ties are named together. */
-function lowestLines(all) {
-  const room = TIE * largest(all.flatMap((line) => [line.start, line.end]));
-  const above = (line) => (one) => one.start < line.start - room && one.end < line.end - room;
-  const lines = all.filter((line) => !all.some(above(line))); // who is above another is never lowest
-  const inner = [0, 1];
+function lowestLines(allLines) {
+  const tolerance = TIE * largest(allLines.flatMap((line) => [line.start, line.end]));
+  const above = (line) => (other) => other.start < line.start - tolerance && other.end < line.end - tolerance;
+  const lines = allLines.filter((line) => !allLines.some(above(line))); // who is above another is never lowest
+  const crossings = [0, 1];
   lines.forEach((first, i) => {
     for (const second of lines.slice(i + 1)) {
       const x =
         (second.start - first.start) / (first.end - first.start - second.end + second.start);
-      if (x > 0 && x < 1) inner.push(x);
+      if (x > 0 && x < 1) crossings.push(x);
     }
   });
-  const points = inner.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
+  const points = crossings.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
   points[points.length - 1] = 1;
   const values = range(points.length - 1).map((i) => {
     const x = (points[i] + points[i + 1]) / 2;
@@ -314,7 +314,7 @@ function lowestLines(all) {
   const slack = TIE * largest(values.flat());
   const parts = [];
   for (const i of range(points.length - 1)) {
-    const names = lowestOf(values[i], slack).map((place) => lines[place].name);
+    const names = lowestOf(values[i], slack).map((index) => lines[index].name);
     const last = parts[parts.length - 1];
     if (last && String(last.names) === String(names)) last.high = points[i + 1];
     else parts.push({ low: points[i], high: points[i + 1], names });
@@ -347,13 +347,13 @@ function constantRules(counts, costs, prior, names) {
 }
 
 /** Cost at priors 0 and 1 of one class; the others keep their proportions to each other. */
-function priorLine({ counts, costs, running }, prior, place, name) {
-  const each = classCosts(counts, costs, running);
-  const rest = sum(prior.filter((_, k) => k !== place));
+function priorLine({ counts, costs, running }, prior, moved, name) {
+  const costOfClass = classCosts(counts, costs, running);
+  const rest = sum(prior.filter((_, k) => k !== moved));
   const start = sum(
-    each.map((cost, k) => (k === place || !prior[k] ? 0 : (prior[k] / rest) * cost)),
+    costOfClass.map((cost, k) => (k === moved || !prior[k] ? 0 : (prior[k] / rest) * cost)),
   );
-  return { start: rest > 0 ? start : NaN, end: each[place], name };
+  return { start: rest > 0 ? start : NaN, end: costOfClass[moved], name };
 }
 
 /** Loss at cost proportions 0 and 1, for two classes and two decisions. */
@@ -368,24 +368,24 @@ function proportionLine(counts, prior, name) {
  * those of the systems are multiplied by factors, which do not change their signs.
  */
 function margins(systems, costs, prior) {
-  const each = systems.map((one) => classCosts(one.counts, one.costs, one.running));
+  const costsByClass = systems.map((system) => classCosts(system.counts, system.costs, system.running));
   const ones = systems[0].costs.map((row) => row.map(() => 1));
-  const parts = systems.map((one) => costParts(one.counts, costs ? ones : one.costs, prior));
+  const parts = systems.map((system) => costParts(system.counts, costs ? ones : system.costs, prior));
   const rounding = costs ? 0 : TIE * largest(parts.flat(2));
   const slope = (i, k, d) => {
-    const own = parts[i][k][d] - parts[best][k][d];
-    return Math.abs(own) > rounding ? own : 0;
+    const difference = parts[i][k][d] - parts[best][k][d];
+    return Math.abs(difference) > rounding ? difference : 0;
   };
-  const tied = lowestOf(systems.map((one) => one.cost));
-  const best = tied[0];
-  const excess = systems.map((one, i) => (tied.includes(i) ? 0 : one.cost - systems[best].cost));
+  const tiedBest = lowestOf(systems.map((system) => system.cost));
+  const best = tiedBest[0];
+  const excess = systems.map((system, i) => (tiedBest.includes(i) ? 0 : system.cost - systems[best].cost));
   const size = (costs && largest(costs.flat())) || 1;
-  const found = [];
-  const add = (what, value, slopes, domain) => {
-    const made = marginOf(excess, slopes, best, value, domain);
-    const distance = Math.min(value - made.low, made.high - value);
-    const near = Number.isNaN(distance) ? Infinity : distance / (what.d === null ? 1 : size);
-    found.push({ ...what, value, ...made, near });
+  const rows = [];
+  const add = (cell, value, slopes, domain) => {
+    const margin = marginOf(excess, slopes, best, value, domain);
+    const distance = Math.min(value - margin.low, margin.high - value);
+    const near = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
+    rows.push({ ...cell, value, ...margin, near });
   };
   (costs || ones).forEach((row, k) =>
     row.forEach((value, d) => {
@@ -395,15 +395,15 @@ function margins(systems, costs, prior) {
   );
   prior.forEach((share, k) => {
     const rest = 1 - share;
-    const slopes = each.map((own) => {
-      const gaps = own.map((cost, i) => cost - each[best][i]);
+    const slopes = costsByClass.map((systemCosts) => {
+      const gaps = systemCosts.map((cost, i) => cost - costsByClass[best][i]);
       return (
         gaps[k] - sum(gaps.map((gap, i) => (i === k || !prior[i] ? 0 : (gap * prior[i]) / rest)))
       );
     });
     add({ k, d: null }, share, rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
   });
-  return found;
+  return rows;
 }
 
 function marginOf(excess, slopes, best, value, domain) {
@@ -418,8 +418,8 @@ function marginOf(excess, slopes, best, value, domain) {
     const together = lowestOf(moves, TOGETHER * Math.min(...moves));
     const [rival = null] = together.sort((a, b) => steepness(b) - steepness(a));
     const point = rival === null ? sign * Infinity : value + sign * moves[rival];
-    const room = sign > 0 ? domain[1] - point : point - domain[0];
-    return room > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
+    const distanceToEdge = sign > 0 ? domain[1] - point : point - domain[0];
+    return distanceToEdge > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
   });
   return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
 }
@@ -436,7 +436,7 @@ const METRICS = {
 
 /** The table with its classes reweighted to a prior. */
 function withPrior(table, prior) {
-  const weights = table.weights.map((own, k) => own.map((w) => (w * prior[k]) / table.totals[k]));
+  const weights = table.weights.map((classWeights, k) => classWeights.map((w) => (w * prior[k]) / table.totals[k]));
   return scoreTable(table.scores, weights);
 }
 

@@ -28,9 +28,9 @@ const MODEL_ORDER =
     ? [
         ...new Set([
           ...DATA.systems
-            .filter((one) => one.candidate)
+            .filter((system) => system.candidate)
             .sort((a, b) => number(a.cost[0]) - number(b.cost[0]))
-            .map((one) => one.model),
+            .map((system) => system.model),
           ...DATA.models.keys(),
         ]),
       ]
@@ -40,25 +40,25 @@ const MODELS = DATA.models.map((model, index) => {
   const table = model.table && scoreTableFrom(model.table, DATA.holds_for);
   const recalibrated = model.recalibrated && scoreTableFrom(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
-  const binned = [model.table, model.recalibrated].some((one) => one && one.binned);
+  const binned = [model.table, model.recalibrated].some((source) => source && source.binned);
   const stakes = model.by_threshold && {
     thresholds: numbers(model.by_threshold.thresholds),
     sums: model.by_threshold.sums,
   };
-  const own = DATA.systems.find((one) => one.model === index); // all cost the same to run
-  const running = own ? own.running : 0;
-  const place = MODEL_ORDER.indexOf(index);
-  const look = `m${place % LOOKS}`;
+  const anySystem = DATA.systems.find((system) => system.model === index); // all cost the same to run
+  const running = anySystem ? anySystem.running : 0;
+  const rank = MODEL_ORDER.indexOf(index);
+  const look = `m${rank % LOOKS}`;
   return { ...model, table, recalibrated, hull, binned, stakes, running, look };
 });
-const SYSTEMS = DATA.systems.map((one) => ({
-  ...one,
-  counts: numbers(one.counts),
-  reported: numbers(one.cost),
-  reportedShare: numbers(one.normalized),
-  chance: number(one.chance),
-  threshold: number(one.threshold),
-  look: MODELS[one.model].look,
+const SYSTEMS = DATA.systems.map((system) => ({
+  ...system,
+  counts: numbers(system.counts),
+  reported: numbers(system.cost),
+  reportedShare: numbers(system.normalized),
+  chance: number(system.chance),
+  threshold: number(system.threshold),
+  look: MODELS[system.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
 const STAKED = MODELS.some((model) => model.stakes && model.kind === "posteriors");
@@ -71,7 +71,7 @@ const NO_MODEL = DATA.no_model && {
   look: "plain",
 };
 // Costs that no single number says, and what is paid beside decisions, are moved by factors.
-const FACTORS = Boolean(TERMS) || SYSTEMS.some((one) => one.running);
+const FACTORS = Boolean(TERMS) || SYSTEMS.some((system) => system.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
 const money = (value) => withUnit(short(value));
@@ -98,9 +98,9 @@ const costText = (value) =>
     : fixed(withoutNoise(value, result.naive.cost), result.places);
 /** The same in a sentence, where nothing is 0 and little is not called nothing. */
 function costInSentence(value) {
-  const own = withoutNoise(value, result.naive.cost);
-  const text = costText(own);
-  return withUnit(/[1-9∞d]/.test(text) ? text : short(own, 1));
+  const cost = withoutNoise(value, result.naive.cost);
+  const text = costText(cost);
+  return withUnit(/[1-9∞d]/.test(text) ? text : short(cost, 1));
 }
 
 /** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
@@ -122,13 +122,13 @@ const pointText = (value, digits = 3) =>
  * Where a verdict flips, with two significant digits of the way to there from now.
  * What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
  */
-function flipText(where, now) {
+function flipText(point, now) {
   const scale = FACTORS ? 1 : largest(result.costs.flat());
-  const way = Math.abs(where - now);
-  if (!(way > NOISE * scale && way < Infinity)) return short(withoutNoise(where, scale));
-  const [text, zero, one] = [where, 0, 1].map((value) => fixed(value, decimalsOf(way)));
-  const hidden = text === zero ? withoutNoise(where, scale) : text === one && where < 1;
-  return hidden ? pointText(where, 2) : text;
+  const distance = Math.abs(point - now);
+  if (!(distance > NOISE * scale && distance < Infinity)) return short(withoutNoise(point, scale));
+  const [text, zero, unity] = [point, 0, 1].map((value) => fixed(value, decimalsOf(distance)));
+  const hidden = text === zero ? withoutNoise(point, scale) : text === unity && point < 1;
+  return hidden ? pointText(point, 2) : text;
 }
 
 // The stakes and what follows from them -----------------------------------------------------------
@@ -141,21 +141,21 @@ const isMoved = (prior) => prior.some((share, k) => Math.abs(share - DATA.holds_
 
 /** Posteriors of a table for a prior; those for the last prior are kept. */
 function posteriorsOf(table, prior) {
-  if (String(table.heldFor) !== String(prior)) {
-    table.held = movedScores(table.scores, table.holdsFor, prior);
-    table.heldFor = prior;
+  if (String(table.movedTo) !== String(prior)) {
+    table.movedPosteriors = movedScores(table.scores, table.holdsFor, prior);
+    table.movedTo = prior;
   }
-  return table.held;
+  return table.movedPosteriors;
 }
 
 const isChanged = ({ costs, prior }) =>
   String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]);
 
 /** Decisions of a system under these stakes, and its threshold where it has one. */
-function decide(system, given) {
-  const { costs, prior } = given;
+function decide(system, stakes) {
+  const { costs, prior } = stakes;
   const model = MODELS[system.model];
-  if (system.way === "tuned" && !isChanged(given)) return system; // the exact edge of its bin
+  if (system.way === "tuned" && !isChanged(stakes)) return system; // the exact edge of its bin
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
@@ -170,13 +170,13 @@ function decide(system, given) {
 }
 
 /** A system or what needs no model as it decides under these stakes, with what that costs. */
-function withCosts(one, made, given, unit) {
-  const { costs: stated, prior } = given;
-  const costs = TERMS ? termCosts(stated, one.sums, made.counts) : stated;
-  const cost = expectedCost(made.counts, costs, prior) + one.running;
-  const known = TERMS ? (isChanged(given) ? NaN : one.reportedShare[0]) : null;
-  const normalized = known ?? normalizedCost(made.counts, costs, prior) + (one.running && one.running / unit);
-  return { ...one, ...made, costs, cost, normalized };
+function withCosts(system, decided, stakes, span) {
+  const { costs: stated, prior } = stakes;
+  const costs = TERMS ? termCosts(stated, system.sums, decided.counts) : stated;
+  const cost = expectedCost(decided.counts, costs, prior) + system.running;
+  const known = TERMS ? (isChanged(stakes) ? NaN : system.reportedShare[0]) : null;
+  const normalized = known ?? normalizedCost(decided.counts, costs, prior) + (system.running && system.running / span);
+  return { ...system, ...decided, costs, cost, normalized };
 }
 
 /** What needs no model: a constant decision, or that by the costs of each case if it is cheaper. */
@@ -190,31 +190,31 @@ function bestWithoutModel(naive, noModel, slack) {
 }
 
 /** Everything that follows from costs and prior. */
-function evaluate(given) {
-  const { prior } = given;
+function evaluate(stakes) {
+  const { prior } = stakes;
   const [{ sums, counts }] = SYSTEMS;
-  const costs = TERMS ? meanCosts(given.costs, sums, counts) : given.costs;
-  const changed = isChanged(given); // else the report knows what to expect of the one it chose
+  const costs = TERMS ? meanCosts(stakes.costs, sums, counts) : stakes.costs;
+  const changed = isChanged(stakes); // else the report knows what to expect of the one it chose
   const naive = naiveDecision(costs, prior);
   const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
   const span = naive.cost - perfect;
-  const systems = SYSTEMS.filter((one) => !one.added || isMoved(prior)).map((one) =>
-    withCosts(one, decide(one, given), given, span),
+  const systems = SYSTEMS.filter((system) => !system.added || isMoved(prior)).map((system) =>
+    withCosts(system, decide(system, stakes), stakes, span),
   );
-  const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, given, span);
-  const last = (one) => Number(Number.isNaN(one.cost));
-  const sorted = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
-  const some = systems.filter((one) => one.candidate);
-  const able = some.length ? some : systems;
-  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0]; // the first of those that tie
-  const bounds = sorted.filter((one) => !able.includes(one));
-  const others = sorted.filter((one) => able.includes(one) && one !== best);
+  const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
+  const undefinedLast = (system) => Number(Number.isNaN(system.cost));
+  const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
+  const candidateSystems = systems.filter((system) => system.candidate);
+  const deployable = candidateSystems.length ? candidateSystems : systems;
+  const best = deployable[lowestOf(deployable.map((system) => system.cost))[0] ?? 0]; // the first of those that tie
+  const bounds = sorted.filter((system) => !deployable.includes(system));
+  const others = sorted.filter((system) => deployable.includes(system) && system !== best);
   const candidates = [best, ...others];
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
-  const foreign = others.filter((one) => one.model !== best.model);
+  const foreign = others.filter((system) => system.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   const unaided = bestWithoutModel(naive, noModel, slack);
-  const sure = changed ? inferenceAt(systems, given) : null;
+  const sure = changed ? inferenceAt(systems, stakes) : null;
   const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
   return {
     costs,
@@ -223,12 +223,12 @@ function evaluate(given) {
     ranked: [...candidates, ...bounds],
     bounds,
     rivals: [
-      ...able,
+      ...deployable,
       ...(noModel ? [noModel] : []),
-      ...blind.filter((rule) => !candidates.some((one) => one.name === rule.name)),
+      ...blind.filter((rule) => !candidates.some((system) => system.name === rule.name)),
     ], // all that could be deployed
     best,
-    rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
+    rival: (foreign.length ? foreign : others).find((system) => !Number.isNaN(system.cost)),
     naive,
     noModel,
     unaided,
@@ -236,13 +236,13 @@ function evaluate(given) {
     perfect,
     changed,
     places: sure ? supportedDecimals(sure.cost(best.name)) : costDecimals(best, changed),
-    sure: sure || inferenceAt(systems, given),
+    sure: sure || inferenceAt(systems, stakes),
   };
 }
 
 /** New stakes; what is left out stays. */
-function setStakes(given) {
-  state = copyOf({ ...state, ...given });
+function setStakes(changes) {
+  state = copyOf({ ...state, ...changes });
   result = evaluate(state);
 }
 
@@ -254,7 +254,7 @@ function costToml(cost, k, d) {
   if (!TERMS) return cost;
   const factor = (t) => (/^(\w+|column\["[^"]*"\])$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`);
   const term = (a, t) => (t ? (a === 1 ? TERMS[t] : `${a}*${factor(t)}`) : `${a}`);
-  const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((one) => one);
+  const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((text) => text);
   return parts.length === 1 && !Number.isNaN(cost[0]) ? cost[0] : JSON.stringify(parts.join(" + "));
 }
 
