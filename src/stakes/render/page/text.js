@@ -95,7 +95,7 @@ function withArrowKeys(table) {
     const step = ARROW_STEPS[event.key];
     if (!step || y < 0) return;
     event.preventDefault();
-    const within = (place, size) => Math.max(0, Math.min(size - 1, place));
+    const within = (position, size) => Math.max(0, Math.min(size - 1, position));
     const row = shown[within(y + step[0], shown.length)];
     const next = row[within(shown[y].indexOf(event.target) + step[1], row.length)];
     event.target.setAttribute("tabindex", -1);
@@ -110,13 +110,13 @@ function withArrowKeys(table) {
  * Groups of further rows stand apart, each {title, rows}.
  */
 function tableOf(head, rows, groups = []) {
-  const heads = head.map((given) => given?.text ?? (given instanceof Node ? given.textContent : given));
-  const cell = (tag, scope) => (given, column) => {
-    const bare = given === null || typeof given !== "object" || given instanceof Node;
-    const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
+  const heads = head.map((label) => label?.text ?? (label instanceof Node ? label.textContent : label));
+  const cell = (tag, scope) => (content, column) => {
+    const bare = content === null || typeof content !== "object" || content instanceof Node;
+    const { text, title = "", lines = null, look = null } = bare ? { text: content ?? "" } : content;
     const long = typeof text === "string" && text.length > LONGEST_CELL;
     const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
-    const made = html(
+    const node = html(
       tag,
       {
         class: look,
@@ -126,24 +126,24 @@ function tableOf(head, rows, groups = []) {
       },
       long ? middle(text, LONGEST_CELL) : text,
     );
-    return lines ? explain(made, title, lines) : made;
+    return lines ? explain(node, title, lines) : node;
   };
   const line = ({ look = null, cells }) =>
     html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null)));
-  const group = ({ title, rows: own }) =>
+  const group = ({ title, rows: groupRows }) =>
     html(
       "tbody",
       { class: "apart" },
       html("tr", {}, html("th", { scope: "rowgroup", colspan: head.length }, title)),
-      own.map(line),
+      groupRows.map(line),
     );
   return withArrowKeys(
     html(
       "table",
       {},
-      headOf(head.map((given) => (given === "" ? html("td", {}) : cell("th", "col")(given)))),
+      headOf(head.map((label) => (label === "" ? html("td", {}) : cell("th", "col")(label)))),
       html("tbody", {}, rows.map(line)),
-      groups.filter((one) => one.rows.length).map(group),
+      groups.filter((section) => section.rows.length).map(group),
     ),
   );
 }
