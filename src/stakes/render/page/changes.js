@@ -17,8 +17,8 @@ function wasAndNow({ sure }) {
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
   const others = sure.possible().filter((name) => name !== now);
-  const own = new Set([was, now].map(modelOf));
-  const rest = others.filter((name) => !own.has(modelOf(name)));
+  const compared = new Set([was, now].map(modelOf));
+  const rest = others.filter((name) => !compared.has(modelOf(name)));
   const which = inWords(rest.length ? rest.map(modelOf) : others);
   if (was === now)
     return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
@@ -30,8 +30,8 @@ function wasAndNow({ sure }) {
 }
 
 /** Whether a system would cost a little otherwise, were it evaluated again under these stakes. */
-const isApproximate = (one) =>
-  !TERMS && one.way !== "fixed" && (one.way === "recalibrated" || MODELS[one.model].binned);
+const isApproximate = (system) =>
+  !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
 /** What limits these numbers: decisions that stay, maps that were fitted for the report. */
 function limitsOfChange({ best, sure }) {
@@ -51,8 +51,8 @@ const whyUnsure = () =>
   TERMS ? "every case has its own costs" : DATA.clustered ? "cases come in clusters" : "the page does not hold what they need";
 
 /** The verdict in sentences; at the stakes of the report those of the report stand instead. */
-function changedSentences(given) {
-  const { best, rival, unaided, looking, sure } = given;
+function changedSentences(outcome) {
+  const { best, rival, unaided, looking, sure } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
   const stays = best.way === "fixed" && dependsOnStakes(best);
   const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
@@ -68,10 +68,10 @@ function changedSentences(given) {
     `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving)}${part}${nothing}.`,
   ];
   return [
-    wasAndNow(given),
-    ...(looking ? winner : noneSentences(given, stays, expected, saving)),
-    ...(rival && looking ? [runnerUp(given)] : []),
-    ...limitsOfChange(given),
+    wasAndNow(outcome),
+    ...(looking ? winner : noneSentences(outcome, stays, expected, saving)),
+    ...(rival && looking ? [runnerUp(outcome)] : []),
+    ...limitsOfChange(outcome),
   ];
 }
 
@@ -98,7 +98,7 @@ function runnerUp({ best, rival, sure }) {
   if (!sure) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
   const more = sure.more(rival.name);
   if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
-  const told = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
+  const comparison = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
   const [value] = measured(more);
-  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${told}.`;
+  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${comparison}.`;
 }

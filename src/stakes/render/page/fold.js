@@ -2,7 +2,7 @@
 
 const FIRST_MODELS = 10; // models that a long table shows at first
 const CHARTED_MODELS = 5; // models that the charts show at first where there are many
-const MANY_SYSTEMS = SYSTEMS.filter((one) => !one.added).length > 8;
+const MANY_SYSTEMS = SYSTEMS.filter((system) => !system.added).length > 8;
 const CROWDED = MODELS.length > FIRST_MODELS;
 const unfolded = new Set(); // models whose rules are all shown
 let allModelsShown = false;
@@ -11,7 +11,7 @@ let searchText = "";
 /** Models in the order of what their best system cost in the report. */
 function modelsByCost() {
   const least = MODELS.map((_, i) => {
-    const costs = SYSTEMS.filter((one) => one.model === i && one.candidate).map((one) => one.reported[0]);
+    const costs = SYSTEMS.filter((system) => system.model === i && system.candidate).map((system) => system.reported[0]);
     return Math.min(Infinity, ...costs.filter(Number.isFinite));
   });
   return range(MODELS.length).sort((a, b) => least[a] - least[b] || a - b || 0);
@@ -26,17 +26,17 @@ function foldedSystems(ranked) {
   if (!MANY_SYSTEMS) return { shown: ranked, buttons };
   const { bounds } = result;
   const groups = new Map(); // systems of each model, the cheapest first
-  for (const one of ranked) groups.set(one.model, [...(groups.get(one.model) || []), one]);
-  const visible = [...groups.keys()].filter((model, rank) => isListed(model, rank));
-  const systems = visible.flatMap((model) => {
+  for (const system of ranked) groups.set(system.model, [...(groups.get(system.model) || []), system]);
+  const listedModels = [...groups.keys()].filter((model, rank) => isListed(model, rank));
+  const systems = listedModels.flatMap((model) => {
     const [head, ...others] = groups.get(model);
-    const below = others.filter((one) => bounds.includes(one) === bounds.includes(head));
+    const below = others.filter((system) => bounds.includes(system) === bounds.includes(head));
     if (below.length) buttons.set(head, [unfoldButton(model, below.length)]);
     return unfolded.has(model) ? [head, ...others] : [head];
   });
-  if (CROWDED) place("fold-note").textContent = `${visible.length} of ${MODELS.length} models shown, the cheapest first.`;
-  const isBound = (one) => bounds.includes(one);
-  return { shown: [...systems.filter((one) => !isBound(one)), ...systems.filter(isBound)], buttons };
+  if (CROWDED) place("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
+  const isBound = (system) => bounds.includes(system);
+  return { shown: [...systems.filter((system) => !isBound(system)), ...systems.filter(isBound)], buttons };
 }
 
 const isListed = (model, rank) =>
@@ -53,7 +53,7 @@ function unfoldButton(model, more) {
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
     showSystems();
-    [...place("systems").querySelectorAll(".fold")].find((one) => one.ariaLabel === button.ariaLabel)?.focus();
+    [...place("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
 }
@@ -66,13 +66,13 @@ function buildFilter() {
     searchText = box.value.trim().toLowerCase();
     showSystems();
   });
-  const all = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
-  all.addEventListener("click", () => {
+  const toggle = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
+  toggle.addEventListener("click", () => {
     allModelsShown = !allModelsShown;
-    all.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
+    toggle.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
     showSystems();
   });
-  place("filter").replaceChildren(box, all, html("span", { id: "fold-note", class: "muted", role: "status" }));
+  place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
 const FIRST_ROWS = 15; // rows that a long table shows at first
@@ -102,29 +102,29 @@ function hideCostlyModels() {
 /** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
-  const now = copyOf(state);
-  const step = 0.01 * largest(numbers(now.costs).flat(2));
+  const current = copyOf(state);
+  const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
   card.style.minHeight = place("flips").style.minHeight = "";
   const stack = card.querySelector(".stack");
   stack.style.minHeight = "";
   reserveRuleRoom();
-  const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
-    setStakes(given);
+  const heights = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+    setStakes(stakes);
     showVerdict();
     showTotal();
     if (RULED) showRule();
     return [stack.offsetHeight, card.offsetHeight];
   });
-  const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
-  const [said, present] = heights[heights.length - 1];
-  const few = innerWidth > 700 ? 1 : 2;
-  const lines = few * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
-  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - present);
-  const most = left < 0 ? Infinity : left; // what fits on the first screen stays on it
-  stack.style.minHeight = `${Math.max(sentences, said + Math.min(most, sentences + lines - said))}px`;
-  card.style.minHeight = `${Math.max(all, present + Math.min(most, all + lines - present))}px`;
+  const [stackHeight, cardHeight] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
+  const [stackNow, cardNow] = heights[heights.length - 1];
+  const spareLines = innerWidth > 700 ? 1 : 2;
+  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
+  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - cardNow);
+  const growth = left < 0 ? Infinity : left; // what fits on the first screen stays on it
+  stack.style.minHeight = `${Math.max(stackHeight, stackNow + Math.min(growth, stackHeight + spare - stackNow))}px`;
+  card.style.minHeight = `${Math.max(cardHeight, cardNow + Math.min(growth, cardHeight + spare - cardNow))}px`;
 }
 
 /** Room for the longest sentence about a rule of the report. */
