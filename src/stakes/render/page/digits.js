@@ -37,13 +37,13 @@ function roundedTo(value, power) {
 function fixed(value, wanted) {
   if (!Number.isFinite(value) || Math.abs(value) >= LARGEST_PLAIN) return short(value);
   const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen digits to show
-  const [shown, size] =
+  const [decimals, size] =
     places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
   if (places > 6 && Math.abs(size) < 1e-4) {
     return size ? withMinusSigns(size.toExponential(places + powerOf(size))) : "0";
   }
-  if (size === 0) return (0).toFixed(shown);
-  return withMinusSigns(Math.abs(size) >= 1e4 ? grouped(size, shown) : size.toFixed(shown));
+  if (size === 0) return (0).toFixed(decimals);
+  return withMinusSigns(Math.abs(size) >= 1e4 ? grouped(size, decimals) : size.toFixed(decimals));
 }
 
 // What an interval supports -----------------------------------------------------------------------
@@ -67,10 +67,10 @@ function measured(interval) {
 
 /** The same for numbers below each other, their decimal points in line. */
 function measuredColumn(intervals) {
-  const own = intervals.map(supportedDecimals);
-  const first = own.find((places) => places !== null);
+  const decimals = intervals.map(supportedDecimals);
+  const first = decimals.find((places) => places !== null);
   if (first === undefined) return intervals.map(measured);
-  const kept = own.map((one) => (one === null || Math.abs(one - first) <= 1 ? first : one));
+  const kept = decimals.map((places) => (places === null || Math.abs(places - first) <= 1 ? first : places));
   const widest = Math.max(0, ...kept);
   return intervals.map((interval, i) => {
     const missing = widest - Math.max(kept[i], 0);

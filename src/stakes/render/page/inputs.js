@@ -58,11 +58,11 @@ function control({ name, read, write, slider, field }) {
     if (shown === `${value} ${result.changed}`) return;
     shown = `${value} ${result.changed}`;
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
-    const at = slider.to(value);
+    const position = slider.to(value);
     const reach = result.changed ? line : limits; // stretched until the stakes are the report's
-    line.min = Math.min(reach.min, at);
-    line.max = Math.max(reach.max, at);
-    line.value = at;
+    line.min = Math.min(reach.min, position);
+    line.max = Math.max(reach.max, position);
+    line.value = position;
     line.setAttribute("aria-valuetext", slider.say(value));
   });
   return { name, box, line };
@@ -72,10 +72,10 @@ function control({ name, read, write, slider, field }) {
 const LARGEST_COST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
 
 function costLimits(value, t) {
-  const all = reportedNumbers(t);
-  const largest = Math.max(...all.map(Math.abs)) || 1;
-  const lowest = all.some((cost) => cost < 0) ? -largest : 0;
-  const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largest];
+  const numbersOfKind = reportedNumbers(t);
+  const largestSize = Math.max(...numbersOfKind.map(Math.abs)) || 1;
+  const lowest = numbersOfKind.some((cost) => cost < 0) ? -largestSize : 0;
+  const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largestSize];
   return { min, max, step: Number(((max - min) / 200).toPrecision(6)) };
 }
 
@@ -87,9 +87,9 @@ function costControl(k, d, t, change) {
     read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
-      const kept = Math.max(-LARGEST_COST, Math.min(LARGEST_COST, value));
-      if (t === null) costs[k][d] = kept;
-      else costs[k][d][t] = kept;
+      const clipped = Math.max(-LARGEST_COST, Math.min(LARGEST_COST, value));
+      if (t === null) costs[k][d] = clipped;
+      else costs[k][d][t] = clipped;
       change({ costs });
     },
     slider: { limits: (value) => costLimits(value, t), to: same, from: same, say: t ? short : money },
@@ -99,8 +99,8 @@ function costControl(k, d, t, change) {
 /** The prior with one share set; the others keep their proportions to each other. */
 function priorWith(k, share) {
   const rest = sum(state.prior.filter((_, i) => i !== k));
-  const other = (own) => (rest > 0 ? (own / rest) * (1 - share) : (1 - share) / LAST);
-  return state.prior.map((own, i) => (i === k ? share : TWO ? 1 - share : other(own)));
+  const other = (classShare) => (rest > 0 ? (classShare / rest) * (1 - share) : (1 - share) / LAST);
+  return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : other(classShare)));
 }
 
 /** A prior in percent; its slider moves on log-odds, where small shares have room. */
@@ -148,11 +148,11 @@ function buildGrid(host, change) {
   const show = ({ name, line }) =>
     slot.replaceChildren(html("span", { class: "name" }, name), line);
   const cell = (...controls) => {
-    for (const made of controls) {
-      made.box.addEventListener("focus", () => show(made));
-      if (!slot.firstChild) show(made);
+    for (const input of controls) {
+      input.box.addEventListener("focus", () => show(input));
+      if (!slot.firstChild) show(input);
     }
-    return html("td", {}, controls.map((made) => made.box));
+    return html("td", {}, controls.map((input) => input.box));
   };
   const head = ["cost of … for", ...decisions, "prior, in %"].map((text) =>
     html("th", { scope: "col", title: text }, text),
