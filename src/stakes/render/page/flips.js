@@ -1,7 +1,7 @@
 // Flips: where today's choice is no longer among what may be the cheapest, each number moved alone.
 // Two readings: decided anew, as the sliders do it, or with the decisions as they are made now.
 
-const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((one) => one.candidate && one.way !== "fixed");
+const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((system) => system.candidate && system.way !== "fixed");
 const FLIPPED = !TERMS; // else factors on the costs are moved, by the costs on these cases
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
 const FARTHEST = 20; // times the largest cost
@@ -10,22 +10,22 @@ let REPORTED_CHOICE = null;
 let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
 /** What stands under other stakes: what may be the cheapest, and what is recommended. */
-function standingAt(given, kept) {
-  const { costs, prior } = given;
+function standingAt(stakes, kept) {
+  const { costs, prior } = stakes;
   const rivals = kept
-    ? result.systems.map((one) => ({ ...one, cost: expectedCost(one.counts, costs, prior) + one.running }))
-    : SYSTEMS.filter((one) => one.candidate && (!one.added || isMoved(prior))).map((one) =>
-        withCosts(one, decide(one, given), given, NaN),
+    ? result.systems.map((system) => ({ ...system, cost: expectedCost(system.counts, costs, prior) + system.running }))
+    : SYSTEMS.filter((system) => system.candidate && (!system.added || isMoved(prior))).map((system) =>
+        withCosts(system, decide(system, stakes), stakes, NaN),
       );
-  const sure = inferenceAt(rivals, given, kept ? reachable(result.costs) : null);
-  return sure || pointwise(rivals, given);
+  const sure = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
+  return sure || pointwise(rivals, stakes);
 }
 
 /** The same by the costs on these cases alone, where the page cannot tell how sure they are. */
 function pointwise(systems, { costs, prior }) {
-  const able = systems.filter((one) => one.candidate);
+  const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
-  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0];
+  const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
   const looking = best.cost < naive.cost - TIE * Math.abs(naive.cost);
   const name = looking ? best.name : `always ${decisions[naive.decision]}`;
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
@@ -47,10 +47,10 @@ function costMoves() {
     decisions.map((__, d) => ({
       ...{ k, d, name: costName(k, d), now: state.costs[k][d], size, ends: [least, FARTHEST * size] },
       steps: steps.map((step) => step * size),
-      shift: (now, way) => now + way,
+      shift: (now, step) => now + step,
       between: (a, b) => (a + b) / 2,
-      given: (value) => ({
-        costs: state.costs.map((row, i) => row.map((own, j) => (i === k && j === d ? value : own))),
+      stakesAt: (value) => ({
+        costs: state.costs.map((row, i) => row.map((cost, j) => (i === k && j === d ? value : cost))),
         prior: state.prior,
       }),
     })),
@@ -62,19 +62,19 @@ function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
-    shift: (now, way) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + way),
+    shift: (now, step) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + step),
     between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
-    given: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
+    stakesAt: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
   }));
 }
 
 /** All numbers, or those with the nearest ties where there are many. */
 function movesNow() {
-  const all = [...costMoves(), ...priorMoves()];
-  if (all.length <= 2 * MOST_MOVES) return all;
+  const moves = [...costMoves(), ...priorMoves()];
+  if (moves.length <= 2 * MOST_MOVES) return moves;
   const near = margins(result.rivals, result.costs, result.prior);
-  const place = ({ k, d }) => near.findIndex((one) => one.k === k && one.d === d);
-  return all.sort((a, b) => near[place(a)].near - near[place(b)].near || 0).slice(0, MOST_MOVES);
+  const indexOf = ({ k, d }) => near.findIndex((margin) => margin.k === k && margin.d === d);
+  return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
 }
 
 // Where it flips ----------------------------------------------------------------------------------
@@ -82,16 +82,16 @@ function movesNow() {
 /** A value with few digits, at least as far away from now. */
 function roundedAway(value, now, digits) {
   const power = powerOf(Math.abs(value - now)) - digits + 1;
-  const unit = 10 ** Math.abs(power);
-  const scaled = power < 0 ? value * unit : value / unit;
+  const powerOfTen = 10 ** Math.abs(power);
+  const scaled = power < 0 ? value * powerOfTen : value / powerOfTen;
   const whole = value > now ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9);
-  return power < 0 ? whole / unit : whole * unit;
+  return power < 0 ? whole / powerOfTen : whole * powerOfTen;
 }
 
 /** A choice, and what becomes of posteriors as they come once the prior is moved. */
 function namesWithMovedPrior(choice) {
-  const one = SYSTEMS.find((system) => system.name === choice && system.way === "as is");
-  return one ? [choice, `${MODELS[one.model].name} (moved)`] : [choice];
+  const system = SYSTEMS.find((other) => other.name === choice && other.way === "as is");
+  return system ? [choice, `${MODELS[system.model].name} (moved)`] : [choice];
 }
 
 /** Where a choice leaves on one side; null where it stays as far as one looks. Pauses as it goes. */
@@ -99,7 +99,7 @@ function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.ends;
   const inside = (value) => Math.min(Math.max(value, least), most);
   const isHeld = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
-  const stays = (value) => isHeld(standingAt(move.given(value), kept));
+  const stays = (value) => isHeld(standingAt(move.stakesAt(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
     const value = inside(move.shift(move.now, side * step));
@@ -113,15 +113,15 @@ function* searchFlip(move, side, choice, kept) {
   }
   if (far === null) return null;
   for (let step = 0; step < 9; step += 1) {
-    const middle = move.between(near, far);
+    const midpoint = move.between(near, far);
     yield;
-    if (stays(middle)) near = middle;
-    else far = middle;
+    if (stays(midpoint)) near = midpoint;
+    else far = midpoint;
   }
   for (const digits of [2, 3, 4, 5, 6]) {
     const value = roundedAway(far, move.now, digits);
     if (value < least || value > most) continue;
-    const standing = standingAt(move.given(value), kept);
+    const standing = standingAt(move.stakesAt(value), kept);
     if (!isHeld(standing))
       return { value, possible: standing.possible(), verdict: standing.verdict() };
   }
@@ -131,23 +131,23 @@ function* searchFlip(move, side, choice, kept) {
 // Names -------------------------------------------------------------------------------------------
 
 const modelOf = (name) => {
-  const one = SYSTEMS.find((system) => system.name === name);
-  return one ? MODELS[one.model].name : name;
+  const system = SYSTEMS.find((other) => other.name === name);
+  return system ? MODELS[system.model].name : name;
 };
 
 /** Models in words, or the rule where all are of one. */
 function inWords(names) {
   const models = [...new Set(names.map(modelOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
-  const some = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
-  return some.length > 1 ? `${some.slice(0, -1).join(", ")} or ${some[some.length - 1]}` : some[0];
+  const shortList = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
+  return shortList.length > 1 ? `${shortList.slice(0, -1).join(", ")} or ${shortList[shortList.length - 1]}` : shortList[0];
 }
 
 /** Names in the order of the models, so that equal sets read alike. */
 const inOrder = (names) => {
-  const place = (name) => SYSTEMS.findIndex((one) => one.name === name);
-  const last = (name) => (place(name) < 0 ? SYSTEMS.length : place(name));
-  return [...names].sort((a, b) => last(a) - last(b));
+  const indexOf = (name) => SYSTEMS.findIndex((system) => system.name === name);
+  const unknownLast = (name) => (indexOf(name) < 0 ? SYSTEMS.length : indexOf(name));
+  return [...names].sort((a, b) => unknownLast(a) - unknownLast(b));
 };
 
 /** A number as one would type it. */
@@ -171,15 +171,15 @@ function runPiece(piece) {
 /** Run some work piece by piece, until the stakes move again. */
 function runInPieces(pieces, done) {
   currentRun += 1;
-  const mine = currentRun;
+  const thisRun = currentRun;
   finished = new Promise((resolve) => {
     finishPieces = () => {
       const start = performance.now();
-      while (mine === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
+      while (thisRun === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
         if (runPiece(pieces[0])) pieces.shift();
     };
     const next = () => {
-      if (mine !== currentRun) return resolve(false);
+      if (thisRun !== currentRun) return resolve(false);
       const start = performance.now();
       while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
       if (pieces.length) return setTimeout(next);
@@ -195,10 +195,10 @@ let searchedKey = null; // the stakes of the work that has not ended
 
 /** Start again, or show what is known: flips, zones and the sentence in the verdict. */
 function showFlips() {
-  const known = FLIPPED && Number.isFinite(result.best.cost);
-  place("flips-section").hidden = !known;
-  place("nearest-flip").hidden = !known && FLIPPED;
-  if (!known) return;
+  const defined = FLIPPED && Number.isFinite(result.best.cost);
+  place("flips-section").hidden = !defined;
+  place("nearest-flip").hidden = !defined && FLIPPED;
+  if (!defined) return;
   const choice = choiceNow();
   place("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
@@ -211,16 +211,16 @@ function showFlips() {
   if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
   document.body.classList.add("working");
   const kept = reading === "kept";
-  const found = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
+  const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
   const search = function* (row) {
     row.low = yield* searchFlip(row.move, -1, choice, kept);
     row.high = yield* searchFlip(row.move, 1, choice, kept);
   };
-  const pieces = found.rows.map(search);
-  pieces.push(() => showFlipTable(found.rows, choice));
-  for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, found.zones));
+  const pieces = results.rows.map(search);
+  pieces.push(() => showFlipTable(results.rows, choice));
+  for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, results.zones));
   runInPieces(pieces, () => {
-    [knownFlips, searchedKey] = [found, null];
+    [knownFlips, searchedKey] = [results, null];
     saveZones();
     document.body.classList.remove("working");
   });
@@ -240,10 +240,10 @@ function flipsHint() {
 
 /** All flips that were found, the nearest first, by the largest cost or the whole prior. */
 function flipsByDistance(rows) {
-  const found = rows.flatMap(({ move, low, high }) =>
+  const flips = rows.flatMap(({ move, low, high }) =>
     [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
   );
-  return found.sort((a, b) => a.way - b.way || 0);
+  return flips.sort((a, b) => a.way - b.way || 0);
 }
 
 /** Where a number goes, as one would type it: priors in percent. */
@@ -253,12 +253,12 @@ const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 function showFlipTable(rows, choice) {
-  const found = flipsByDistance(rows);
-  const nearest = (row) => found.findIndex(({ move }) => move === row.move);
-  const last = (row) => (nearest(row) < 0 ? found.length : nearest(row));
-  rows.sort((a, b) => last(a) - last(b));
+  const flips = flipsByDistance(rows);
+  const nearest = (row) => flips.findIndex(({ move }) => move === row.move);
+  const unmovedLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
+  rows.sort((a, b) => unmovedLast(a) - unmovedLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
-  const lines = found.map((flip) => ({
+  const lines = flips.map((flip) => ({
     cells: [
       flip.move.name,
       numberCell(flip.move.now, "strong", nowText(flip.move), exactTextOf(flip.move)),
@@ -269,21 +269,21 @@ function showFlipTable(rows, choice) {
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
-  showNearest(found, choice);
-  const said = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
+  showNearest(flips, choice);
+  const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
     ["number", "now", "below", "recommended", "may be the cheapest", "above", "recommended", "may be the cheapest"],
-    ...rows.map((row) => [row.move.name, row.move.now, ...said(row.low), ...said(row.high)]),
+    ...rows.map((row) => [row.move.name, row.move.now, ...cellsOf(row.low), ...cellsOf(row.high)]),
   ];
 }
 
 /** The nearest flip in a sentence, in the verdict. */
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
-  const said = nearest
+  const sentence = nearest
     ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
 // Zones -------------------------------------------------------------------------------------------
@@ -291,31 +291,31 @@ function showNearest([nearest], choice) {
 /** Axes on which it is shown who may be the cheapest. */
 function zoneAxes() {
   const top = priorReach();
-  const axes = [
+  const priorOnly = [
     {
       id: "prior-band",
       name: priorName(LAST),
       ends: [0, top],
       points: range(40).map((i) => ((i + 0.5) / 40) * top),
-      given: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
+      stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
       say: probabilityText,
       tell: exactPercent,
       inset: drawn["prior-chart"].inset,
     },
   ];
-  if (!BINARY) return axes;
+  if (!BINARY) return priorOnly;
   const proportions = {
     name: "cost proportion",
     ends: [0, 1],
     points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
-    given: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
+    stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
     say: pointText,
   };
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
   return [
-    ...axes,
+    ...priorOnly,
     { ...proportions, id: "proportion-band" },
     { ...proportions, id: "ratio-band", of: "proportion-band", ends: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
   ];
@@ -323,31 +323,31 @@ function zoneAxes() {
 
 /** Pieces of work that find the zones of an axis, and one that draws them. */
 function zonePieces(axis, kept, zones) {
-  const names = (x) => standingAt(axis.given(x), kept).possible();
-  const found = [];
+  const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
+  const zonesFound = [];
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
   const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
   const look = (x) => () => {
     const possible = names(x);
-    const last = found[found.length - 1];
+    const last = zonesFound[zonesFound.length - 1];
     if (last && key(last.possible) === key(possible)) last.high = x;
     else if (last) {
       let [near, far] = [last.high, x];
       for (let step = 0; step < 5; step += 1) {
-        const middle = (near + far) / 2;
-        if (key(names(middle)) === key(last.possible)) near = middle;
-        else far = middle;
+        const midpoint = (near + far) / 2;
+        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
+        else far = midpoint;
       }
       last.high = near;
-      found.push({ low: near, high: x, possible });
-    } else found.push({ low: axis.ends[0], high: x, possible });
+      zonesFound.push({ low: near, high: x, possible });
+    } else zonesFound.push({ low: axis.ends[0], high: x, possible });
   };
   return [
     ...axis.points.map(look),
     () => {
-      found[found.length - 1].high = axis.ends[1];
-      zones.set(axis.id, found);
-      drawZones(axis, found);
+      zonesFound[zonesFound.length - 1].high = axis.ends[1];
+      zones.set(axis.id, zonesFound);
+      drawZones(axis, zonesFound);
     },
   ];
 }
@@ -358,8 +358,8 @@ const FEW_NAMES = 3;
 function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
-    const one = result.systems.find((system) => system.name === possible[0]);
-    return new Set(possible.map(modelOf)).size === 1 && one ? one.look : "plain";
+    const system = result.systems.find((other) => other.name === possible[0]);
+    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
   };
   const shown = zones.map((zone) => ({
     low: within(zone.low),
@@ -377,10 +377,10 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(place(id), { parts: shown, ends: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
   const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
-  const told =
+  const inText =
     zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
-  place(id).append(partsInWords(told));
-  if (told.length < shown.length)
+  place(id).append(partsInWords(inText));
+  if (inText.length < shown.length)
     place(id).append(html("p", { class: "hint" }, `In words: today's zone and those of few systems. The CSV has all ${zones.length}.`));
 }
 
@@ -396,21 +396,21 @@ const zonesHint = () =>
 
 /** Cost over the prior with decisions made anew at each. */
 function drawPriorCurves(top) {
-  const given = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
+  const stakesAt = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
   const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
-  const naive = (x) => naiveDecision(state.costs, given(x).prior).cost;
-  const own = SYSTEMS.filter((one) => one.candidate && (inTables(one.model) || one.name === result.best.name));
-  const cost = (one) => (x) => expectedCost(decide(one, given(x)).counts, state.costs, given(x).prior) + one.running;
-  const ends = (one) => (x) => intervalOfSystem(withCosts(one, decide(one, given(x)), given(x), NaN), given(x));
+  const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
+  const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
+  const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
+  const ends = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
   const heights = points.map(naive).filter(Number.isFinite);
-  const curves = own.map((one) => points.map((x) => [x, cost(one)(x)]));
+  const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
-  const series = own.map((one, i) => ({
-    ...(BANDED && winners.has(i) ? { ends: ends(one), banded: one.name === result.best.name } : {}),
-    name: winners.has(i) ? one.name : null,
-    label: winners.has(i) ? one.name : null,
-    look: `${one.look}${winners.has(i) ? "" : " faint"}`,
-    at: cost(one),
+  const series = systems.map((system, i) => ({
+    ...(BANDED && winners.has(i) ? { ends: ends(system), banded: system.name === result.best.name } : {}),
+    name: winners.has(i) ? system.name : null,
+    label: winners.has(i) ? system.name : null,
+    look: `${system.look}${winners.has(i) ? "" : " faint"}`,
+    at: cost(system),
     points: curves[i],
   }));
   showPriorNote(series);

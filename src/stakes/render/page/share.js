@@ -11,16 +11,16 @@ const withBracketsSwapped = (text) => text.replace(/[()[\]]/g, (sign) => bracket
 const stakesFragment = () => `#stakes=${withBracketsSwapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
 
 /** Whether a value from an address has the shape of another, with numbers where that has numbers. */
-function hasShapeOf(value, model) {
-  if (!Array.isArray(model)) return Number.isNaN(model) ? value === null : Number.isFinite(value);
-  return Array.isArray(value) && value.length === model.length && value.every((one, i) => hasShapeOf(one, model[i]));
+function hasShapeOf(value, shape) {
+  if (!Array.isArray(shape)) return Number.isNaN(shape) ? value === null : Number.isFinite(value);
+  return Array.isArray(value) && value.length === shape.length && value.every((part, i) => hasShapeOf(part, shape[i]));
 }
 
 /** The stakes in the address, or null where there are none that fit this page. */
 function stakesOf(address) {
   try {
-    const found = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
-    const [costs, prior, volume] = JSON.parse(withBracketsSwapped(found[1]));
+    const match = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
+    const [costs, prior, volume] = JSON.parse(withBracketsSwapped(match[1]));
     const whole = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
     if (!hasShapeOf(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
     const gaps = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(gaps) : value);
@@ -44,10 +44,10 @@ function writeAddress() {
 
 /** Take the stakes from the address; false where it has none. */
 function readAddress() {
-  const found = stakesOf(location.hash);
-  if (!found) return false;
-  DATA.volume = found.volume;
-  setStakes({ costs: found.costs, prior: found.prior });
+  const stakes = stakesOf(location.hash);
+  if (!stakes) return false;
+  DATA.volume = stakes.volume;
+  setStakes({ costs: stakes.costs, prior: stakes.prior });
   return true;
 }
 
