@@ -27,8 +27,8 @@ function showAll() {
 let frameRequested = false;
 
 /** New stakes from an input: the numbers at once, the page with the next picture. */
-function change(given) {
-  setStakes(given);
+function change(changes) {
+  setStakes(changes);
   if (frameRequested) return;
   frameRequested = true;
   requestAnimationFrame(() => {
@@ -39,8 +39,8 @@ function change(given) {
 }
 
 /** New stakes at once. */
-function setNow(given) {
-  setStakes(given);
+function setNow(changes) {
+  setStakes(changes);
   showAll();
 }
 
@@ -124,7 +124,7 @@ function listen() {
   });
 }
 
-function start() {
+function startPage() {
   setStakes({});
   REPORTED_CHOICE = choiceNow();
   document.body.append(tip);
@@ -168,4 +168,4 @@ function start() {
   });
 }
 
-start();
+startPage();
