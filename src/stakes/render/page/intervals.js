@@ -1,11 +1,11 @@
-// Intervals: profile likelihood, the law of the largest difference, and what a choice does to the
-// chosen, as Python's `inference` has them. Pure functions, no page.
+// Intervals: profile likelihood, the distribution of the largest difference, and the effect of
+// selecting the cheapest, as in Python's `inference`. Pure functions that do not touch the document.
 // A stratum is {values, counts, lowest, highest}; a quantity is the sum of the means of its strata.
 
-const PSEUDO_CASES = 0.4;
-const LONGEST_STEP = 5; // in the log of the tilt
+const PSEUDO_CASES = 0.4; // added at an extreme value, so that no interval has zero width
+const LONGEST_STEP = 5; // of Newton's method, in the logarithm of the tilt
 
-/** A stratum without empty cells, equal values together. */
+/** A stratum without empty cells, where equal values are merged. */
 function stratumOf(values, counts, lowest, highest) {
   const casesOfValue = new Map();
   values.forEach((value, i) => {
@@ -20,6 +20,7 @@ function stratumOf(values, counts, lowest, highest) {
   };
 }
 
+/** Strata of the negated quantity: its upper bound is the lower bound of the quantity. */
 const negated = (strata) =>
   strata.map(({ values, counts, lowest, highest }) => ({
     values: values.map((value) => -value),
@@ -28,7 +29,7 @@ const negated = (strata) =>
     highest: -lowest,
   }));
 
-/** Gaps below the dearest value and counts, with 0.4 of a case at the dearest of one stratum. */
+/** Gaps below the highest value, scaled to [0, 1], with the pseudo-case added to one stratum. */
 function withPseudoCase(strata, index) {
   const gapsAndCounts = strata.map(({ values, counts, highest }, r) => ({
     gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === index ? [0] : [])],
@@ -45,7 +46,7 @@ function withPseudoCase(strata, index) {
   };
 }
 
-/** The u ≥ 0 with Σ n / (u + s g) = 1; zero where the sum stays below. */
+/** The u ≥ 0 with Σ n / (u + s g) = 1 over counts n and gaps g; zero if the sum stays below 1. */
 function levelOf({ gaps, counts, total }, s) {
   if (!(total > 0)) return 0;
   let least = total - (s * dot(counts, gaps)) / total;
@@ -67,7 +68,7 @@ function levelOf({ gaps, counts, total }, s) {
   return level;
 }
 
-/** At a tilt s towards the dear values: the likelihood ratio, its slope in log s, the mean gap. */
+/** At a tilt s towards high values: the likelihood ratio, its slope in log s, and the mean gap. */
 function tilted(cells, s) {
   let [ratio, slope, mean] = [0, 0, 0];
   for (const cell of cells) {
@@ -89,7 +90,7 @@ function tilted(cells, s) {
   return { ratio: 2 * ratio, slope: 2 * slope, mean, s };
 }
 
-/** The tilt at which a measure, which grows with it, is the goal: Newton's method, bracketed. */
+/** The tilt at which an increasing measure reaches a goal, by bracketed Newton steps. */
 function tiltTo(goal, measure, cells, guess) {
   let [logS, low, high, last] = [guess, -Infinity, Infinity, Infinity];
   let solution = null;
@@ -102,6 +103,7 @@ function tiltTo(goal, measure, cells, guess) {
     const newton = sound ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
     let move = Math.max(-LONGEST_STEP, Math.min(LONGEST_STEP, newton));
     const outside = logS + move < low || logS + move > high;
+    // bisect where Newton's step leaves the bracket or does not halve the last one
     const jumps = outside || Math.abs(move) > Math.max(last / 2, 1e-5);
     if (jumps && Number.isFinite(high - low)) move = (low + high) / 2 - logS;
     last = Math.abs(move);
@@ -111,7 +113,7 @@ function tiltTo(goal, measure, cells, guess) {
   return last <= 1e-9 ? tilted(cells, Math.exp(logS)) : solution;
 }
 
-/** The ratio is about s² times this. */
+/** The variance of the mean gap: near zero tilt, the likelihood ratio is about s² times this. */
 function firstGuess(cells) {
   const each = cells.map(({ gaps, counts, total }) => {
     if (!(total > 0)) return 0;
@@ -121,7 +123,7 @@ function firstGuess(cells) {
   return sum(each) || 1;
 }
 
-/** The greatest mean within a threshold, the 0.4 being in each stratum in turn. */
+/** The largest mean whose likelihood ratio is within a threshold; any stratum may have the pseudo-case. */
 function upperBound(strata, threshold) {
   const top = sum(strata.map(({ highest }) => highest));
   const bounds = strata.map((_, index) => {
@@ -134,7 +136,7 @@ function upperBound(strata, threshold) {
   return Math.max(...bounds);
 }
 
-/** Ends of the means that the likelihood ratio does not reject; the estimate may have more noise. */
+/** The interval of means that the likelihood ratio does not reject, widened by added variance. */
 function profileInterval(strata, threshold, estimate, variance) {
   let [low, high] = [-upperBound(negated(strata), threshold), upperBound(strata, threshold)];
   if (variance > 0 && Number.isFinite(estimate)) {
@@ -146,7 +148,7 @@ function profileInterval(strata, threshold, estimate, variance) {
   return [low, high].map((end) => Math.min(Math.max(end, least), most));
 }
 
-/** The least threshold whose interval reaches down to a value below the estimate. */
+/** The smallest threshold whose interval reaches down to a value below the estimate. */
 function ratioBelow(strata, value, estimate, variance) {
   const mirrored = negated(strata);
   const distance = Math.max(estimate - value, 0);
@@ -172,7 +174,7 @@ function ratioBelow(strata, value, estimate, variance) {
 
 // Normal numbers ----------------------------------------------------------------------------------
 
-/** The complementary error function. */
+/** The complementary error function: a power series near zero, a continued fraction beyond. */
 function erfc(z) {
   if (z < 0) return 2 - erfc(-z);
   if (z > 27) return 0;
@@ -191,7 +193,7 @@ function erfc(z) {
 }
 
 const polynomial = (coefficients, x) => coefficients.reduceRight((value, coefficient) => value * x + coefficient, 0);
-// Wichura 1988, algorithm AS 241.
+// Coefficients of Wichura (1988), algorithm AS 241.
 const MIDDLE = [
   [3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125, 45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727],
   [1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867, 39307.89580009271061, 28729.085735721942674, 5226.495278852854561],
@@ -205,7 +207,7 @@ const TAILS = [
   [1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15],
 ];
 
-/** The normal quantile. */
+/** The quantile of the standard normal distribution. */
 function normalQuantile(p) {
   const q = p - 0.5;
   const ratioOfPolynomials = ([above, below], x) => polynomial(above, x) / polynomial(below, x);
@@ -217,7 +219,7 @@ function normalQuantile(p) {
 const PRIMES = [];
 const normalColumns = new Map();
 
-/** Standard normal numbers, one array for each dimension: the same as in Python. */
+/** Quasi-random standard normal numbers, an array for each dimension: the same as in Python. */
 function fixedNormals(count, dimensions, centred = false) {
   for (let n = 2; PRIMES.length < dimensions; n += 1) {
     if (n > (PRIMES[PRIMES.length - 1] || 1) && PRIMES.every((prime) => n % prime)) PRIMES.push(n);
@@ -237,7 +239,7 @@ function fixedNormals(count, dimensions, centred = false) {
   });
 }
 
-/** The chance of a larger χ² with so many degrees of freedom. */
+/** Probability that a χ² variable with these degrees of freedom exceeds a value. */
 function chiTail(degrees, square) {
   const x = square / 2;
   const odd = degrees % 2;
@@ -250,9 +252,9 @@ function chiTail(degrees, square) {
   return tail;
 }
 
-// Systems together --------------------------------------------------------------------------------
+// Joint inference about the systems ---------------------------------------------------------------
 
-/** Variances of the differences of all pairs; 0 where only rounding is left. */
+/** Variance of the difference of each pair of systems; 0 where only rounding is left. */
 const differenceVariances = (covariance) =>
   covariance.map((row, i) =>
     row.map((shared, j) => {
@@ -262,7 +264,7 @@ const differenceVariances = (covariance) =>
     }),
   );
 
-/** Cholesky's root, which may be singular, without empty columns. */
+/** Cholesky factor of a covariance that may be singular, without its empty columns. */
 function triangularRoot(covariance) {
   const rest = covariance.map((row) => [...row]);
   const size = rest.length;
@@ -280,13 +282,13 @@ function triangularRoot(covariance) {
   return columns; // [rank][system]
 }
 
-/** An order of the systems that does not depend on how they were given, but for equal ones. */
+/** An order of the systems that does not depend on the input order, except among equal systems. */
 function canonicalOrder(costs, variances) {
   const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b)]);
   const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
   const roundedHalfToEven = (x) => {
     const [low, off] = [Math.floor(x), x - Math.floor(x)];
-    return off === 0.5 ? low + (low % 2) : Math.round(x); // as numpy rounds
+    return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
   };
   const rounded = keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
   return range(costs.length).sort((a, b) => {
@@ -295,7 +297,7 @@ function canonicalOrder(costs, variances) {
   });
 }
 
-/** Errors along fixed normal numbers, an array of draws for each system. */
+/** Errors drawn with the fixed normal numbers, an array for each system. */
 function drawnErrors(covariance, order, count, centred) {
   const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
   const normals = fixedNormals(count, root.length, centred);
@@ -317,7 +319,10 @@ function drawnErrors(covariance, order, count, centred) {
 
 const DIRECTIONS = 1024;
 
-/** The law of the largest standardised difference of a system: its tail, and its quantiles. */
+/**
+ * The distribution of the largest standardized difference between a system and the others: its tail
+ * and its quantiles, averaged over fixed directions of the joint error.
+ */
 function maxLaw(costs, covariance) {
   const variances = differenceVariances(covariance);
   const scale = Math.max(...costs.map(Math.abs));
@@ -360,7 +365,7 @@ function maxLaw(costs, covariance) {
     const tail = meanTail(i, square);
     return tail === null ? most : Math.min(Math.max(tail, least), most);
   };
-  /** Whether a system stays a contender, without the law where its bounds settle it. */
+  /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
   const stays = (i, square, share) => {
     if (normalTail(square) >= share) return true;
     if (comparisons * normalTail(square) < share) return false;
@@ -387,7 +392,7 @@ function maxLaw(costs, covariance) {
 const DRAWS = 2048;
 
 /**
- * Draws of the errors of some contenders and, last, of the system that the cheapest is compared
+ * Joint draws of the errors of the contenders and, last, of the system that the cheapest is compared
  * with; `covariance` has a row for each of them.
  */
 function choiceDraws(costs, covariance, winner) {
@@ -398,7 +403,7 @@ function choiceDraws(costs, covariance, winner) {
   return { costs, covariance, among, winner, drawn };
 }
 
-/** What choosing the cheapest does to its cost: bias, and reach of the upper end. */
+/** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
 function selectionEffect({ costs, covariance, among, winner, drawn }, level, against) {
   const size = costs.length;
   const mean = sum(costs) / size;
@@ -431,7 +436,7 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
 
 const SHRINKAGES = 64;
 
-/** The shrunk chance that each contender is the cheapest. */
+/** Probability that each contender is the cheapest, with differences shrunk towards zero. */
 function shrunkChances({ costs, among, drawn }) {
   const size = costs.length;
   const means = among.map((row) => sum(row) / size);
@@ -455,7 +460,7 @@ function shrunkChances({ costs, among, drawn }) {
     factors.forEach((factor, step) => {
       let least = Infinity;
       for (let n = 0; n < possible.count; n += 1) least = Math.min(least, factor * apart[indices[n]] + drawn[indices[n]][r]);
-      let ties = 0; // systems that decide alike share what they win
+      let ties = 0; // systems with identical decisions share a win
       for (let n = 0; n < possible.count; n += 1) ties += factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack;
       for (let n = 0; n < possible.count; n += 1)
         if (factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack) chances[indices[n]] += parts[step] / ties;
@@ -465,9 +470,9 @@ function shrunkChances({ costs, among, drawn }) {
 }
 
 /**
- * Writes into `left` the systems that may be the cheapest of a draw at some factor on how far they
- * are apart. Costs are straight lines in the factor: one that is above another at both ends of the
- * factors is above it everywhere.
+ * Writes into `indices` the systems that may be the cheapest in a draw for some shrinkage factor.
+ * Costs are linear in the factor: a system that costs more than another at both extreme factors
+ * costs more at all of them.
  */
 function everLowest(apart, drawn, r, factors, indices) {
   const [high, low] = [factors[0], factors[factors.length - 1]];
@@ -483,8 +488,8 @@ function everLowest(apart, drawn, r, factors, indices) {
   let count = 0;
   for (let i = 0; i < apart.length; i += 1) {
     const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
-    const dearer = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
-    if (!dearer(first) && !dearer(second)) indices[count++] = i;
+    const costsMore = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
+    if (!costsMore(first) && !costsMore(second)) indices[count++] = i;
   }
   return { count, slack };
 }

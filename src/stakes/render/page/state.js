@@ -1,5 +1,6 @@
-// State: the embedded data, the stakes as they are now, and everything that follows from them.
+// State: the embedded data, the current stakes (costs and prior), and everything computed from them.
 
+/** A number of the embedded data; JSON has no NaN and no infinities, so these arrive as text. */
 const number = (value) =>
   typeof value === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[value] : value;
 const numbers = (values) =>
@@ -7,22 +8,23 @@ const numbers = (values) =>
 
 const DATA = JSON.parse(place("stakes-data").textContent);
 const { classes, decisions, unit } = DATA.problem;
-const LAST = classes.length - 1; // the positive class, where there are two
+const LAST = classes.length - 1; // the positive class if there are two
 const TWO = classes.length === 2;
 const BINARY = TWO && decisions.length === 2;
-const TERMS = DATA.problem.terms; // what the costs of each case are linear in; else null
+const TERMS = DATA.problem.terms; // the terms of costs that differ between cases; else null
 const REPORTED = { costs: numbers(DATA.problem.costs), prior: DATA.prior };
-const LOOKS = 7; // colours with dashes
-const TONES = 6; // colours of decisions
-const SHADES = 4; // of one colour, for the systems of one model
+const LOOKS = 7; // model colours, each with a dash pattern
+const TONES = 6; // decision colours
+const SHADES = 4; // shades of one colour, for the systems of one model
 
+/** Counts of cases; a string has one digit for each. */
 const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
 const scoreTableFrom = ({ scores, negatives, positives }, holdsFor) => ({
   ...scoreTable(numbers(scores), [negatives, positives].map(unpackedCases)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
-// Colours go round; of many models, the cheapest have different ones.
+// Colours are reused when there are many models; the cheapest models get distinct ones.
 const MODEL_ORDER =
   DATA.models.length > LOOKS
     ? [
@@ -45,7 +47,7 @@ const MODELS = DATA.models.map((model, index) => {
     thresholds: numbers(model.by_threshold.thresholds),
     sums: model.by_threshold.sums,
   };
-  const anySystem = DATA.systems.find((system) => system.model === index); // all cost the same to run
+  const anySystem = DATA.systems.find((system) => system.model === index); // systems of a model cost the same to run
   const running = anySystem ? anySystem.running : 0;
   const rank = MODEL_ORDER.indexOf(index);
   const look = `m${rank % LOOKS}`;
@@ -70,7 +72,8 @@ const NO_MODEL = DATA.no_model && {
   running: 0,
   look: "plain",
 };
-// Costs that no single number says, and what is paid beside decisions, are moved by factors.
+// Costs that differ between cases, or come with running costs, are varied by factors that multiply
+// them: no single number could be moved.
 const FACTORS = Boolean(TERMS) || SYSTEMS.some((system) => system.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
@@ -80,7 +83,7 @@ const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
 const termName = (t) => TERMS[t].replace(/^column\["([^"]*)"\]$/, "$1");
 const priorName = (k) => `prior of ${classes[k]}`;
 
-/** A sentence whose lines do not end between a number and its unit or its percent. */
+/** A sentence with no-break spaces between a number and its unit or percent sign. */
 function tied(text) {
   const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return withoutDirectionMarks(text)
@@ -91,36 +94,36 @@ function tied(text) {
 
 // Numbers without an interval of their own --------------------------------------------------------
 
-/** A cost per case, with the decimals that the cost of the best system has. */
+/** A cost per case, with as many decimals as the cost of the best system. */
 const costText = (value) =>
   result.places === null
     ? short(withoutNoise(value, result.naive.cost))
     : fixed(withoutNoise(value, result.naive.cost), result.places);
-/** The same in a sentence, where nothing is 0 and little is not called nothing. */
+/** The same in a sentence, with its unit; a small cost keeps a digit and does not read as 0. */
 function costInSentence(value) {
   const cost = withoutNoise(value, result.naive.cost);
   const text = costText(cost);
   return withUnit(/[1-9∞d]/.test(text) ? text : short(cost, 1));
 }
 
-/** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
+/** Decimals for costs; under changed stakes the relative width of the interval is assumed to stay. */
 function costDecimals({ reported: [value, low, high], cost }, changed) {
   if (!changed) return supportedDecimals([value, low, high]);
   const half = Math.abs(((high - low) / 2 / value) * cost);
   return supportedDecimals([cost, cost - half, cost + half]);
 }
 
-/** A number without an interval, rounded to what so many cases can support: size / √n. */
+/** A number without an interval, rounded as if its standard error were size / √n. */
 const metricText = (value, size = 1) =>
   value === null || !(size > 0) ? short(value) : fixed(value, decimalsOf(size / DATA.cases ** 0.5));
 
-/** A border on an axis of shares, of ratios or of scores. */
+/** A boundary on an axis of shares, ratios or scores. */
 const pointText = (value, digits = 3) =>
   value > 0 && value < 1 ? proportionText(value, digits) : short(value, digits);
 
 /**
- * Where a verdict flips, with two significant digits of the way to there from now.
- * What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
+ * The value at which a verdict flips, with two significant digits of its distance from the current
+ * value. A value that would read as 0, or one below 1 that would read as 1, keeps more digits.
  */
 function flipText(point, now) {
   const scale = FACTORS ? 1 : largest(result.costs.flat());
@@ -139,7 +142,7 @@ let result = null;
 
 const isMoved = (prior) => prior.some((share, k) => Math.abs(share - DATA.holds_for[k]) > 1e-9);
 
-/** Posteriors of a table for a prior; those for the last prior are kept. */
+/** Posteriors of a score table, moved to a prior; the last result is cached. */
 function posteriorsOf(table, prior) {
   if (String(table.movedTo) !== String(prior)) {
     table.movedPosteriors = movedScores(table.scores, table.holdsFor, prior);
@@ -151,11 +154,11 @@ function posteriorsOf(table, prior) {
 const isChanged = ({ costs, prior }) =>
   String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]);
 
-/** Decisions of a system under these stakes, and its threshold where it has one. */
+/** Decisions of a system under these stakes, and its threshold if it has one. */
 function decide(system, stakes) {
   const { costs, prior } = stakes;
   const model = MODELS[system.model];
-  if (system.way === "tuned" && !isChanged(stakes)) return system; // the exact edge of its bin
+  if (system.way === "tuned" && !isChanged(stakes)) return system; // the report knows its exact threshold, the page only bins
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
@@ -169,7 +172,10 @@ function decide(system, stakes) {
   return { counts: codedCounts(table, codes, costs), threshold, codes };
 }
 
-/** A system or what needs no model as it decides under these stakes, with what that costs. */
+/**
+ * A system with its decisions under these stakes and what they cost. `span` is the cost of the best
+ * constant decision above perfect decisions, by which running costs are normalized.
+ */
 function withCosts(system, decided, stakes, span) {
   const { costs: stated, prior } = stakes;
   const costs = TERMS ? termCosts(stated, system.sums, decided.counts) : stated;
@@ -179,7 +185,7 @@ function withCosts(system, decided, stakes, span) {
   return { ...system, ...decided, costs, cost, normalized };
 }
 
-/** What needs no model: a constant decision, or that by the costs of each case if it is cheaper. */
+/** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
 function bestWithoutModel(naive, noModel, slack) {
   if (noModel && noModel.cost < naive.cost - slack) {
     const said = "deciding without a model by each case’s costs and the prior";
@@ -189,12 +195,12 @@ function bestWithoutModel(naive, noModel, slack) {
   return { name: `always ${decision}`, said: `always deciding ${decision}`, cost: naive.cost };
 }
 
-/** Everything that follows from costs and prior. */
+/** Everything that the page shows, computed from costs and prior. */
 function evaluate(stakes) {
   const { prior } = stakes;
   const [{ sums, counts }] = SYSTEMS;
   const costs = TERMS ? meanCosts(stakes.costs, sums, counts) : stakes.costs;
-  const changed = isChanged(stakes); // else the report knows what to expect of the one it chose
+  const changed = isChanged(stakes); // if not, the report's own verdict is shown
   const naive = naiveDecision(costs, prior);
   const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
   const span = naive.cost - perfect;
@@ -202,6 +208,7 @@ function evaluate(stakes) {
     withCosts(system, decide(system, stakes), stakes, span),
   );
   const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
+  // systems of undefined cost come last
   const undefinedLast = (system) => Number(Number.isNaN(system.cost));
   const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
   const candidateSystems = systems.filter((system) => system.candidate);
@@ -226,7 +233,7 @@ function evaluate(stakes) {
       ...deployable,
       ...(noModel ? [noModel] : []),
       ...blind.filter((rule) => !candidates.some((system) => system.name === rule.name)),
-    ], // all that could be deployed
+    ], // everything that could be deployed
     best,
     rival: (foreign.length ? foreign : others).find((system) => !Number.isNaN(system.cost)),
     naive,
@@ -240,13 +247,13 @@ function evaluate(stakes) {
   };
 }
 
-/** New stakes; what is left out stays. */
+/** Set new stakes; costs or prior that are left out stay as they are. */
 function setStakes(changes) {
   state = copyOf({ ...state, ...changes });
   result = evaluate(state);
 }
 
-/** A cost as a problem file has it: a number, a sum of terms in quotes, or a distribution. */
+/** A cost as a problem file writes it: a number, a quoted sum of terms, or a distribution. */
 function costToml(cost, k, d) {
   const belief = DATA.problem.beliefs.find(([row, column]) => row === k && column === d);
   if (belief && String(cost) === String(REPORTED.costs[k][d]))
@@ -270,7 +277,7 @@ function stakesToml() {
     ...state.costs.map((costs, k) => entry(classes[k], row(costs, k))),
     ...(DATA.prior_stated || String(state.prior) !== String(REPORTED.prior)
       ? ["\n[prior]", ...state.prior.map((share, k) => entry(classes[k], share))]
-      : []), // else it is that of the data, in the file as in the report
+      : []), // otherwise the file, like the report, leaves it to the data
     "",
   ].join("\n");
 }

@@ -1,8 +1,9 @@
-// Tables: what metrics would have picked and imply, what flips the verdict, and what does not move.
+// Tables: which models metrics would pick and the costs they imply, margins of the verdict, and the
+// tables that do not follow the stakes.
 
 // Metrics -----------------------------------------------------------------------------------------
 
-/** What the metrics say stays; what following them costs moves with the stakes. */
+/** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
   const sureness = [percent(DATA.level), "clearly"];
@@ -17,6 +18,7 @@ function showDisagreement() {
   const best = costs.map(
     (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
   );
+  // costs and metrics share columns, so that all are padded to align at the decimal point
   const fractionLength = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
   const widest = Math.max(fractionLength(costText(least)), fractionLength(metricText(0)));
   const inLine = (write) => (value) => {
@@ -48,7 +50,7 @@ function showDisagreement() {
   );
 }
 
-/** What a miss would have to cost, in false alarms, for a metric's threshold to be right. */
+/** The cost ratio of a miss to a false alarm at which the best threshold of a metric is optimal. */
 function showImplied() {
   const models = MODELS.filter((model, i) => model.hull && inTables(i) && Math.min(...result.prior) > 0);
   const tables = models.map((model) => withPrior(model.table, result.prior));
@@ -80,6 +82,7 @@ function impliedCell(metric, model, table) {
 
 // Where another becomes as cheap ------------------------------------------------------------------
 
+/** Margins at the current stakes, the nearest first. */
 function marginsNow() {
   const { rivals } = result;
   const defined = rivals.every((rival) => Number.isFinite(rival.cost));
@@ -103,7 +106,7 @@ function marginsToSave() {
 
 function showMargins() {
   saved.margins = marginsToSave;
-  if (FLIPPED) return; // flips take their place
+  if (FLIPPED) return; // the page shows flips instead
   const { rivals } = result;
   const allMargins = marginsNow();
   const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
@@ -135,7 +138,7 @@ function showMargins() {
   showNearestMargin(allMargins[0], marginName, say);
 }
 
-/** The nearest of them in a sentence, in the verdict, where decisions cannot be made anew. */
+/** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
 function showNearestMargin(margin, name, say) {
   const sides = margin
     ? [[margin.low, margin.lowRival], [margin.high, margin.highRival]].filter(([, rival]) => rival !== null)
@@ -149,9 +152,9 @@ function showNearestMargin(margin, name, say) {
   place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
-// What does not move ------------------------------------------------------------------------------
+// What does not follow the stakes -----------------------------------------------------------------
 
-/** What each model has of a number, where any has it, with the text that is shown. */
+/** Columns of the table of quality: values by model and how to write them; empty ones are left out. */
 function qualities() {
   const losses = [...new Set(MODELS.flatMap((model) => model.losses.map(([name]) => name)))];
   const lossOf = (name) => (model) => new Map(model.losses).get(name) ?? null;
