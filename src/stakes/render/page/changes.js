@@ -1,13 +1,13 @@
-// Changes: the verdict under other stakes than the report's, with what became of the report's own.
+// Changes: the verdict under changed stakes, compared with the verdict of the report.
 
-/** A number with its interval, in a sentence. */
+/** A cost per case with its interval, for a sentence. */
 function textWithInterval(interval) {
   const [value] = measured(interval);
   const known = Number.isFinite(interval[1]);
   return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${percent(DATA.level)} interval ${intervalText(interval)})` : ""}`;
 }
 
-/** What was recommended, what is now, and whether the data can tell. */
+/** The recommendation of the report and the current one, and whether the data can tell them apart. */
 function wasAndNow({ sure }) {
   const [was, now] = [REPORTED_CHOICE, choiceNow()];
   if (!sure) {
@@ -17,6 +17,7 @@ function wasAndNow({ sure }) {
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
   const others = sure.possible().filter((name) => name !== now);
+  // rules of the two models that are named anyway need no mention
   const compared = new Set([was, now].map(modelOf));
   const rest = others.filter((name) => !compared.has(modelOf(name)));
   const which = inWords(rest.length ? rest.map(modelOf) : others);
@@ -29,11 +30,11 @@ function wasAndNow({ sure }) {
   return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
 }
 
-/** Whether a system would cost a little otherwise, were it evaluated again under these stakes. */
+/** Whether a new evaluation under these stakes would give a slightly different cost. */
 const isApproximate = (system) =>
   !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
-/** What limits these numbers: decisions that stay, maps that were fitted for the report. */
+/** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
 function limitsOfChange({ best, sure }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
@@ -47,10 +48,11 @@ function limitsOfChange({ best, sure }) {
   ];
 }
 
+/** Why the page has no intervals under changed stakes. */
 const whyUnsure = () =>
   TERMS ? "every case has its own costs" : DATA.clustered ? "cases come in clusters" : "the page does not hold what they need";
 
-/** The verdict in sentences; at the stakes of the report those of the report stand instead. */
+/** The verdict under changed stakes, in sentences. */
 function changedSentences(outcome) {
   const { best, rival, unaided, looking, sure } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
@@ -75,6 +77,7 @@ function changedSentences(outcome) {
   ];
 }
 
+/** Sentences for a verdict that recommends none of the systems. */
 function noneSentences({ best, unaided }, stays, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
@@ -94,6 +97,7 @@ function noneSentences({ best, unaided }, stays, expected, saving) {
   ];
 }
 
+/** A sentence about the runner-up. */
 function runnerUp({ best, rival, sure }) {
   if (!sure) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
   const more = sure.more(rival.name);

@@ -1,9 +1,10 @@
-// Contenders: how sure costs are under any stakes, from the tallies and joint bins of the page.
-// What two systems decide about the same cases comes from bins of what they decide by; within a
-// pair of bins that a threshold parts they decide as if independent.
+// Contenders: inference about the costs under any stakes, from the tallies and joint bins of the page.
+// A source is what systems decide by: the scores of a model, or its decisions. Joint bins of two
+// sources tell how often two systems make each pair of decisions; within a pair of bins that a
+// threshold divides, the systems are taken to decide independently.
 
 const N_DECISIONS = decisions.length;
-const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d))); // shares of one decision
+const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d))); // of a bin that is a single decision
 const JOINT = DATA.joint && {
   ...DATA.joint,
   sources: DATA.joint.sources.map((source) => ({ ...source, bins: source.ends.length || N_DECISIONS })),
@@ -33,7 +34,7 @@ if (JOINT) {
   );
 }
 
-/** What a system decides by, as a position among the sources; -1 if the page does not hold it. */
+/** Index of the source that a system decides by; -1 if the page does not have it. */
 function sourceOf(system) {
   if (system.way === "fixed" || system.way === "tuned")
     return JOINT.sources.findIndex((source) => source.system === system.name);
@@ -43,7 +44,7 @@ function sourceOf(system) {
   );
 }
 
-/** Which share of each bin gets each decision, by class; null where every decision is a bin. */
+/** Share of each bin that receives each decision, by class; null if the bins are the decisions. */
 function withinBins(system, source) {
   if (!system.codes) return null;
   const { weights } = scoreTableOf(system);
@@ -59,9 +60,13 @@ function withinBins(system, source) {
   });
 }
 
+/** The score table that a system decides by. */
 const scoreTableOf = (system) => MODELS[system.model][system.way === "recalibrated" ? "recalibrated" : "table"];
 
-/** Cases of each class in each pair of decisions, the second running fastest. */
+/**
+ * Cases of each class in each pair of decisions; the second decision varies fastest. Two systems of
+ * one source are counted exactly, systems without a source are taken to be independent.
+ */
 function pairTable(first, second) {
   const tables = classes.map(() => new Float64Array(N_DECISIONS * N_DECISIONS));
   if (first.source >= 0 && first.source === second.source) {
@@ -100,8 +105,8 @@ function pairTable(first, second) {
 }
 
 /**
- * Covariance of the errors of two mean costs, by the cases of each class in each pair of decisions,
- * the second running fastest.
+ * Covariance of the errors of two mean costs, from the cases of each class in each pair of decisions.
+ * Classes are strata where the prior is stated; otherwise all cases are one sample.
  */
 function covarianceOf(pair, costs, prior) {
   const strata = prior ? range(pair.length).map((k) => [k]) : [range(pair.length)];
@@ -129,7 +134,7 @@ function covarianceOf(pair, costs, prior) {
   return total;
 }
 
-/** Variance of the error of one mean cost, by its table of counts. */
+/** Variance of the error of a mean cost, from its counts. */
 const varianceOf = (counts, costs, prior) =>
   covarianceOf(
     counts.map((row) => {
@@ -141,7 +146,7 @@ const varianceOf = (counts, costs, prior) =>
     prior,
   );
 
-/** What costs can be and how often that was seen; `ranges` are the least and most of each class. */
+/** Strata of costs: values, how often each was seen, and the range that is possible in each class. */
 function strataOf(tables, values, ranges, prior, shift) {
   const parts = tables.map((cells, k) => {
     const factor = prior ? prior[k] : 1;
@@ -168,7 +173,7 @@ function strataOf(tables, values, ranges, prior, shift) {
   return [{ ...first, values: first.values.map(shifted), lowest: shifted(first.lowest), highest: shifted(first.highest) }, ...rest];
 }
 
-/** Whether some probability makes each decision the cheapest, for two classes; ties count. */
+/** For two classes, whether each decision is the cheapest at some probability; ties count. */
 function reachable(costs) {
   if (!TWO) return DATA.joint.reachable;
   const regret = regretOf(costs);
@@ -185,15 +190,20 @@ function reachable(costs) {
   return range(N_DECISIONS).map((d) => points.some((p) => excess(d, p) <= 1e-9));
 }
 
-/** Decisions that a system can take: some are never the cheapest, but people take them. */
+/**
+ * Decisions that a system can make. A Bayes rule never makes one that is nowhere the cheapest; a
+ * model that decides by itself may.
+ */
 const availableDecisions = (system, reachableNow) =>
   !system.posterior ? decisions.map(() => true) : system.way === "fixed" ? DATA.joint.reachable : reachableNow;
 
 /**
- * How sure the costs of systems are. Prior is null where that of the data counts. Everything that
- * takes time is found when it is asked for.
+ * Intervals, contenders and probabilities of being the cheapest for some systems. `prior` is null if
+ * the class shares of the sample count; `classShares` are the shares in either case. Everything
+ * that takes time is computed on first use.
  */
 function inferenceOf(systems, stated, prior, reachableNow, classShares) {
+  // costs above the smallest one: a common shift changes no comparison
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
@@ -233,6 +243,8 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   };
   const gaps = lazy(() => costs.map((row) => row.flatMap((cost) => row.map((other) => cost - other))));
   const variance = memoized((i) => varianceOf(all[i].counts, costs, prior));
+  // the variance from fitting a calibration map is known at the stakes of the report only; elsewhere
+  // it is assumed to keep its ratio to the sampling variance
   const ratios = all.map((system, i) => lazy(() => (system.reportedVariance > 0 ? Math.sqrt(Math.max(variance(i), 0) / system.reportedVariance) : 0)));
   const fitting = (i, j) => {
     const [a, b] = [all[i].position, all[j].position];
@@ -250,12 +262,13 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   const strata = (i, j) =>
     strataOf(pair(i, j), gaps(), pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
   const share = 1 - DATA.level;
-  /** Whether the data cannot tell a system from the cheapest. */
+  /** Whether a system is statistically indistinguishable from the cheapest. */
   const isContender = memoized((i) => {
     if (tiedBest.includes(i)) return true;
     const square = Math.min(
       ...tiedBest.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
     );
+    // one comparison and all of them bound the simultaneous test, which takes much longer
     const tail = erfc(Math.sqrt(square / 2));
     if (tail >= share) return true;
     if ((all.length - 1) * tail < share) return false;
@@ -275,7 +288,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     };
     return [end(Math.min) + Math.min(...runningCosts), end(Math.max) + Math.max(...runningCosts)];
   });
-  /** Cost of one system, with its interval. */
+  /** Cost of a system with its interval. */
   const costOf = memoized((i) => {
     const costStrata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
     const [low, high] = profileInterval(costStrata, threshold, spent[i], fitting(i, i));
@@ -285,7 +298,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   const naive = naiveDecision(costs, classShares);
   const blindRow = (counts, d) => counts.map((row) => row.flatMap((_, e) => row.map((cases) => (e === d ? cases : 0))));
   const blindPair = (i) => blindRow(all[i].counts, naive.decision);
-  /** Errors of the contenders and, last, of the best decision without looking, drawn together. */
+  /** Joint draws of the errors of the contenders and, last, of the best constant decision. */
   const draws = lazy(() => {
     const rivals = inInputOrder();
     const blindCounts = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
@@ -304,7 +317,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const farther = Math.max(high, Math.min(high + reach, bounds()[1] + base));
     return [Math.min(value + bias, farther), low, farther];
   });
-  // Against the best decision without looking -----------------------------------------------------
+  // Against the best constant decision -------------------------------------------------------------
   const isBlind = (i) =>
     !all[i].running && all[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
   const plainSaving = memoized((i) => {
@@ -323,7 +336,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const rounding = 1e-12 * Math.abs(naive.cost + base);
     return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
   });
-  /** What a system costs above the cheapest, by an interval that holds for all of them at once. */
+  /** Excess cost of a system over the cheapest, with a simultaneous interval. */
   const more = (i) => {
     const value = tiedBest.includes(i) ? 0 : spent[i] - spent[best];
     const [low, high] = profileInterval(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
@@ -332,14 +345,14 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   const chances = lazy(() => (inInputOrder().length < 2 ? [1] : shrunkChances(draws())));
   const blindName = `always ${decisions[naive.decision]}`;
   const nameOf = (i) => all[i].name;
-  /** All that may be the cheapest: contenders, and the best decision without looking. */
+  /** Everything that may be the cheapest: contenders, and the best constant decision. */
   const possible = lazy(() => {
     const [, low, high] = saving();
-    // where the cheapest decides blindly, others may still be cheaper
+    // if the cheapest always makes the same decision, other systems may still be cheaper
     const possibleSystems = isBlind(best) ? contenders().filter((i) => plainSaving(i)[2] > 0) : high > 0 ? contenders() : [];
     return [...possibleSystems.map(nameOf), ...(low <= 0 ? [blindName] : [])];
   });
-  /** Whether one of them is, in less time. */
+  /** Whether one name is among them; faster than the whole list. */
   const isPossible = (name) => {
     const [, low, high] = plainSaving(best);
     const i = all.findIndex((system) => system.name === name);
@@ -362,9 +375,9 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   };
 }
 
-const BANDED = Boolean(JOINT) && !TERMS; // whether the page knows how sure costs are
+const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 
-/** Interval of the cost of decisions at some stakes, as that of a single system. */
+/** Interval of the cost of decisions with these counts, at any stakes. */
 function intervalOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
@@ -374,24 +387,24 @@ function intervalOfCounts(counts, stated, prior, available = decisions.map(() =>
   return profileInterval(strata, threshold, NaN, 0).map((end) => end + base);
 }
 
-/** Interval of the cost of one system that decides as it does under these stakes. */
+/** Interval of the cost of a single system under these stakes. */
 function intervalOfSystem(system, stakes, reachableNow) {
   const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
   return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
 }
 
-/** The prior as likelihoods know it: null where class shares are those of the sample. */
+/** The prior if it is stated; null if it is estimated by the class shares of the sample. */
 const statedPrior = (prior) =>
   DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
 
-/** How sure the costs of some systems are under these stakes; null where the page cannot know. */
+/** Inference about the candidates among some systems; null if the page lacks what it needs. */
 function inferenceAt(systems, { costs, prior }, reachableNow) {
   const rivals = systems.filter((system) => system.candidate);
   if (!JOINT || TERMS || !rivals.length || rivals.some((system) => !Number.isFinite(system.cost))) return null;
   return inferenceOf(rivals, costs, statedPrior(prior), reachableNow || reachable(costs), prior);
 }
 
-/** Sampling variance of each system at the stakes of the report, of which fitting is a part. */
+// Sampling variance of each system at the stakes of the report, which scales the variance of fitting.
 if (JOINT)
   for (const system of SYSTEMS) {
     system.position = system.added ? -1 : DATA.slice_systems.indexOf(system.name);

@@ -1,14 +1,15 @@
-// Folding: many systems show the best rule of each model, the first ten models, and what is looked for.
+// Folding: what a long page leaves out until it is asked for, the heights that it reserves, and the
+// order in which its parts are updated.
 
-const FIRST_MODELS = 10; // models that a long table shows at first
-const CHARTED_MODELS = 5; // models that the charts show at first where there are many
+const FIRST_MODELS = 10; // models that a long table shows initially
+const CHARTED_MODELS = 5; // models that the charts show initially if there are many
 const MANY_SYSTEMS = SYSTEMS.filter((system) => !system.added).length > 8;
 const CROWDED = MODELS.length > FIRST_MODELS;
 const unfolded = new Set(); // models whose rules are all shown
 let allModelsShown = false;
 let searchText = "";
 
-/** Models in the order of what their best system cost in the report. */
+/** Models sorted by the cost of their best system in the report. */
 function modelsByCost() {
   const least = MODELS.map((_, i) => {
     const costs = SYSTEMS.filter((system) => system.model === i && system.candidate).map((system) => system.reported[0]);
@@ -18,8 +19,8 @@ function modelsByCost() {
 }
 
 /**
- * The systems that the table shows, and buttons that unfold the other rules of a model: of each
- * model the best rule, below it the others where they are unfolded. Bounds stand last.
+ * The systems that the table shows, and buttons that unfold the other rules of a model. Each model
+ * has its best rule and, if unfolded, the others below it. Bounds come last.
  */
 function foldedSystems(ranked) {
   const buttons = new Map();
@@ -39,6 +40,7 @@ function foldedSystems(ranked) {
   return { shown: [...systems.filter((system) => !isBound(system)), ...systems.filter(isBound)], buttons };
 }
 
+/** Whether a model is in the table: it matches the search, or is among the first. */
 const isListed = (model, rank) =>
   searchText ? MODELS[model].name.toLowerCase().includes(searchText) : allModelsShown || rank < FIRST_MODELS;
 
@@ -58,7 +60,7 @@ function unfoldButton(model, more) {
   return button;
 }
 
-/** A filter, and a button for all, where there are many models. */
+/** A search field and a button that shows all models, if there are many. */
 function buildFilter() {
   if (!CROWDED) return;
   const box = html("input", { type: "search", "aria-label": "find a model", placeholder: "find a model" });
@@ -75,9 +77,9 @@ function buildFilter() {
   place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
-const FIRST_ROWS = 15; // rows that a long table shows at first
+const FIRST_ROWS = 15; // rows that a long table shows initially
 
-/** The first rows of a long table, and a button for the others. */
+/** Hide all but the first rows of a long table behind a button; paper shows them all. */
 function foldLongTable(host) {
   const rows = [...host.querySelectorAll("tbody tr, p")].slice(FIRST_ROWS);
   if (rows.length < 6) return;
@@ -92,14 +94,17 @@ function foldLongTable(host) {
   host.after(button);
 }
 
-/** Charts show the cheapest few of many models, until the reader adds others. */
+/** Of many models, charts show the few cheapest until the reader adds others. */
 function hideCostlyModels() {
   if (MODELS.length <= LOOKS) return;
   const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHARTED_MODELS);
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
-/** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
+/**
+ * Reserve the height of the verdict under changed stakes, measured on two trial changes, so that
+ * nothing jumps when the reader first moves a slider.
+ */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
   const current = copyOf(state);
@@ -120,14 +125,14 @@ function reserveRoom() {
   const [stackHeight, cardHeight] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
   const [stackNow, cardNow] = heights[heights.length - 1];
   const spareLines = innerWidth > 700 ? 1 : 2;
-  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
+  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight); // other stakes may need slightly longer sentences
   const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - cardNow);
-  const growth = left < 0 ? Infinity : left; // what fits on the first screen stays on it
+  const growth = left < 0 ? Infinity : left; // the card stays on the first screen if it fits there now
   stack.style.minHeight = `${Math.max(stackHeight, stackNow + Math.min(growth, stackHeight + spare - stackNow))}px`;
   card.style.minHeight = `${Math.max(cardHeight, cardNow + Math.min(growth, cardHeight + spare - cardNow))}px`;
 }
 
-/** Room for the longest sentence about a rule of the report. */
+/** Reserve the height of the longest explanation of a rule. */
 function reserveRuleRoom() {
   const host = place("rule-meaning");
   host.style.minHeight = "";
@@ -138,43 +143,43 @@ function reserveRuleRoom() {
   host.style.minHeight = `${Math.max(0, ...heights)}px`;
 }
 
-/** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
+/** Keep the heights of the verdict and the flips: they may grow, but never shrink under the reader. */
 function keepHeights() {
   const parts = [place("verdict-title").parentNode, place("flips")];
-  const heights = parts.map((part) => part.offsetHeight); // all before the first is written
+  const heights = parts.map((part) => part.offsetHeight); // read all before writing: one layout, not two
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 
-const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
+const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
 
-/** Wide tables become small enough for paper: no column is lost. */
+/** Shrink wide tables to the width of paper, so that no column is cut off. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
-    table.style.minWidth = 0; // as wide as its cells ask for
+    table.style.minWidth = 0; // its natural width
     const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
     table.style.minWidth = "";
     table.style.setProperty("--shrink", size.toFixed(3));
   }
 }
 
-// What is in view comes first -----------------------------------------------------------------------
+// Parts in view are updated first -----------------------------------------------------------------
 
-let waiting = []; // what is still to be shown after a change
-let pause = null; // the timer of the next of these
-const QUIET = 80; // milliseconds without a change, after which parts out of view follow
+let waiting = []; // parts that are still to be updated after a change
+let pause = null; // timer of the next update
+const QUIET = 80; // milliseconds without a change before parts out of view are updated
 
-/** Whether a part of the page is in view, or nearly. */
+/** Whether a part of the page is in view or just outside it. */
 function isInView(id) {
   const node = place(id);
   const box = node.getBoundingClientRect();
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-const ALWAYS_SHOWN = 3; // the first parts: inputs, verdict and facts
+const ALWAYS_SHOWN = 3; // parts that are always updated at once: inputs, verdict and facts
 
 /**
- * Show what is in view now, and the rest once the stakes rest, one part at a time. What is in view
- * is asked before anything is written, so that the browser lays the page out once.
+ * Update what is in view now, and the rest one part at a time once the stakes no longer change. All
+ * positions are read before anything is written, so that the browser lays the page out once.
  */
 function showSoon(parts) {
   const now = new Set(parts.filter(([id], i) => i < ALWAYS_SHOWN || isInView(id)));
@@ -190,7 +195,7 @@ function showNext() {
   if (waiting.length) pause = setTimeout(showNext);
 }
 
-/** Show at once what is still to be shown. */
+/** Update immediately whatever is still waiting. */
 function finishShowing() {
   waiting.splice(0).forEach(([, show]) => show());
 }
