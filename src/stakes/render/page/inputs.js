@@ -1,23 +1,23 @@
-// Inputs: a field and a slider for every cost and for the prior.
+// Inputs: a number field and a slider for every cost and for the prior.
 
-const inputUpdates = []; // functions that show the state in the inputs
-const FIELD_WIDTH = 8; // characters of a field; the style sheet makes them that wide in any font
-const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
+const inputUpdates = []; // functions that copy the state into the inputs
+const FIELD_WIDTH = 8; // characters; the style sheet makes fields this wide in any font
+const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider beside each
 
-/** The terms that a cost is written with; one where it is a number. */
+/** Indices of the terms in a cost; [null] if the cost is a single number. */
 const termsOf = (k, d) =>
   TERMS ? range(TERMS.length).filter((t) => !Number.isNaN(REPORTED.costs[k][d][t])) : [null];
-/** How a coefficient is called beside its cost; a matrix for each case has a term for each cost. */
+/** Label of a coefficient; with a cost matrix for each case, every cost is a term of its own. */
 const timesTerm = (k, d, t) => (termName(t) === costName(k, d) ? "× each case’s own" : `× ${termName(t)}`);
-/** All numbers of the same kind: costs, or coefficients of one term. */
+/** All costs of the report, or all coefficients of one of its terms. */
 const reportedNumbers = (t) =>
   REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
 
-/** A share as percent, and back, without digits that only rounding adds. */
+/** A share in percent, and back; digits that only binary rounding adds are dropped. */
 const inPercent = (share) => Number((100 * share).toPrecision(15));
 const fromPercent = (value) => Number((value / 100).toPrecision(15));
 
-/** A number as a field shows it: all digits where there is room, else as many as there is. */
+/** A number with as many digits as fit into a field. */
 function fieldText(value) {
   const ways = range(5).flatMap((i) => [
     String(Number(value.toPrecision(5 - i))),
@@ -26,7 +26,7 @@ function fieldText(value) {
   return [String(value), ...ways].find((text) => text.length <= FIELD_WIDTH) ?? ways[ways.length - 1];
 }
 
-/** A number field and a slider for one value, which `read` and `write` reach. */
+/** A number field and a slider for one value of the state, accessed by `read` and `write`. */
 function control({ name, read, write, slider, field }) {
   const limits = slider.limits(read());
   const line = html("input", { type: "range", class: "slide", "aria-label": name, ...limits });
@@ -43,7 +43,7 @@ function control({ name, read, write, slider, field }) {
   const fillBox = () => {
     const value = read();
     box.value = document.activeElement === box ? value : fieldText(value);
-    box.title = exact(value); // the state keeps all digits
+    box.title = exact(value); // the state has all digits
   };
   box.addEventListener("change", fillBox);
   box.addEventListener("focus", () => {
@@ -52,14 +52,14 @@ function control({ name, read, write, slider, field }) {
   });
   box.addEventListener("blur", () => requestAnimationFrame(fillBox));
   line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
-  let shown = null; // most of many fields stay as they are
+  let shown = null; // unchanged fields are skipped: there may be many
   inputUpdates.push(() => {
     const value = read();
     if (shown === `${value} ${result.changed}`) return;
     shown = `${value} ${result.changed}`;
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
     const position = slider.to(value);
-    const reach = result.changed ? line : limits; // stretched until the stakes are the report's
+    const reach = result.changed ? line : limits; // a stretched slider keeps its range until the reset
     line.min = Math.min(reach.min, position);
     line.max = Math.max(reach.max, position);
     line.value = position;
@@ -68,9 +68,10 @@ function control({ name, read, write, slider, field }) {
   return { name, box, line };
 }
 
-// Beyond a thousand times the largest cost of the report, and a billion, nothing is typed in earnest.
+// A typed cost is clipped here: a thousand times the largest cost of the report, or more, is a slip.
 const LARGEST_COST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
 
+/** Range of the slider of a cost: up to four times its value. */
 function costLimits(value, t) {
   const numbersOfKind = reportedNumbers(t);
   const largestSize = Math.max(...numbersOfKind.map(Math.abs)) || 1;
@@ -79,7 +80,7 @@ function costLimits(value, t) {
   return { min, max, step: Number(((max - min) / 200).toPrecision(6)) };
 }
 
-/** Of a cost, or of the coefficient of one of its terms. */
+/** Field and slider of a cost, or of the coefficient of one of its terms. */
 function costControl(k, d, t, change) {
   const same = (value) => value;
   return control({
@@ -96,14 +97,14 @@ function costControl(k, d, t, change) {
   });
 }
 
-/** The prior with one share set; the others keep their proportions to each other. */
+/** The prior with the share of one class set; the others keep their relative proportions. */
 function priorWith(k, share) {
   const rest = sum(state.prior.filter((_, i) => i !== k));
   const other = (classShare) => (rest > 0 ? (classShare / rest) * (1 - share) : (1 - share) / LAST);
   return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : other(classShare)));
 }
 
-/** A prior in percent; its slider moves on log-odds, where small shares have room. */
+/** Field and slider of a prior in percent; the slider is in log-odds, so that small shares can be set. */
 function priorControl(k, change) {
   return control({
     name: `${priorName(k)}, in percent`,
@@ -119,10 +120,11 @@ function priorControl(k, change) {
   });
 }
 
+/** A row with a label, a field and a slider. */
 const labelled = (text, { box, line }, look = "name") =>
   html("div", { class: "control" }, html("span", { class: look, title: text }, text), box, line);
 
-/** A slider for every number, class by class. */
+/** A field and a slider for every number, grouped by class. */
 function buildSliders(host, change) {
   classes.forEach((label, k) => {
     const rows = decisions.flatMap((decision, d) =>
@@ -142,7 +144,7 @@ function buildSliders(host, change) {
   host.append(html("fieldset", {}, legend, shares));
 }
 
-/** Many numbers: a grid of fields, and one slider for the field that was touched last. */
+/** For many numbers: a grid of fields, and one slider for the field that last had the focus. */
 function buildGrid(host, change) {
   const slot = html("div", { class: "control shared" });
   const show = ({ name, line }) =>

@@ -1,5 +1,5 @@
-// Numbers: the measures of Python's `cost`, `curves` and `regions`, computed again from the tallies
-// that the page embeds. Pure functions that do not touch the document.
+// Numbers: measures, curves and regions of the Python library, computed again from the tallies that
+// the page embeds. Pure functions that do not touch the document.
 // Rows of counts and costs are classes, columns are decisions. The positive class is the second.
 
 const TIE = 1e-12; // relative to the largest cost: equal costs may differ by rounding
