@@ -1,15 +1,18 @@
-// Flips: where today's choice is no longer among what may be the cheapest, each number moved alone.
-// Two readings: decided anew, as the sliders do it, or with the decisions as they are made now.
+// Flips: how far each cost or prior can move, alone, before the current choice is clearly no longer
+// the cheapest. There are two readings: decisions follow the move, as with the sliders, or they stay.
 
 const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((system) => system.candidate && system.way !== "fixed");
-const FLIPPED = !TERMS; // else factors on the costs are moved, by the costs on these cases
+const FLIPPED = !TERMS; // with costs that differ between cases, the page shows margins instead
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
-const FARTHEST = 20; // times the largest cost
+const FARTHEST = 20; // costs are searched up to this multiple of the largest
 const MOST_MOVES = 12;
 let REPORTED_CHOICE = null;
 let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
-/** What stands under other stakes: what may be the cheapest, and what is recommended. */
+/**
+ * What may be the cheapest and what is recommended under other stakes; with `kept`, systems keep
+ * their current decisions.
+ */
 function standingAt(stakes, kept) {
   const { costs, prior } = stakes;
   const rivals = kept
@@ -21,7 +24,7 @@ function standingAt(stakes, kept) {
   return sure || pointwise(rivals, stakes);
 }
 
-/** The same by the costs on these cases alone, where the page cannot tell how sure they are. */
+/** The same by the estimated costs alone, if the page cannot compute intervals. */
 function pointwise(systems, { costs, prior }) {
   const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
@@ -31,7 +34,7 @@ function pointwise(systems, { costs, prior }) {
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
 }
 
-/** What is recommended now. */
+/** The current recommendation. */
 function choiceNow() {
   const { best, unaided, looking } = result;
   return looking ? best.name : unaided.name;
@@ -39,6 +42,7 @@ function choiceNow() {
 
 // What moves --------------------------------------------------------------------------------------
 
+/** The costs that can be moved: range, search steps, and the stakes with the cost changed. */
 function costMoves() {
   const size = largest(state.costs.flat()) || 1;
   const least = [...REPORTED.costs.flat(), ...state.costs.flat()].some((cost) => cost < 0) ? -FARTHEST * size : 0;
@@ -57,7 +61,7 @@ function costMoves() {
   );
 }
 
-/** Of two classes one prior says both. */
+/** The priors that can be moved, in steps of log-odds; of two classes, one determines the other. */
 function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
@@ -68,7 +72,7 @@ function priorMoves() {
   }));
 }
 
-/** All numbers, or those with the nearest ties where there are many. */
+/** All costs and priors, or those with the nearest margins if there are many. */
 function movesNow() {
   const moves = [...costMoves(), ...priorMoves()];
   if (moves.length <= 2 * MOST_MOVES) return moves;
@@ -77,9 +81,9 @@ function movesNow() {
   return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
 }
 
-// Where it flips ----------------------------------------------------------------------------------
+// Search for flips --------------------------------------------------------------------------------
 
-/** A value with few digits, at least as far away from now. */
+/** A value rounded to few digits, away from the current value. */
 function roundedAway(value, now, digits) {
   const power = powerOf(Math.abs(value - now)) - digits + 1;
   const powerOfTen = 10 ** Math.abs(power);
@@ -88,13 +92,17 @@ function roundedAway(value, now, digits) {
   return power < 0 ? whole / powerOfTen : whole * powerOfTen;
 }
 
-/** A choice, and what becomes of posteriors as they come once the prior is moved. */
+/** Names of a choice: once the prior is moved, posteriors used as they are become moved ones. */
 function namesWithMovedPrior(choice) {
   const system = SYSTEMS.find((other) => other.name === choice && other.way === "as is");
   return system ? [choice, `${MODELS[system.model].name} (moved)`] : [choice];
 }
 
-/** Where a choice leaves on one side; null where it stays as far as one looks. Pauses as it goes. */
+/**
+ * The nearest value on one side at which a choice is no longer possible; null if it stays possible
+ * over the whole range. First in growing steps, then by bisection; a generator, so that the page
+ * can respond between steps.
+ */
 function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.ends;
   const inside = (value) => Math.min(Math.max(value, least), most);
@@ -118,6 +126,7 @@ function* searchFlip(move, side, choice, kept) {
     if (stays(midpoint)) near = midpoint;
     else far = midpoint;
   }
+  // the roundest value beyond the flip, checked: what is printed must be true when it is typed in
   for (const digits of [2, 3, 4, 5, 6]) {
     const value = roundedAway(far, move.now, digits);
     if (value < least || value > most) continue;
@@ -130,12 +139,13 @@ function* searchFlip(move, side, choice, kept) {
 
 // Names -------------------------------------------------------------------------------------------
 
+/** The model of a system, by their names. */
 const modelOf = (name) => {
   const system = SYSTEMS.find((other) => other.name === name);
   return system ? MODELS[system.model].name : name;
 };
 
-/** Models in words, or the rule where all are of one. */
+/** Names of models joined by “or”; the full name of the system if there is only one. */
 function inWords(names) {
   const models = [...new Set(names.map(modelOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
@@ -143,32 +153,32 @@ function inWords(names) {
   return shortList.length > 1 ? `${shortList.slice(0, -1).join(", ")} or ${shortList[shortList.length - 1]}` : shortList[0];
 }
 
-/** Names in the order of the models, so that equal sets read alike. */
+/** Names in the order of the report, so that equal sets read the same. */
 const inOrder = (names) => {
   const indexOf = (name) => SYSTEMS.findIndex((system) => system.name === name);
   const unknownLast = (name) => (indexOf(name) < 0 ? SYSTEMS.length : indexOf(name));
   return [...names].sort((a, b) => unknownLast(a) - unknownLast(b));
 };
 
-/** A number as one would type it. */
+/** A number as a reader would type it. */
 const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
 
-// Work in slices, so that the page stays awake ----------------------------------------------------
+// Work in pieces, so that the page stays responsive -----------------------------------------------
 
 let currentRun = 0;
 let finished = Promise.resolve();
-let finishPieces = () => {}; // does the rest of the work at once
+let finishPieces = () => {}; // does the remaining work synchronously
 
-const PRINT_DEADLINE = 4000; // milliseconds that paper waits for what is still looked for
+const PRINT_DEADLINE = 4000; // milliseconds that printing waits for the search
 
-/** A piece of work is a function, or a generator that pauses; whether it has ended. */
+/** Run a piece of work, a function or one step of a generator; true once it is complete. */
 function runPiece(piece) {
   if (typeof piece !== "function") return piece.next().done;
   piece();
   return true;
 }
 
-/** Run some work piece by piece, until the stakes move again. */
+/** Run work piece by piece; a new run, started when the stakes change, replaces it. */
 function runInPieces(pieces, done) {
   currentRun += 1;
   const thisRun = currentRun;
@@ -190,10 +200,10 @@ function runInPieces(pieces, done) {
   });
 }
 
-let knownFlips = null; // what was found last, and for which stakes
-let searchedKey = null; // the stakes of the work that has not ended
+let knownFlips = null; // results of the last complete search, with the key of its stakes
+let searchedKey = null; // key of the stakes of the search that is running
 
-/** Start again, or show what is known: flips, zones and the sentence in the verdict. */
+/** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
   const defined = FLIPPED && Number.isFinite(result.best.cost);
   place("flips-section").hidden = !defined;
@@ -238,7 +248,7 @@ function flipsHint() {
   return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are looked at.`);
 }
 
-/** All flips that were found, the nearest first, by the largest cost or the whole prior. */
+/** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
 function flipsByDistance(rows) {
   const flips = rows.flatMap(({ move, low, high }) =>
     [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
@@ -246,7 +256,7 @@ function flipsByDistance(rows) {
   return flips.sort((a, b) => a.way - b.way || 0);
 }
 
-/** Where a number goes, as one would type it: priors in percent. */
+/** How a number moves at a flip, as a reader would type it; priors are in percent. */
 const movesTo = ({ move, value }) =>
   `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${asTyped(inPercent(value))} %` : asTyped(value)}`;
 const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
@@ -277,7 +287,7 @@ function showFlipTable(rows, choice) {
   ];
 }
 
-/** The nearest flip in a sentence, in the verdict. */
+/** The nearest flip as a sentence in the verdict. */
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const sentence = nearest
@@ -288,7 +298,7 @@ function showNearest([nearest], choice) {
 
 // Zones -------------------------------------------------------------------------------------------
 
-/** Axes on which it is shown who may be the cheapest. */
+/** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
 function zoneAxes() {
   const top = priorReach();
   const priorOnly = [
@@ -321,7 +331,7 @@ function zoneAxes() {
   ];
 }
 
-/** Pieces of work that find the zones of an axis, and one that draws them. */
+/** Pieces of work that search for the zones of an axis, and a last one that draws them. */
 function zonePieces(axis, kept, zones) {
   const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
   const zonesFound = [];
@@ -352,7 +362,7 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-const MOST_ZONES = 8; // of more, words tell those of few names only: many models change places often
+const MOST_ZONES = 8; // with more, only zones with few names are listed in words
 const FEW_NAMES = 3;
 
 function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
@@ -394,7 +404,7 @@ function saveZones() {
 const zonesHint = () =>
   `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Not looking is a rival too, as “always …”. The triangle is the present.`;
 
-/** Cost over the prior with decisions made anew at each. */
+/** Cost over the prior, with decisions that follow the prior. */
 function drawPriorCurves(top) {
   const stakesAt = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
   const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
