@@ -1,4 +1,4 @@
-// Explorer: the scores of one model in each class, and cuts that a reader moves.
+// Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
 const PANEL = { height: 86, gap: 20, top: 34, bottom: 40, side: 16 };
@@ -11,9 +11,9 @@ const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).f
     ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
     : []),
 ]);
-let pickedTable = null; // which of them the reader picked; null: that of the cheapest system
-let movedCuts = null; // where the reader put the cuts; null: those of the rule
-let draggedCut = null; // the cut that is dragged
+let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
+let movedCuts = null; // cuts that the reader set; null for those of the rule
+let draggedCut = null; // index of the cut being dragged
 
 const explored = () =>
   EXPLORABLE[pickedTable] ??
@@ -24,13 +24,13 @@ const explored = () =>
   ) ??
   EXPLORABLE[0];
 
-/** The decisions in the order in which the probability leads to them. */
+/** The decisions in the order in which they become optimal as the probability rises. */
 function orderOfDecisions(costs) {
   const ordered = decisionRanges(costs).map((part) => part.decision);
   return ordered.length === 1 && BINARY ? [0, 1] : ordered;
 }
 
-/** Counts when the decisions change, in this order, above these thresholds. */
+/** Counts when the decisions change in this order, each above its threshold. */
 function countsOfCuts({ table, scores }, order, cuts) {
   const edges = [0, ...cuts.map((cut) => cutAbove(scores, cut)), scores.length];
   return table.below.map((below) => {
@@ -40,7 +40,7 @@ function countsOfCuts({ table, scores }, order, cuts) {
   });
 }
 
-/** Cheapest cuts on these cases, for decisions in this order: dynamic programming over the scores. */
+/** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
 function bestCuts({ table, scores }, order, { costs, prior }) {
   const size = scores.length;
   const perCase = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
@@ -74,12 +74,12 @@ function bestCuts({ table, scores }, order, { costs, prior }) {
   return cuts;
 }
 
-/** All that the explorer shows: axis, cuts of each kind, and what they cost. */
+/** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
 function exploration() {
   const option = explored();
   const { costs, prior } = result;
   const moved = option.raw ? option.table.scores : posteriorsOf(option.table, prior);
-  const scores = moved.some(Number.isNaN) ? option.table.scores : moved; // certainty cannot be moved
+  const scores = moved.some(Number.isNaN) ? option.table.scores : moved; // posteriors of exactly 0 or 1 cannot be moved to another prior
   const view = { ...option, scores };
   const order = orderOfDecisions(costs);
   const ranges = decisionRanges(costs);
@@ -92,7 +92,7 @@ function exploration() {
   return { ...view, order, bayes: known, best, cuts, counts, costOf, axis: scoreAxis(view, [...(known || []), ...best]) };
 }
 
-/** An axis that shows nearly all cases and all cuts. */
+/** An axis that contains 99 % of the cases and all cuts. */
 function scoreAxis({ table, scores, raw }, cuts) {
   const weight = (i) => sum(table.totals.map((total, k) => (total ? table.weights[k][i] / total : 0)));
   const total = sum(range(scores.length).map(weight));
@@ -108,7 +108,7 @@ function scoreAxis({ table, scores, raw }, cuts) {
   return straight(least - padding, most + padding);
 }
 
-/** Share of each class in each of the bars. */
+/** Share of each class in each bar. */
 function histogram({ table, scores, axis }) {
   const step = (axis.high - axis.low) / BARS;
   return table.weights.map((classWeights, k) => {
@@ -151,7 +151,7 @@ const explorerTitle = ({ name, raw, axis }) =>
 const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
 const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
-/** A panel for each class; its bars have the colour of the decision that their cases get. */
+/** A histogram for each class; bars have the colour of the decision that their cases receive. */
 function classPanels(view, x, width) {
   const bars = histogram(view);
   const { low, high, at } = view.axis;
@@ -193,7 +193,7 @@ function explorerAxis(view, x, width, height) {
   });
 }
 
-/** Where a rule cuts that was not moved: the Bayes rule's, and the cheapest on these cases. */
+/** Mark of a fixed cut, for comparison: that of the Bayes rule, or the cheapest on these cases. */
 function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
   const position = x(clamped(at(cut), [low, high]));
   const y = height - PANEL.bottom + (name === "best" ? 36 : 27);
@@ -207,7 +207,7 @@ function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
   );
 }
 
-/** A cut as a slider: it is dragged, or moved by arrow keys, a hundredth of the axis at a time. */
+/** A cut as a slider: dragged, or moved by the arrow keys in steps of a hundredth of the axis. */
 function cutHandle(view, x, cut, i, width, height) {
   const { low, high, at, from } = view.axis;
   const position = x(clamped(at(cut), [low, high]));
@@ -248,7 +248,7 @@ function cutHandle(view, x, cut, i, width, height) {
   return node;
 }
 
-/** Put a cut somewhere; it pushes the others before it. */
+/** Move a cut; cuts that it would pass are pushed along. */
 function moveCut({ cuts }, i, value) {
   movedCuts = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
   showExplorer();

@@ -1,6 +1,6 @@
-// The page: builds the inputs, shows every section, and shows them again when the stakes move.
+// The page: builds the inputs, shows every section, and updates them when the stakes change.
 
-/** What shows the stakes, by the place where it stands. */
+/** Parts that depend on the stakes: the id of an element, and the function that updates it. */
 const PARTS = [
   ["controls", showInputs],
   ["verdict-title", showVerdict],
@@ -26,7 +26,7 @@ function showAll() {
 
 let frameRequested = false;
 
-/** New stakes from an input: the numbers at once, the page with the next picture. */
+/** New stakes from an input: compute at once, update the page with the next animation frame. */
 function change(changes) {
   setStakes(changes);
   if (frameRequested) return;
@@ -38,19 +38,20 @@ function change(changes) {
   });
 }
 
-/** New stakes at once. */
+/** New stakes, with every part updated at once. */
 function setNow(changes) {
   setStakes(changes);
   showAll();
 }
 
-/** The same at other widths. */
+/** Lay out and draw everything again, for another width. */
 function redraw() {
   forgetRooms();
   reserveRoom();
   showAll();
 }
 
+/** Unhide the sections that this report has data for. */
 function showNeededSections() {
   const needed = {
     "rule-figure": RULED,
@@ -75,7 +76,7 @@ function showNeededSections() {
   for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
 }
 
-/** Links to what follows the head of the appendix. */
+/** Links to the sections of the appendix. */
 function buildContents() {
   const parts = [...document.querySelectorAll("#appendix ~ section:not([hidden])")];
   const links = parts.map((part, i) => {
@@ -147,6 +148,7 @@ function startPage() {
   readAddress();
   showAll();
   buildContents();
+  // what tests, and readers at the console, may use
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),

@@ -1,22 +1,23 @@
-// Sections: the verdict, the systems, and where the money goes. `saved` holds the rows of downloads,
-// or functions that make them when they are asked for.
+// Sections: the verdict, the systems, and where the money goes. `saved` has the rows of each download,
+// or a function that computes them on demand.
 
 const saved = {};
 const CHANCE_HEAD = "chance of being cheapest";
-const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1; // one alone is always the cheapest
+const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1; // a single candidate is always the cheapest
 const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
-let pickedSystem = null; // the system whose cells are shown; null: the cheapest
+let pickedSystem = null; // name of the system whose cells are shown; null for the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
 
+/** The rule of a system in words, with its threshold if it has one. */
 function ruleText(system) {
   if (system.rule === DATA.as_decided) return "its own decisions";
   const has = BINARY && system.threshold !== null && Number.isFinite(system.threshold);
   return has ? `${system.rule} (${decisions[1]} above ${thresholdText(system)})` : system.rule;
 }
 
-/** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
+/** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
 const dependsOnStakes = (system) => system.rule !== DATA.as_decided;
 
 function showVerdict() {
@@ -41,7 +42,7 @@ function showVerdict() {
   );
 }
 
-/** Whether it is a clear call, where that is known. */
+/** Whether the choice under changed stakes is clear, if that is known. */
 function clarityOf({ sure, looking }) {
   if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
   const names = sure.possible();
@@ -49,20 +50,21 @@ function clarityOf({ sure, looking }) {
   return clarity(models.size === 1, names.length);
 }
 
-/** The same of the report, which says whether one model has all contenders; null where one is alone. */
+/** The same at the stakes of the report; empty if there was nothing to compare. */
 const reportedClarity = () =>
   DATA.told_apart === null ? "" : clarity(DATA.told_apart, DATA.contenders.length);
 
-/** How clear a choice is: of the model, and of its rule. */
+/** How clear the choice of the model is, and that of its rule. */
 const clarity = (oneModel, systems) =>
   !oneModel ? " · a close call" : systems === 1 ? " · a clear call" : " · a clear model, its rule is close";
 
-/** What the best system is expected to cost, and to save, with intervals. */
+/** Expected cost and saving of the best system, with intervals. */
 const expectedOf = ({ changed, sure, best }) =>
   !changed ? numbers(DATA.expected) : sure ? sure.expected() : [best.cost, NaN, NaN];
 const savingOf = ({ changed, sure, best, unaided }) =>
   !changed ? numbers(DATA.saving) : sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
 
+/** The key figures beside the verdict. */
 function factsOf(outcome) {
   const { unaided, looking, changed, sure } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
@@ -90,16 +92,17 @@ function factsOf(outcome) {
   ];
 }
 
-/** A saving as a share of what not looking costs, where it is one. */
+/** A saving as a share of the cost without a model, if it lies between 0 and 1. */
 function savedShare(fact, [saving], { cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
   return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
 }
 
-/** What the rule of a system means; nothing for a model that decides by itself. */
+/** Explanation of the rule of a system; empty for a model that decides by itself. */
 const ruleMeaning = (system) => DATA.rules[system.rule] || "";
 
+/** A key figure as an element. */
 const factNode = ({ name, value, note, text, tell = exact }) =>
   html(
     "div",
@@ -111,7 +114,7 @@ const factNode = ({ name, value, note, text, tell = exact }) =>
 
 // Systems -----------------------------------------------------------------------------------------
 
-/** What is shown below the systems: what needs no model, and perfect decisions where known. */
+/** References below the systems: options without a model, and perfect decisions if known. */
 function referencesOf({ noModel, naive, perfect }) {
   const withoutInterval = (name, cost, normalized) => ({
     name,
@@ -127,13 +130,13 @@ function referencesOf({ noModel, naive, perfect }) {
   ];
 }
 
-/** Cost of a system with its ends, where they are known under these stakes. */
+/** Cost of a system with its interval; NaN bounds if it is unknown under these stakes. */
 function intervalOf(system, { changed, sure }) {
   if (!changed) return system.added ? [system.cost, NaN, NaN] : system.reported;
   return sure && "model" in system && system.candidate ? sure.cost(system.name) : [system.cost, NaN, NaN];
 }
 
-/** Costs with their ends, normalised costs and totals as text, below each other. */
+/** Columns of text: costs with their intervals, normalized costs, totals. */
 function costColumns(rows, outcome) {
   const { changed, places } = outcome;
   const intervals = rows.map((system) => intervalOf(system, outcome));
@@ -154,7 +157,7 @@ function costColumns(rows, outcome) {
   ];
 }
 
-/** A total of all cases to come, as exact as the cost per case. */
+/** A total over all cases of a period, with as many significant digits as the cost per case. */
 const totalText = (value) =>
   result.places === null ? short(value) : fixed(value, result.places - powerOf(DATA.volume || 1));
 
@@ -193,7 +196,7 @@ function showSystems() {
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
-/** Every system and what needs no model, with all digits. */
+/** Rows of the download: every system and reference, with all digits. */
 function systemsToSave() {
   const end = (system, at) => (Number.isFinite(intervalOf(system, result)[at]) ? intervalOf(system, result)[at] : "");
   const total = (system) => (DATA.volume ? [DATA.volume * system.cost] : []);
@@ -214,17 +217,17 @@ function systemsToSave() {
   ];
 }
 
-/** The chance of being the cheapest; null where it is not known under these stakes. */
+/** The probability of being the cheapest; null if it is unknown under these stakes. */
 function chanceOf(system, { changed, sure }) {
   if (!changed) return system.added ? null : system.chance;
   return sure ? sure.chance(system.name) : null;
 }
 
-/** A mark that takes no room of its own, so that rows keep their heights; the hint explains it. */
+/** A one-character mark, so that rows keep their heights; the hint below the table explains it. */
 const noteMark = (text) =>
   html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
 
-/** A system, or what stands below the systems, as a row of the table. */
+/** A system or a reference as a row of the table. */
 function systemRow(entry, top, cost, furtherCells, buttons) {
   const { best, naive, unaided, looking, changed } = result;
   const [, low, high] = intervalOf(entry, result);
@@ -251,7 +254,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   return { look: entry === best && looking ? "best" : entry.candidate ? null : "barred", cells };
 }
 
-/** Share of the cases that get each decision, once deployed, as a thin stacked bar. */
+/** Share of the cases that will receive each decision once deployed, as a thin stacked bar. */
 function decisionMix(system) {
   const rates = decisionRates(system.counts);
   const part = (d) => sum(result.prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0)));
@@ -280,7 +283,7 @@ function decisionMix(system) {
   return explain(picture, system.name, lines.slice(0, 14));
 }
 
-/** The colours of the decisions, where there are few enough to have one each. */
+/** Legend of the decision colours, if there is a colour for each decision. */
 function buildKey() {
   if (decisions.length > TONES) return;
   const entries = decisions.map((name, d) =>
@@ -304,7 +307,7 @@ function buildPicker() {
 
 function showMoney() {
   const system = result.systems.find((other) => other.name === pickedSystem) || result.best;
-  const gains = system.costs.flat().some((cost) => cost < 0); // which have no share of a cost
+  const gains = system.costs.flat().some((cost) => cost < 0); // a gain has no share of a cost
   const byRegret = gains && !TERMS;
   const quantity = byRegret ? "regret" : "cost";
   const basis = byRegret ? regretOf(system.costs) : system.costs;
@@ -370,7 +373,7 @@ function showMoney() {
   saved.decisions = decisionsToSave;
 }
 
-/** The cells that cost most, in order. */
+/** The cells that cost the most, in descending order. */
 function showCostliestCells(cells, peak, linesOf, amountOnly) {
   const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
   const rows = costly.slice(0, 6).map((cell) => {
@@ -393,7 +396,7 @@ function showCostliestCells(cells, peak, linesOf, amountOnly) {
   place("dearest").replaceChildren(...rows);
 }
 
-/** What every system decided about the cases of each class, and what that costs. */
+/** Rows of the download: counts and costs by system, class and decision. */
 function decisionsToSave() {
   const head = ["system", "class", "decision", "cases", "share of class", "cost of each", "part of cost per case"];
   const rows = result.systems.flatMap((system) => {
