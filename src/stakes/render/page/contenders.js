@@ -378,7 +378,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
 const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 
 /** Interval of the cost of decisions with these counts, at any stakes. */
-function intervalOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
+function endsOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => available[d]))));
@@ -388,7 +388,7 @@ function intervalOfCounts(counts, stated, prior, available = decisions.map(() =>
 }
 
 /** Interval of the cost of a single system under these stakes. */
-function intervalOfSystem(system, stakes, reachableNow) {
+function endsOfSystem(system, stakes, reachableNow) {
   const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
   return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
 }
