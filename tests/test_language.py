@@ -48,6 +48,8 @@ NAMES_THAT_SAY_NOTHING = {"found", "made", "own", "given", "held", "one"}
 ROOMS_TO_EDIT = {
     "problem": 1,  # Limit.rate(given), see above
 }
+# Scripts of the page whose names are still to be edited.
+SCRIPTS_TO_EDIT = {"charts.js", "classes.js", "curves.js", "rule.js"}
 BANNED_IN_SENTENCES = re.compile(
     r"\b(redraw\w*|(?:told|tells?) apart|nought|dear(?:er|est)?|hence|trusted|unheld|hangs on"
     r"|thereof|lest|aught|promis\w+)\b"
@@ -155,6 +157,48 @@ def test_local_names_say_what_they_hold():
 )
 def test_parameters_comprehensions_and_lambdas_are_counted(source, count):
     assert names_that_say_nothing(source) == count
+
+
+def script_names_that_say_nothing(script: str) -> list[str]:
+    """Variables, parameters and keys of objects; comments and strings are left out."""
+    code = re.sub(r"/\*.*?\*/", "", script, flags=re.DOTALL)
+    code = re.sub(r"(?m)(?:^|\s)//.*$|\"[^\"\n]*\"", "", code)
+    names = "|".join(sorted(NAMES_THAT_SAY_NOTHING))
+    declared = (
+        rf"\b(?:const|let|var|function\*?)\s+({names})\b"  # const one = …, function given(…)
+        rf"|[(,{{\[]\s*(?:\.\.\.)?({names})\s*(?=[,)\]}}=])"  # (one, …), { own }, [found = 0]
+        rf"|(?<![.\w$])({names})\s*(?:=>|:)"  # one => …, given: …
+        rf"|:\s*({names})\s*(?=[,)\]}}=])"  # { rows: own }
+    )
+    return ["".join(groups) for groups in re.findall(declared, code)]
+
+
+def test_names_in_the_scripts_of_the_page_say_what_they_hold():
+    scripts = {path.name: path.read_text("utf-8") for path in SOURCE.rglob("*.js")}
+    assert "page.js" in scripts
+    names = {file: script_names_that_say_nothing(text) for file, text in scripts.items()}
+    banned = {file for file, list_ in names.items() if list_}
+    assert banned - SCRIPTS_TO_EDIT == set()
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ("const one = 1;", ["one"]),
+        ("let found;", ["found"]),
+        ("const f = (own, i) => own + i;", ["own"]),
+        ("rows.map((row, given) => given)", ["given"]),
+        ("const { rows: made } = table;", ["made"]),
+        ("const [first, held] = pair;", ["held"]),
+        ("for (const one of all) add(one.cost);", ["one"]),
+        ("function* given(value) {}", ["given"]),
+        ("const move = { given: (value) => value };", ["given"]),
+        ('f("one", "(one)"); // the one (one) that\n/** one => */ g(x.found, x.own);', []),
+        ("const ownership = stone;", []),
+    ],
+)
+def test_declared_names_of_scripts_are_seen(script, names):
+    assert script_names_that_say_nothing(script) == names
 
 
 def documented(path: str) -> str:

@@ -182,21 +182,23 @@ def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
 
 def _wrapped(script: str) -> str:
     """The script without comments, in one function scope so that no name is global."""
-    script = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
+    script = re.sub(r"/\*\*.*?\*/|(?:^|\s)// [^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     script = "\n".join(map(_tight_line, re.sub(r"\n\s+", "\n", script).split("\n")))
     return f'(function () {{\n"use strict";\n{script}}})();\n'
 
 
 def _tight_line(line: str) -> str:
-    """A line of a script without needless spaces, but for those inside of strings.
+    """A line of a script without needless spaces, but for those inside of strings and templates.
 
-    A line is left as it is where a template or a slash makes it doubtful where strings end.
+    A line is left as it is where a quote, a regular expression or a template within a template
+    makes it doubtful where strings end.
     """
-    if re.search("['`/\\\\]", line):
+    if re.search(r"['/\\]", line.replace(" / ", "")) or line.count("`") not in (0, 2):
         return line
-    parts = line.split('"')  # every second one is a string
-    parts[::2] = [re.sub(r" *([=<>?:,;{}()\[\]&|*]) *", r"\1", part) for part in parts[::2]]
-    return '"'.join(parts)
+    parts = re.split(r'("[^"]*"|`[^`]*`)', line)  # every second one is a string or a template
+    needless = r" *([=<>?:,;{}()\[\]&|*/]) *| ([+-]) (?=[\w(\[]|$)"  # but "a - -b" keeps its spaces
+    parts[::2] = [re.sub(needless, r"\1\2", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _tight(style: str) -> str:

@@ -1,13 +1,13 @@
-// Changes: the verdict under other stakes than the report's, with what became of the report's own.
+// Changes: the verdict under changed stakes, compared with the verdict of the report.
 
-/** A number with its interval, in a sentence. */
-function sureText(interval) {
+/** A cost per case with its interval, for a sentence. */
+function textWithInterval(interval) {
   const [value] = measured(interval);
   const known = Number.isFinite(interval[1]);
-  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${percent(DATA.level)} interval ${ends(interval)})` : ""}`;
+  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${percent(DATA.level)} interval ${intervalText(interval)})` : ""}`;
 }
 
-/** What was recommended, what is now, and whether the data can tell. */
+/** The recommendation of the report and the current one, and whether the data can tell them apart. */
 function wasAndNow({ sure }) {
   const [was, now] = [REPORTED_CHOICE, choiceNow()];
   if (!sure) {
@@ -17,9 +17,10 @@ function wasAndNow({ sure }) {
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
   const others = sure.possible().filter((name) => name !== now);
-  const own = new Set([was, now].map(modelOf));
-  const rest = others.filter((name) => !own.has(modelOf(name)));
-  const which = listed(rest.length ? rest.map(modelOf) : others);
+  // rules of the two models that are named anyway need no mention
+  const compared = new Set([was, now].map(modelOf));
+  const rest = others.filter((name) => !compared.has(modelOf(name)));
+  const which = inWords(rest.length ? rest.map(modelOf) : others);
   if (was === now)
     return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
   if (others.includes(was))
@@ -29,13 +30,13 @@ function wasAndNow({ sure }) {
   return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
 }
 
-/** Whether a system would cost a little otherwise, were it evaluated again under these stakes. */
-const isApproximate = (one) =>
-  !TERMS && one.way !== "fixed" && (one.way === "recalibrated" || MODELS[one.model].binned);
+/** Whether a new evaluation under these stakes would give a slightly different cost. */
+const isApproximate = (system) =>
+  !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
-/** What limits these numbers: decisions that stay, maps that were fitted for the report. */
+/** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
 function limitsOfChange({ best, sure }) {
-  if (best.way === "fixed" && isRemade(best))
+  if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
   const by = best.way === "recalibrated" ? "recalibrated probabilities" : "probabilities";
   const bins = MODELS[best.model].binned ? ", held in bins" : "";
@@ -47,36 +48,38 @@ function limitsOfChange({ best, sure }) {
   ];
 }
 
+/** Why the page has no intervals under changed stakes. */
 const whyUnsure = () =>
   TERMS ? "every case has its own costs" : DATA.clustered ? "cases come in clusters" : "the page does not hold what they need";
 
-/** The verdict in sentences; at the stakes of the report those of the report stand instead. */
-function changedSentences(given) {
-  const { best, rival, unaided, looking, sure } = given;
+/** The verdict under changed stakes, in sentences. */
+function changedSentences(outcome) {
+  const { best, rival, unaided, looking, sure } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
-  const stays = best.way === "fixed" && isRemade(best);
+  const stays = best.way === "fixed" && dependsOnStakes(best);
   const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
   const saving = sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
   const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
-  const always = `${unaided.said}, which costs ${spent(unaided.cost)} per case`;
+  const always = `${unaided.said}, which costs ${costInSentence(unaided.cost)} per case`;
   const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
   const part = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
   const winner = [
     stays
-      ? `The decisions that ${best.name} made for the stakes of the report would cost ${sureText(expected)}, the least of all.`
-      : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${sureText(expected)}.`,
-    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${sureText(saving)}${part}${nothing}.`,
+      ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
+      : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${textWithInterval(expected)}.`,
+    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving)}${part}${nothing}.`,
   ];
   return [
-    wasAndNow(given),
-    ...(looking ? winner : noneSentences(given, stays, expected, saving)),
-    ...(rival && looking ? [runnerUp(given)] : []),
-    ...limitsOfChange(given),
+    wasAndNow(outcome),
+    ...(looking ? winner : noneSentences(outcome, stays, expected, saving)),
+    ...(rival && looking ? [runnerUp(outcome)] : []),
+    ...limitsOfChange(outcome),
   ];
 }
 
+/** Sentences for a verdict that recommends none of the systems. */
 function noneSentences({ best, unaided }, stays, expected, saving) {
-  const price = `${spent(unaided.cost)} per case`;
+  const price = `${costInSentence(unaided.cost)} per case`;
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
   const dearer = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
   const reason = ties
@@ -90,15 +93,16 @@ function noneSentences({ best, unaided }, stays, expected, saving) {
     : `${MODELS[best.model].name} with ${ruleText(best)}`;
   return [
     `Deploy none of these ${stays ? "decisions" : "models"}: ${reason}.`,
-    `The best of them, ${which}, would cost ${sureText(expected)}${doubt}.`,
+    `The best of them, ${which}, would cost ${textWithInterval(expected)}${doubt}.`,
   ];
 }
 
+/** A sentence about the runner-up. */
 function runnerUp({ best, rival, sure }) {
-  if (!sure) return `The runner-up, ${rival.name}, costs ${spent(rival.cost - best.cost)} more per case.`;
+  if (!sure) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
   const more = sure.more(rival.name);
   if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
-  const told = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
+  const comparison = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
   const [value] = measured(more);
-  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${ends(more)}, among all comparisons): ${told}.`;
+  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${comparison}.`;
 }

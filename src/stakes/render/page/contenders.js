@@ -1,22 +1,23 @@
-// Contenders: how sure costs are under any stakes, from the tallies and joint bins of the page.
-// What two systems decide about the same cases comes from bins of what they decide by; within a
-// pair of bins that a threshold parts they decide as if independent.
+// Contenders: inference about the costs under any stakes, from the tallies and joint bins of the page.
+// A source is what systems decide by: the scores of a model, or its decisions. Joint bins of two
+// sources tell how often two systems make each pair of decisions; within a pair of bins that a
+// threshold divides, the systems are taken to decide independently.
 
-const SIZE = decisions.length;
-const ALONE = range(SIZE).map((b) => range(SIZE).map((d) => Number(b === d))); // shares of one decision
+const N_DECISIONS = decisions.length;
+const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d))); // of a bin that is a single decision
 const JOINT = DATA.joint && {
   ...DATA.joint,
-  sources: DATA.joint.sources.map((one) => ({ ...one, bins: one.ends.length || SIZE })),
+  sources: DATA.joint.sources.map((source) => ({ ...source, bins: source.ends.length || N_DECISIONS })),
   fitting: numbers(DATA.joint.fitting),
 };
 
 /** Cells [class, bin of the first, bin of the second, cases] of a pair of sources. */
 function unpackPair(packed, second, bins) {
-  let place = -1;
+  let position = -1;
   return range(packed.length / 2).map((i) => {
-    place += packed[2 * i];
-    const row = Math.floor(place / second);
-    return [Math.floor(row / bins), row % bins, place % second, packed[2 * i + 1]];
+    position += packed[2 * i];
+    const row = Math.floor(position / second);
+    return [Math.floor(row / bins), row % bins, position % second, packed[2 * i + 1]];
   });
 }
 
@@ -33,25 +34,25 @@ if (JOINT) {
   );
 }
 
-/** What a system decides by, as a position among the sources; -1 if the page does not hold it. */
-function sourceOf(one) {
-  if (one.way === "fixed" || one.way === "tuned")
-    return JOINT.sources.findIndex((own) => own.system === one.name);
-  const repaired = one.way === "recalibrated";
+/** Index of the source that a system decides by; -1 if the page does not have it. */
+function sourceOf(system) {
+  if (system.way === "fixed" || system.way === "tuned")
+    return JOINT.sources.findIndex((source) => source.system === system.name);
+  const repaired = system.way === "recalibrated";
   return JOINT.sources.findIndex(
-    (own) => own.model === one.model && own.recalibrated === repaired && own.system === null,
+    (source) => source.model === system.model && source.recalibrated === repaired && source.system === null,
   );
 }
 
-/** Which share of each bin gets each decision, by class; null where every decision is a bin. */
-function withinBins(one, source) {
-  if (!one.codes) return null;
-  const { weights } = tableOf_(one);
-  return weights.map((own) => {
+/** Share of each bin that receives each decision, by class; null if the bins are the decisions. */
+function withinBins(system, source) {
+  if (!system.codes) return null;
+  const { weights } = scoreTableOf(system);
+  return weights.map((classWeights) => {
     let start = 0;
     return source.ends.map((end) => {
-      const shares = new Array(SIZE).fill(0);
-      for (let i = start; i < end; i += 1) shares[one.codes[i]] += own[i];
+      const shares = new Array(N_DECISIONS).fill(0);
+      for (let i = start; i < end; i += 1) shares[system.codes[i]] += classWeights[i];
       start = end;
       const mass = sum(shares);
       return mass > 0 ? shares.map((share) => share / mass) : shares;
@@ -59,62 +60,66 @@ function withinBins(one, source) {
   });
 }
 
-const tableOf_ = (one) => MODELS[one.model][one.way === "recalibrated" ? "recalibrated" : "table"];
+/** The score table that a system decides by. */
+const scoreTableOf = (system) => MODELS[system.model][system.way === "recalibrated" ? "recalibrated" : "table"];
 
-/** Cases of each class in each pair of decisions, the second running fastest. */
+/**
+ * Cases of each class in each pair of decisions; the second decision varies fastest. Two systems of
+ * one source are counted exactly, systems without a source are taken to be independent.
+ */
 function pairTable(first, second) {
-  const made = classes.map(() => new Float64Array(SIZE * SIZE));
+  const tables = classes.map(() => new Float64Array(N_DECISIONS * N_DECISIONS));
   if (first.source >= 0 && first.source === second.source) {
-    if (!first.codes) first.counts.forEach((row, k) => row.forEach((own, d) => (made[k][d * SIZE + d] = own)));
+    if (!first.codes) first.counts.forEach((row, k) => row.forEach((cases, d) => (tables[k][d * N_DECISIONS + d] = cases)));
     else
-      tableOf_(first).weights.forEach((own, k) => {
-        for (let i = 0; i < own.length; i += 1)
-          made[k][first.codes[i] * SIZE + second.codes[i]] += own[i];
+      scoreTableOf(first).weights.forEach((classWeights, k) => {
+        for (let i = 0; i < classWeights.length; i += 1)
+          tables[k][first.codes[i] * N_DECISIONS + second.codes[i]] += classWeights[i];
       });
-    return made;
+    return tables;
   }
   if (first.source < 0 || second.source < 0) {
     first.counts.forEach((row, k) => {
       const mass = sum(row);
-      row.forEach((own, d) =>
-        second.counts[k].forEach((other, e) => (made[k][d * SIZE + e] = mass > 0 ? (own * other) / mass : 0)),
+      row.forEach((cases, d) =>
+        second.counts[k].forEach((other, e) => (tables[k][d * N_DECISIONS + e] = mass > 0 ? (cases * other) / mass : 0)),
       );
     });
-    return made;
+    return tables;
   }
   const turned = first.source > second.source;
   const [low, high] = turned ? [second, first] : [first, second];
   for (const [k, a, b, cases] of JOINT.cells.get(`${low.source} ${high.source}`)) {
     if (!low.within && !high.within) {
-      made[k][turned ? b * SIZE + a : a * SIZE + b] += cases;
+      tables[k][turned ? b * N_DECISIONS + a : a * N_DECISIONS + b] += cases;
       continue;
     }
-    const [left, right] = [low.within?.[k][a] ?? ALONE[a], high.within?.[k][b] ?? ALONE[b]];
-    for (let d = 0; d < SIZE; d += 1) {
+    const [left, right] = [low.within?.[k][a] ?? PURE_SHARES[a], high.within?.[k][b] ?? PURE_SHARES[b]];
+    for (let d = 0; d < N_DECISIONS; d += 1) {
       if (!left[d]) continue;
-      for (let e = 0; e < SIZE; e += 1)
-        if (right[e]) made[k][turned ? e * SIZE + d : d * SIZE + e] += cases * left[d] * right[e];
+      for (let e = 0; e < N_DECISIONS; e += 1)
+        if (right[e]) tables[k][turned ? e * N_DECISIONS + d : d * N_DECISIONS + e] += cases * left[d] * right[e];
     }
   }
-  return made;
+  return tables;
 }
 
 /**
- * Covariance of the errors of two mean costs, by the cases of each class in each pair of decisions,
- * the second running fastest.
+ * Covariance of the errors of two mean costs, from the cases of each class in each pair of decisions.
+ * Classes are strata where the prior is stated; otherwise all cases are one sample.
  */
 function covarianceOf(pair, costs, prior) {
   const strata = prior ? range(pair.length).map((k) => [k]) : [range(pair.length)];
   const overCells = (stratum, add) => {
     for (const k of stratum) {
       const [cells, row] = [pair[k], costs[k]];
-      for (let d = 0, c = 0; d < SIZE; d += 1)
-        for (let e = 0; e < SIZE; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
+      for (let d = 0, c = 0; d < N_DECISIONS; d += 1)
+        for (let e = 0; e < N_DECISIONS; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
     }
   };
   let total = 0;
   strata.forEach((stratum, r) => {
-    let [size, x, y, both] = [0, 0, 0, 0];
+    let [size, x, y, products] = [0, 0, 0, 0];
     overCells(stratum, (cases, first, second) => {
       size += cases;
       x += cases * first;
@@ -122,26 +127,26 @@ function covarianceOf(pair, costs, prior) {
     });
     if (!(size > 1)) return;
     overCells(stratum, (cases, first, second) => {
-      both += cases * (first - x / size) * (second - y / size);
+      products += cases * (first - x / size) * (second - y / size);
     });
-    total += ((prior ? prior[r] ** 2 : 1) * both) / (size * (size - 1));
+    total += ((prior ? prior[r] ** 2 : 1) * products) / (size * (size - 1));
   });
   return total;
 }
 
-/** Variance of the error of one mean cost, by its table of counts. */
+/** Variance of the error of a mean cost, from its counts. */
 const varianceOf = (counts, costs, prior) =>
   covarianceOf(
     counts.map((row) => {
-      const cells = new Float64Array(SIZE * SIZE);
-      row.forEach((cases, d) => (cells[d * SIZE + d] = cases));
+      const cells = new Float64Array(N_DECISIONS * N_DECISIONS);
+      row.forEach((cases, d) => (cells[d * N_DECISIONS + d] = cases));
       return cells;
     }),
     costs,
     prior,
   );
 
-/** What costs can be and how often that was seen; `ranges` are the least and most of each class. */
+/** Strata of costs: values, how often each was seen, and the range that is possible in each class. */
 function strataOf(tables, values, ranges, prior, shift) {
   const parts = tables.map((cells, k) => {
     const factor = prior ? prior[k] : 1;
@@ -164,54 +169,59 @@ function strataOf(tables, values, ranges, prior, shift) {
         ),
       ];
   const [first, ...rest] = strata;
-  const up = (value) => value + shift;
-  return [{ ...first, values: first.values.map(up), lowest: up(first.lowest), highest: up(first.highest) }, ...rest];
+  const shifted = (value) => value + shift;
+  return [{ ...first, values: first.values.map(shifted), lowest: shifted(first.lowest), highest: shifted(first.highest) }, ...rest];
 }
 
-/** Whether some probability makes each decision the cheapest, for two classes; ties count. */
+/** For two classes, whether each decision is the cheapest at some probability; ties count. */
 function reachable(costs) {
   if (!TWO) return DATA.joint.reachable;
   const regret = regretOf(costs);
   const top = Math.max(...regret.flat()) || 1;
-  const at = (d, p) => ((1 - p) * regret[0][d] + p * regret[1][d]) / top;
+  const regretAt = (d, p) => ((1 - p) * regret[0][d] + p * regret[1][d]) / top;
   const points = [0, 1];
-  range(SIZE).forEach((d) =>
+  range(N_DECISIONS).forEach((d) =>
     range(d).forEach((e) => {
-      const [from, to] = [at(d, 0) - at(e, 0), at(d, 1) - at(e, 1)];
+      const [from, to] = [regretAt(d, 0) - regretAt(e, 0), regretAt(d, 1) - regretAt(e, 1)];
       if (from * to < 0) points.push(from / (from - to));
     }),
   );
-  const excess = (d, p) => at(d, p) - Math.min(...range(SIZE).map((e) => at(e, p)));
-  return range(SIZE).map((d) => points.some((p) => excess(d, p) <= 1e-9));
+  const excess = (d, p) => regretAt(d, p) - Math.min(...range(N_DECISIONS).map((e) => regretAt(e, p)));
+  return range(N_DECISIONS).map((d) => points.some((p) => excess(d, p) <= 1e-9));
 }
 
-/** Decisions that a system can take: some are never the cheapest, but people take them. */
-const ableOf = (one, able) =>
-  !one.posterior ? decisions.map(() => true) : one.way === "fixed" ? DATA.joint.reachable : able;
+/**
+ * Decisions that a system can make. A Bayes rule never makes one that is nowhere the cheapest; a
+ * model that decides by itself may.
+ */
+const availableDecisions = (system, reachableNow) =>
+  !system.posterior ? decisions.map(() => true) : system.way === "fixed" ? DATA.joint.reachable : reachableNow;
 
 /**
- * How sure the costs of systems are. Prior is null where that of the data counts. Everything that
- * takes time is found when it is asked for.
+ * Intervals, contenders and probabilities of being the cheapest for some systems. `prior` is null if
+ * the class shares of the sample count; `classShares` are the shares in either case. Everything
+ * that takes time is computed on first use.
  */
-function surenessOf(systems, stated, prior, able, shares) {
+function inferenceOf(systems, stated, prior, reachableNow, classShares) {
+  // costs above the smallest one: a common shift changes no comparison
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
-  const all = systems.map((one) => {
-    const source = sourceOf(one);
-    const within = source < 0 ? null : withinBins(one, JOINT.sources[source]);
-    return { ...one, source, within, able: ableOf(one, able) };
+  const all = systems.map((system) => {
+    const source = sourceOf(system);
+    const within = source < 0 ? null : withinBins(system, JOINT.sources[source]);
+    return { ...system, source, within, available: availableDecisions(system, reachableNow) };
   });
-  const spent = all.map((one) => one.cost - base);
-  const tied = lowestOf(spent);
-  const best = tied[0];
-  const rangeOf = (one) =>
+  const spent = all.map((system) => system.cost - base);
+  const tiedBest = lowestOf(spent);
+  const best = tiedBest[0];
+  const rangeOf = (system) =>
     costs.map((row) => {
-      const own = row.filter((_, d) => one.able[d]);
-      return [Math.min(...own), Math.max(...own)];
+      const possibleCosts = row.filter((_, d) => system.available[d]);
+      return [Math.min(...possibleCosts), Math.max(...possibleCosts)];
     });
-  const pairRange = (one, other) => {
-    const [first, second] = [rangeOf(one), rangeOf(other)];
+  const pairRange = (system, other) => {
+    const [first, second] = [rangeOf(system), rangeOf(other)];
     return first.map(([low, high], k) => [low - second[k][1], high - second[k][0]]);
   };
   const pairs = new Map();
@@ -220,180 +230,183 @@ function surenessOf(systems, stated, prior, able, shares) {
     if (!pairs.has(key)) pairs.set(key, pairTable(all[i], all[j]));
     return pairs.get(key);
   };
-  const kept = (make) => {
+  const lazy = (make) => {
     let value;
     return () => (value === undefined ? (value = make()) : value);
   };
-  const once = (make) => {
+  const memoized = (make) => {
     const values = new Map();
     return (i) => {
       if (!values.has(i)) values.set(i, make(i));
       return values.get(i);
     };
   };
-  const gaps = kept(() => costs.map((row) => row.flatMap((own) => row.map((other) => own - other))));
-  const variance = once((i) => varianceOf(all[i].counts, costs, prior));
-  const ratios = all.map((one, i) => kept(() => (one.fitted > 0 ? Math.sqrt(Math.max(variance(i), 0) / one.fitted) : 0)));
+  const gaps = lazy(() => costs.map((row) => row.flatMap((cost) => row.map((other) => cost - other))));
+  const variance = memoized((i) => varianceOf(all[i].counts, costs, prior));
+  // the variance from fitting a calibration map is known at the stakes of the report only; elsewhere
+  // it is assumed to keep its ratio to the sampling variance
+  const ratios = all.map((system, i) => lazy(() => (system.reportedVariance > 0 ? Math.sqrt(Math.max(variance(i), 0) / system.reportedVariance) : 0)));
   const fitting = (i, j) => {
-    const [a, b] = [all[i].place, all[j].place];
+    const [a, b] = [all[i].position, all[j].position];
     const added = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
     return added ? added * ratios[i]() * ratios[j]() : 0;
   };
   const fittingOf = (i, j) => Math.max(fitting(i, i) + fitting(j, j) - 2 * fitting(i, j), 0);
-  const sampled = once((key) => {
+  const sampled = memoized((key) => {
     const [i, j] = [Math.floor(key / all.length), key % all.length];
     return i === j ? variance(i) : covarianceOf(pair(i, j), costs, prior);
   });
   const covariance = (i, j) => sampled(Math.min(i, j) * all.length + Math.max(i, j)) + fitting(i, j);
   const covarianceAmong = (places) => places.map((i) => places.map((j) => covariance(i, j)));
-  const law = kept(() => maxLaw(spent, covarianceAmong(range(all.length))));
+  const law = lazy(() => maxLaw(spent, covarianceAmong(range(all.length))));
   const strata = (i, j) =>
     strataOf(pair(i, j), gaps(), pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
   const share = 1 - DATA.level;
-  /** Whether the data cannot tell a system from the cheapest. */
-  const isContender = once((i) => {
-    if (tied.includes(i)) return true;
+  /** Whether a system is statistically indistinguishable from the cheapest. */
+  const isContender = memoized((i) => {
+    if (tiedBest.includes(i)) return true;
     const square = Math.min(
-      ...tied.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
+      ...tiedBest.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
     );
+    // one comparison and all of them bound the simultaneous test, which takes much longer
     const tail = erfc(Math.sqrt(square / 2));
     if (tail >= share) return true;
     if ((all.length - 1) * tail < share) return false;
     return law().stays(i, square, share);
   });
-  const contenders = kept(() => {
+  const contenders = lazy(() => {
     const left = range(all.length).filter(isContender);
     const most = largest(spent.map((cost) => cost - spent[best])) || 1;
     const rounded = (i) => Math.round(((spent[i] - spent[best]) / most) * 1e9);
     return left.sort((a, b) => Number(b === best) - Number(a === best) || rounded(a) - rounded(b) || a - b);
   });
-  const bounds = kept(() => {
-    const beside = all.map((one) => one.running);
+  const bounds = lazy(() => {
+    const runningCosts = all.map((system) => system.running);
     const end = (pick) => {
       const each = costs.map((row) => pick(...row));
       return prior ? dot(prior, each) : pick(...each);
     };
-    return [end(Math.min) + Math.min(...beside), end(Math.max) + Math.max(...beside)];
+    return [end(Math.min) + Math.min(...runningCosts), end(Math.max) + Math.max(...runningCosts)];
   });
-  /** Cost of one system, with its interval. */
-  const costOf = once((i) => {
-    const strata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
-    const [low, high] = profileEnds(strata, threshold, spent[i], fitting(i, i));
+  /** Cost of a system with its interval. */
+  const costOf = memoized((i) => {
+    const costStrata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
+    const [low, high] = profileInterval(costStrata, threshold, spent[i], fitting(i, i));
     return [spent[i] + base, low + base, high + base];
   });
-  const chosen = kept(() => contenders().slice().sort((a, b) => a - b));
-  const naive = naiveDecision(costs, shares);
+  const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
+  const naive = naiveDecision(costs, classShares);
   const blindRow = (counts, d) => counts.map((row) => row.flatMap((_, e) => row.map((cases) => (e === d ? cases : 0))));
   const blindPair = (i) => blindRow(all[i].counts, naive.decision);
-  /** Errors of the contenders and, last, of the best decision without looking, drawn together. */
-  const draws = kept(() => {
-    const rivals = chosen();
-    const alone = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
-    const last = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
-    const itself = covarianceOf(blindRow(alone, naive.decision), costs, prior);
-    const between = covarianceAmong(rivals).map((row, i) => [...row, last[i]]);
-    return choiceDraws(rivals.map((i) => spent[i]), [...between, [...last, itself]], rivals.indexOf(best));
+  /** Joint draws of the errors of the contenders and, last, of the best constant decision. */
+  const draws = lazy(() => {
+    const rivals = inInputOrder();
+    const blindCounts = all[best].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
+    const withBlind = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
+    const blindVariance = covarianceOf(blindRow(blindCounts, naive.decision), costs, prior);
+    const bordered = covarianceAmong(rivals).map((row, i) => [...row, withBlind[i]]);
+    return choiceDraws(rivals.map((i) => spent[i]), [...bordered, [...withBlind, blindVariance]], rivals.indexOf(best));
   });
   const effectOf = (against) =>
-    chosen().length < 2 ? { bias: 0, reach: 0 } : selectionEffect(draws(), DATA.level, against);
-  const effect = kept(() => effectOf(false));
-  const blindEffect = kept(() => effectOf(true));
-  const expected = kept(() => {
+    inInputOrder().length < 2 ? { bias: 0, reach: 0 } : selectionEffect(draws(), DATA.level, against);
+  const effect = lazy(() => effectOf(false));
+  const blindEffect = lazy(() => effectOf(true));
+  const expected = lazy(() => {
     const [value, low, high] = costOf(best);
     const { bias, reach } = effect();
     const farther = Math.max(high, Math.min(high + reach, bounds()[1] + base));
     return [Math.min(value + bias, farther), low, farther];
   });
-  // Against the best decision without looking -----------------------------------------------------
+  // Against the best constant decision -------------------------------------------------------------
   const isBlind = (i) =>
-    !all[i].running && all[i].counts.every((row) => row.every((own, d) => d === naive.decision || own === 0));
-  const plainSaving = once((i) => {
+    !all[i].running && all[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
+  const plainSaving = memoized((i) => {
     if (isBlind(i)) return [0, 0, 0];
-    const bound = pairRange({ able: decisions.map((_, d) => d === naive.decision) }, all[i]);
-    const made = strataOf(blindPair(i), gaps(), bound, prior, -all[i].running);
+    const bound = pairRange({ available: decisions.map((_, d) => d === naive.decision) }, all[i]);
+    const savingStrata = strataOf(blindPair(i), gaps(), bound, prior, -all[i].running);
     const value = naive.cost - spent[i];
-    return [value, ...profileEnds(made, threshold, value, fitting(i, i))];
+    return [value, ...profileInterval(savingStrata, threshold, value, fitting(i, i))];
   });
-  const saving = kept(() => {
+  const saving = lazy(() => {
     if (isBlind(best)) return [0, 0, 0];
     const [value, low, high] = plainSaving(best);
     const [least, most] = bounds();
     const farther = Math.min(low, Math.max(low - blindEffect().reach, least - most));
-    const made = Math.max(value - effect().bias, farther);
+    const corrected = Math.max(value - effect().bias, farther);
     const rounding = 1e-12 * Math.abs(naive.cost + base);
-    return [Math.abs(made) <= rounding ? 0 : made, farther, high];
+    return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
   });
-  /** What a system costs above the cheapest, by an interval that holds for all of them at once. */
+  /** Excess cost of a system over the cheapest, with a simultaneous interval. */
   const more = (i) => {
-    const value = tied.includes(i) ? 0 : spent[i] - spent[best];
-    const [low, high] = profileEnds(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
+    const value = tiedBest.includes(i) ? 0 : spent[i] - spent[best];
+    const [low, high] = profileInterval(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
     return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
-  const chances = kept(() => (chosen().length < 2 ? [1] : shrunkChances(draws())));
+  const chances = lazy(() => (inInputOrder().length < 2 ? [1] : shrunkChances(draws())));
   const blindName = `always ${decisions[naive.decision]}`;
   const nameOf = (i) => all[i].name;
-  /** All that may be the cheapest: contenders, and the best decision without looking. */
-  const possible = kept(() => {
+  /** Everything that may be the cheapest: contenders, and the best constant decision. */
+  const possible = lazy(() => {
     const [, low, high] = saving();
-    // where the cheapest decides blindly, others may still be cheaper
-    const systems = isBlind(best) ? contenders().filter((i) => plainSaving(i)[2] > 0) : high > 0 ? contenders() : [];
-    return [...systems.map(nameOf), ...(low <= 0 ? [blindName] : [])];
+    // if the cheapest always makes the same decision, other systems may still be cheaper
+    const possibleSystems = isBlind(best) ? contenders().filter((i) => plainSaving(i)[2] > 0) : high > 0 ? contenders() : [];
+    return [...possibleSystems.map(nameOf), ...(low <= 0 ? [blindName] : [])];
   });
-  /** Whether one of them is, in less time. */
+  /** Whether one name is among them; faster than the whole list. */
   const isPossible = (name) => {
     const [, low, high] = plainSaving(best);
-    const i = all.findIndex((one) => one.name === name);
+    const i = all.findIndex((system) => system.name === name);
     if (i >= 0) return (isBlind(best) ? plainSaving(i)[2] : high) > 0 && isContender(i);
     return name === blindName && (low <= 0 || (low < 3 * (naive.cost - spent[best] - low) && saving()[1] <= 0));
   };
   return {
     best: all[best].name,
-    cost: (name) => costOf(all.findIndex((one) => one.name === name)),
+    cost: (name) => costOf(all.findIndex((system) => system.name === name)),
     contenders: () => contenders().map(nameOf),
-    chance: (name) => chances()[chosen().findIndex((i) => all[i].name === name)] ?? 0,
+    chance: (name) => chances()[inInputOrder().findIndex((i) => all[i].name === name)] ?? 0,
     expected,
     saving,
-    more: (name) => more(all.findIndex((one) => one.name === name)),
+    more: (name) => more(all.findIndex((system) => system.name === name)),
     possible,
     isPossible,
-    decidesBlind: (name) => all.some((one, i) => one.name === name && isBlind(i)),
+    decidesBlind: (name) => all.some((system, i) => system.name === name && isBlind(i)),
     verdict: () => (saving()[0] > 0 ? all[best].name : blindName),
     blind: blindName,
   };
 }
 
-const BANDED = Boolean(JOINT) && !TERMS; // whether the page knows how sure costs are
+const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 
-/** Interval of the cost of decisions at some stakes, as that of a single system. */
-function endsOfCounts(counts, stated, prior, able = decisions.map(() => true)) {
+/** Interval of the cost of decisions with these counts, at any stakes. */
+function endsOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
-  const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => able[d]))));
+  const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => available[d]))));
   const strata = strataOf(counts, costs, ranges, statedPrior(prior), 0);
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
-  return profileEnds(strata, threshold, NaN, 0).map((end) => end + base);
+  return profileInterval(strata, threshold, NaN, 0).map((end) => end + base);
 }
 
-/** Interval of the cost of one system that decides as it does under these stakes. */
-function endsOfSystem(one, given, able) {
-  const sure = surenessAt([{ ...one, candidate: true }], given, able);
-  return sure ? sure.cost(one.name).slice(1) : [NaN, NaN];
+/** Interval of the cost of a single system under these stakes. */
+function endsOfSystem(system, stakes, reachableNow) {
+  const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
+  return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
 }
 
-/** The prior as likelihoods know it: null where class shares are those of the sample. */
+/** The prior if it is stated; null if it is estimated by the class shares of the sample. */
 const statedPrior = (prior) =>
   DATA.prior_stated || String(prior) !== String(REPORTED.prior) ? prior : null;
 
-/** How sure the costs of some systems are under these stakes; null where the page cannot know. */
-function surenessAt(systems, { costs, prior }, able) {
-  const rivals = systems.filter((one) => one.candidate);
-  if (!JOINT || TERMS || !rivals.length || rivals.some((one) => !Number.isFinite(one.cost))) return null;
-  return surenessOf(rivals, costs, statedPrior(prior), able || reachable(costs), prior);
+/** Inference about the candidates among some systems; null if the page lacks what it needs. */
+function inferenceAt(systems, { costs, prior }, reachableNow) {
+  const rivals = systems.filter((system) => system.candidate);
+  if (!JOINT || TERMS || !rivals.length || rivals.some((system) => !Number.isFinite(system.cost))) return null;
+  return inferenceOf(rivals, costs, statedPrior(prior), reachableNow || reachable(costs), prior);
 }
 
-/** Sampling variance of each system at the stakes of the report, of which fitting is a part. */
+// Sampling variance of each system at the stakes of the report, which scales the variance of fitting.
 if (JOINT)
-  for (const one of SYSTEMS) {
-    one.place = one.added ? -1 : DATA.slice_systems.indexOf(one.name);
-    one.fitted = one.added ? 0 : varianceOf(one.counts, REPORTED.costs, statedPrior(DATA.prior));
+  for (const system of SYSTEMS) {
+    system.position = system.added ? -1 : DATA.slice_systems.indexOf(system.name);
+    system.reportedVariance = system.added ? 0 : varianceOf(system.counts, REPORTED.costs, statedPrior(DATA.prior));
   }

@@ -1,16 +1,18 @@
-// Digits: numbers as text, exactly as Python's `_text` writes them. Pure functions, no page.
+// Digits: numbers as text, exactly as Python's `_text` writes them, so that the page and the printed
+// report agree. Pure functions that do not touch the document.
 
-const PAD = "\u2007"; // as wide as a digit: it keeps decimal points below each other
-const NOISE = 1e-12; // relative to the scale of a table: what rounding leaves of nothing
-const TINIEST = 1e-60;
-const MOST = 1e15; // numbers from here on have powers of ten
+const PAD = "\u2007"; // a space as wide as a digit, which aligns decimal points
+const NOISE = 1e-12; // relative to the scale of a table: below it, a number is rounding error
+const SMALLEST = 1e-60;
+const LARGEST_PLAIN = 1e15; // larger numbers are written with powers of ten
 
-const minus = (text) => text.replaceAll("-", "−");
+const withMinusSigns = (text) => text.replaceAll("-", "−");
 const grouped = (value, places) =>
   value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+/** The exponent of a number in scientific notation, rounded to so many decimals there. */
 const powerOf = (value, places) => Number(value.toExponential(places).split("e")[1]);
 
-/** Four significant digits, or as many as are asked for. */
+/** A number to four significant digits, or as many as requested. */
 function short(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (Number.isNaN(value)) return "undefined";
@@ -18,59 +20,60 @@ function short(value, digits = 4) {
   const rounded = Number(value.toPrecision(digits));
   const size = Math.abs(rounded);
   if (size === 0) return "0";
-  if (size >= 1e4 && size < MOST) return minus(grouped(value, 0));
-  if (size >= 1e-4 && size < 1e4) return minus(String(rounded));
-  return minus(rounded.toExponential().replace("+", ""));
+  if (size >= 1e4 && size < LARGEST_PLAIN) return withMinusSigns(grouped(value, 0));
+  if (size >= 1e-4 && size < 1e4) return withMinusSigns(String(rounded));
+  return withMinusSigns(rounded.toExponential().replace("+", ""));
 }
 
 /** All digits. */
-const exact = (value) => (Number.isFinite(value) ? minus(String(value)) : short(value));
+const exact = (value) => (Number.isFinite(value) ? withMinusSigns(String(value)) : short(value));
 
-/** A number rounded to tens, hundreds and so on. */
+/** A number rounded to a power of ten. */
 function roundedTo(value, power) {
   const digits = powerOf(value) - power + 1;
   if (digits > 0) return Number(value.toPrecision(Math.min(digits, 100)));
   return Math.abs(value) >= 0.5 * 10 ** power ? Math.sign(value) * 10 ** power : 0;
 }
 
-/** So many decimals, zeros included; fewer than none round to tens, hundreds, and so on. */
+/** A number with this many decimals, zeros included; negative ones round to tens, hundreds, … */
 function fixed(value, wanted) {
-  if (!Number.isFinite(value) || Math.abs(value) >= MOST) return short(value);
-  const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen digits to show
-  const [shown, size] =
+  if (!Number.isFinite(value) || Math.abs(value) >= LARGEST_PLAIN) return short(value);
+  const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen reliable digits
+  const [decimals, size] =
     places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
   if (places > 6 && Math.abs(size) < 1e-4) {
-    return size ? minus(size.toExponential(places + powerOf(size))) : "0";
+    return size ? withMinusSigns(size.toExponential(places + powerOf(size))) : "0";
   }
-  if (size === 0) return (0).toFixed(shown);
-  return minus(Math.abs(size) >= 1e4 ? grouped(size, shown) : size.toFixed(shown));
+  if (size === 0) return (0).toFixed(decimals);
+  return withMinusSigns(Math.abs(size) >= 1e4 ? grouped(size, decimals) : size.toFixed(decimals));
 }
 
 // What an interval supports -----------------------------------------------------------------------
 
-/** Decimals that show two significant digits of half the width of an interval. */
+/** Decimals that show two significant digits of the half-width of an interval. */
 const decimalsOf = (half) => 1 - powerOf(half, 1);
 
-/** Decimals of a number that its interval supports; null where that cannot be said. */
-function supported([value, low, high]) {
+/** Decimals of a number that its interval supports; null without a finite interval. */
+function supportedDecimals([value, low, high]) {
   const half = (high - low) / 2;
   const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
-  const known = Number.isFinite(half) && half > Math.max(NOISE * size, TINIEST) && size < MOST;
+  const known = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
   return known ? decimalsOf(half) : null;
 }
 
-/** A number and the ends of its interval, rounded to what the interval supports. */
+/** A number and the bounds of its interval, rounded to what the interval supports. */
 function measured(interval) {
-  const places = supported(interval);
+  const places = supportedDecimals(interval);
   return interval.map((value) => (places === null ? short(value) : fixed(value, places)));
 }
 
-/** The same for numbers below each other, their decimal points in line. */
+/** The same for a column of numbers, with aligned decimal points. */
 function measuredColumn(intervals) {
-  const own = intervals.map(supported);
-  const first = own.find((places) => places !== null);
+  const decimals = intervals.map(supportedDecimals);
+  const first = decimals.find((places) => places !== null);
   if (first === undefined) return intervals.map(measured);
-  const kept = own.map((one) => (one === null || Math.abs(one - first) <= 1 ? first : one));
+  // neighbours that need one decimal more or less share the first row's, so that a column is calm
+  const kept = decimals.map((places) => (places === null || Math.abs(places - first) <= 1 ? first : places));
   const widest = Math.max(0, ...kept);
   return intervals.map((interval, i) => {
     const missing = widest - Math.max(kept[i], 0);
@@ -79,25 +82,25 @@ function measuredColumn(intervals) {
   });
 }
 
-/** Zero where a number is rounding alone, beside numbers of this size. */
-const settled = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
+/** A number, or zero if it is rounding error beside numbers of this scale. */
+const withoutNoise = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
 
-/** The two ends of an interval that is written, or a dash where there is none. */
-const endsOf = ([, low, high], [, ...written]) =>
+/** The bounds of an interval from their texts, or a dash if there is no interval. */
+const boundsText = ([, low, high], [, ...written]) =>
   Number.isFinite(low) && Number.isFinite(high) ? `${written[0]} to ${written[1]}` : "–";
-const ends = (interval) => (interval ? endsOf(interval, measured(interval)) : "–");
+const intervalText = (interval) => (interval ? boundsText(interval, measured(interval)) : "–");
 
 // Shares ------------------------------------------------------------------------------------------
 
-/** A share of one, with so many significant digits of it or of what is missing to one. */
+/** A proportion, with this many significant digits of it or of its distance to one. */
 function proportionText(share, digits = 3) {
   const rest = Math.min(share, 1 - share);
-  if (!(rest > TINIEST && share > 0.5)) return short(share, digits);
+  if (!(rest > SMALLEST && share > 0.5)) return short(share, digits);
   const places = Math.min(digits - 1 - powerOf(rest, digits - 1), 15);
   return fixed(share, places).replace(/\.?0+$/, "");
 }
 
-/** A stated share in percent, never 0 % or 100 % unless it is. */
+/** A stated share in percent; 0 % and 100 % are written only if they are exact. */
 function percent(share) {
   if (!Number.isFinite(share)) return short(share);
   if (share > 0 && share < 0.001) return "< 0.1 %";
@@ -105,7 +108,7 @@ function percent(share) {
   return `${short(100 * share, 3)} %`;
 }
 
-/** An estimated share in whole percent, never 0 % or 100 % unless it is. */
+/** An estimated share in whole percent; 0 % and 100 % are written only if they are exact. */
 function wholePercent(share) {
   if (!Number.isFinite(share)) return short(share);
   if (share > 0 && share < 0.01) return "< 1 %";
@@ -113,5 +116,5 @@ function wholePercent(share) {
   return `${fixed(100 * share, 0)} %`;
 }
 
-/** An estimated probability; no sample shows that it is 0 or 1. */
+/** An estimated probability: no sample can show that it is exactly 0 or 1. */
 const chanceText = (share) => wholePercent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));

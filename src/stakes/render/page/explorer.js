@@ -1,4 +1,4 @@
-// Explorer: the scores of one model in each class, and cuts that a reader moves.
+// Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
 const PANEL = { height: 86, gap: 20, top: 34, bottom: 40, side: 16 };
@@ -11,26 +11,26 @@ const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).f
     ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
     : []),
 ]);
-let exploredPlace = null; // which of them the reader picked; null: that of the cheapest system
-let cutsMoved = null; // where the reader put the cuts; null: those of the rule
-let held = null; // the cut that is dragged
+let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
+let movedCuts = null; // cuts that the reader set; null for those of the rule
+let draggedCut = null; // index of the cut being dragged
 
 const explored = () =>
-  EXPLORABLE[exploredPlace] ??
+  EXPLORABLE[pickedTable] ??
   EXPLORABLE.find(
-    (one) =>
-      one.model === MODELS[result.best.model] &&
-      (one.table === one.model.recalibrated) === (result.best.way === "recalibrated"),
+    (option) =>
+      option.model === MODELS[result.best.model] &&
+      (option.table === option.model.recalibrated) === (result.best.way === "recalibrated"),
   ) ??
   EXPLORABLE[0];
 
-/** The decisions in the order in which the probability leads to them. */
+/** The decisions in the order in which they become optimal as the probability rises. */
 function orderOfDecisions(costs) {
   const ordered = decisionRanges(costs).map((part) => part.decision);
   return ordered.length === 1 && BINARY ? [0, 1] : ordered;
 }
 
-/** Counts when the decisions change, in this order, above these thresholds. */
+/** Counts when the decisions change in this order, each above its threshold. */
 function countsOfCuts({ table, scores }, order, cuts) {
   const edges = [0, ...cuts.map((cut) => cutAbove(scores, cut)), scores.length];
   return table.below.map((below) => {
@@ -40,25 +40,25 @@ function countsOfCuts({ table, scores }, order, cuts) {
   });
 }
 
-/** Cheapest cuts on these cases, for decisions in this order: dynamic programming over the scores. */
+/** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
 function bestCuts({ table, scores }, order, { costs, prior }) {
   const size = scores.length;
-  const unit = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
+  const perCase = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
   const spent = order.map((d) => {
     const sums = [0];
     for (const j of range(size)) {
-      sums.push(sums[j] + sum(unit.map((u, k) => u * table.weights[k][j] * costs[k][d])));
+      sums.push(sums[j] + sum(perCase.map((u, k) => u * table.weights[k][j] * costs[k][d])));
     }
     return sums;
   });
   let least = spent[0];
   const choices = order.slice(1).map((_, i) => {
-    const own = spent[i + 1];
+    const spentAfter = spent[i + 1];
     const choice = [];
     let low = Infinity;
     let where = 0;
-    const next = own.map((paid, j) => {
-      if (least[j] - own[j] <= low) [low, where] = [least[j] - own[j], j];
+    const next = spentAfter.map((paid, j) => {
+      if (least[j] - spentAfter[j] <= low) [low, where] = [least[j] - spentAfter[j], j];
       choice.push(where);
       return paid + low;
     });
@@ -74,48 +74,48 @@ function bestCuts({ table, scores }, order, { costs, prior }) {
   return cuts;
 }
 
-/** All that the explorer shows: axis, cuts of each kind, and what they cost. */
+/** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
 function exploration() {
-  const one = explored();
+  const option = explored();
   const { costs, prior } = result;
-  const moved = one.raw ? one.table.scores : posteriorsOf(one.table, prior);
-  const scores = moved.some(Number.isNaN) ? one.table.scores : moved; // certainty cannot be moved
-  const view = { ...one, scores };
+  const moved = option.raw ? option.table.scores : posteriorsOf(option.table, prior);
+  const scores = moved.some(Number.isNaN) ? option.table.scores : moved; // posteriors of exactly 0 or 1 cannot be moved to another prior
+  const view = { ...option, scores };
   const order = orderOfDecisions(costs);
   const ranges = decisionRanges(costs);
-  const bayes = one.raw ? null : ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1]));
+  const bayes = option.raw ? null : ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1]));
   const known = bayes && bayes.length === order.length - 1 ? bayes : null;
   const best = bestCuts(view, order, result);
-  const cuts = cutsMoved && cutsMoved.length === order.length - 1 ? cutsMoved : (known ?? best);
-  const costOf = (where) => expectedCost(countsOfCuts(view, order, where), costs, prior) + one.model.running;
+  const cuts = movedCuts && movedCuts.length === order.length - 1 ? movedCuts : (known ?? best);
+  const costOf = (otherCuts) => expectedCost(countsOfCuts(view, order, otherCuts), costs, prior) + option.model.running;
   const counts = countsOfCuts(view, order, cuts);
   return { ...view, order, bayes: known, best, cuts, counts, costOf, axis: scoreAxis(view, [...(known || []), ...best]) };
 }
 
-/** An axis that shows nearly all cases and all cuts. */
+/** An axis that contains 99 % of the cases and all cuts. */
 function scoreAxis({ table, scores, raw }, cuts) {
   const weight = (i) => sum(table.totals.map((total, k) => (total ? table.weights[k][i] / total : 0)));
-  const all = sum(range(scores.length).map(weight));
-  let run = 0;
-  const passed = (share) => (i) => (run += weight(i)) >= share * all;
+  const total = sum(range(scores.length).map(weight));
+  let running = 0;
+  const passed = (share) => (i) => (running += weight(i)) >= share * total;
   const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
-  run = 0;
+  running = 0;
   const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
   if (!raw) return probabilityAxis([low, high, ...cuts]);
   const inner = [low, high, ...cuts].filter(Number.isFinite);
   const [least, most] = [Math.min(...inner), Math.max(...inner)];
-  const room = 0.03 * (most - least) || 1;
-  return straight(least - room, most + room);
+  const padding = 0.03 * (most - least) || 1;
+  return straight(least - padding, most + padding);
 }
 
-/** Share of each class in each of the bars. */
+/** Share of each class in each bar. */
 function histogram({ table, scores, axis }) {
   const step = (axis.high - axis.low) / BARS;
-  return table.weights.map((own, k) => {
+  return table.weights.map((classWeights, k) => {
     const bars = range(BARS).map(() => 0);
-    own.forEach((weight, i) => {
-      const at = Math.floor((axis.at(scores[i]) - axis.low) / step);
-      if (!Number.isNaN(at)) bars[Math.max(0, Math.min(BARS - 1, at))] += weight / (table.totals[k] || 1);
+    classWeights.forEach((weight, i) => {
+      const bar = Math.floor((axis.at(scores[i]) - axis.low) / step);
+      if (!Number.isNaN(bar)) bars[Math.max(0, Math.min(BARS - 1, bar))] += weight / (table.totals[k] || 1);
     });
     return bars;
   });
@@ -149,20 +149,20 @@ const explorerTitle = ({ name, raw, axis }) =>
   `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
 
 const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
-const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
+const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
-/** A panel for each class; its bars have the colour of the decision that their cases get. */
+/** A histogram for each class; bars have the colour of the decision that their cases receive. */
 function classPanels(view, x, width) {
   const bars = histogram(view);
   const { low, high, at } = view.axis;
-  const edges = [low, ...view.cuts.map((cut) => within(at(cut), [low, high])), high].map(x);
+  const edges = [low, ...view.cuts.map((cut) => clamped(at(cut), [low, high])), high].map(x);
   const step = (x(high) - x(low)) / BARS;
-  return bars.map((own, k) => {
+  return bars.map((shares, k) => {
     const bottom = PANEL.top + (k + 1) * PANEL.height + k * PANEL.gap;
-    const peak = Math.max(...own, 1e-300);
-    const outline = own.map((share, i) => {
-      const tall = bottom - (share / peak) * (PANEL.height - 16);
-      return `M${x(low) + i * step} ${bottom}V${tall}h${step - 0.7}V${bottom}z`;
+    const peak = Math.max(...shares, 1e-300);
+    const outline = shares.map((share, i) => {
+      const barTop = bottom - (share / peak) * (PANEL.height - 16);
+      return `M${x(low) + i * step} ${bottom}V${barTop}h${step - 0.7}V${bottom}z`;
     });
     const parts = view.order.map((d, i) => [
       svg("clipPath", { id: `explorer-${k}-${i}` }, svg("rect", { x: edges[i], y: 0, width: Math.max(0, edges[i + 1] - edges[i]), height: bottom })),
@@ -183,34 +183,34 @@ function explorerAxis(view, x, width, height) {
   const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
   const values = log ? odds.filter((p) => logOdds(p) > low && logOdds(p) < high) : ticks(low, high, 5);
   const say = sayCut(view);
-  let free = -Infinity;
+  let freeFrom = -Infinity;
   return values.map((value) => {
     const text = say(value);
     const [centre, half] = [x(at(value)), widthOf(text, TICK) / 2];
-    if (centre - half < Math.max(free, 0) || centre + half > width) return null;
-    free = centre + half + 6;
+    if (centre - half < Math.max(freeFrom, 0) || centre + half > width) return null;
+    freeFrom = centre + half + 6;
     return svg("text", { class: "tick", x: centre, y: height - PANEL.bottom + 16, "text-anchor": "middle" }, text);
   });
 }
 
-/** Where a rule cuts that was not moved: the Bayes rule's, and the cheapest on these cases. */
+/** Mark of a fixed cut, for comparison: that of the Bayes rule, or the cheapest on these cases. */
 function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
-  const where = x(within(at(cut), [low, high]));
+  const position = x(clamped(at(cut), [low, high]));
   const y = height - PANEL.bottom + (name === "best" ? 36 : 27);
   const half = widthOf(name, TICK) / 2;
-  const centre = within(where, [half, x(high) + PANEL.side - half]);
+  const centre = clamped(position, [half, x(high) + PANEL.side - half]);
   return svg(
     "g",
     { class: `cut-mark ${name === "best" ? "found" : "bayes"}` },
-    svg("line", { class: "mark", x1: where, x2: where, y1: PANEL.top, y2: height - PANEL.bottom }),
+    svg("line", { class: "mark", x1: position, x2: position, y1: PANEL.top, y2: height - PANEL.bottom }),
     svg("text", { class: "tick", x: centre, y, "text-anchor": "middle" }, name),
   );
 }
 
-/** A cut as a slider: it is dragged, or moved by arrow keys, a hundredth of the axis at a time. */
+/** A cut as a slider: dragged, or moved by the arrow keys in steps of a hundredth of the axis. */
 function cutHandle(view, x, cut, i, width, height) {
   const { low, high, at, from } = view.axis;
-  const where = x(within(at(cut), [low, high]));
+  const position = x(clamped(at(cut), [low, high]));
   const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
   const text = sayCut(view)(cut);
   const half = widthOf(text, LABEL) / 2;
@@ -223,16 +223,16 @@ function cutHandle(view, x, cut, i, width, height) {
       "aria-label": `cut between ${below} and ${above}`,
       "aria-valuemin": low,
       "aria-valuemax": high,
-      "aria-valuenow": within(at(cut), [low, high]),
+      "aria-valuenow": clamped(at(cut), [low, high]),
       "aria-valuetext": text,
     },
-    svg("rect", { class: "grip", x: where - 12, y: 0, width: 24, height: height - PANEL.bottom }),
-    svg("line", { x1: where, x2: where, y1: 18, y2: height - PANEL.bottom }),
-    svg("path", { d: `M${where - 8} 16h16l-8 12z` }),
-    svg("text", { class: "mark-name", x: within(where, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
+    svg("rect", { class: "grip", x: position - 12, y: 0, width: 24, height: height - PANEL.bottom }),
+    svg("line", { x1: position, x2: position, y1: 18, y2: height - PANEL.bottom }),
+    svg("path", { d: `M${position - 8} 16h16l-8 12z` }),
+    svg("text", { class: "mark-name", x: clamped(position, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
   );
   node.addEventListener("pointerdown", (event) => {
-    held = i;
+    draggedCut = i;
     place("explorer").setPointerCapture(event.pointerId);
     node.focus();
     event.preventDefault();
@@ -242,52 +242,52 @@ function cutHandle(view, x, cut, i, width, height) {
     const ends = { Home: low, End: high };
     if (!(event.key in steps) && !(event.key in ends)) return;
     event.preventDefault();
-    const now = within(at(cut), [low, high]);
-    moveCut(view, i, from(ends[event.key] ?? within(now + (steps[event.key] * (high - low)) / 100, [low, high])));
+    const now = clamped(at(cut), [low, high]);
+    moveCut(view, i, from(ends[event.key] ?? clamped(now + (steps[event.key] * (high - low)) / 100, [low, high])));
   });
   return node;
 }
 
-/** Put a cut somewhere; it pushes the others before it. */
+/** Move a cut; cuts that it would pass are pushed along. */
 function moveCut({ cuts }, i, value) {
-  cutsMoved = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
+  movedCuts = cuts.map((cut, j) => (j === i ? value : j < i ? Math.min(cut, value) : Math.max(cut, value)));
   showExplorer();
 }
 
 function showExplorerNumbers(view) {
   const { counts, costOf, cuts, best, bayes } = view;
   const cost = costOf(cuts);
-  const more = (where, name) => {
-    const excess = settled(cost - costOf(where), result.naive.cost);
+  const comparedTo = (otherCuts, name) => {
+    const excess = withoutNoise(cost - costOf(otherCuts), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
       ? `as much as ${name}`
-      : `${spent(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
+      : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
   };
   const others = [
-    ...(bayes ? [more(bayes, "the Bayes cuts")] : []),
-    more(best, "the best cuts on these cases, which know the answers"),
+    ...(bayes ? [comparedTo(bayes, "the Bayes cuts")] : []),
+    comparedTo(best, "the best cuts on these cases, which know the answers"),
   ];
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
   place("explorer-cost").replaceChildren(
-    html("b", {}, tied(`${spent(cost)} per case`)),
+    html("b", {}, tied(`${costInSentence(cost)} per case`)),
     tied(`: ${others.join(", ")}.${total}`),
   );
   const rates = decisionRates(counts);
-  const share = (d) => sum(result.prior.map((own, k) => (own > 0 ? own * rates[k][d] : 0)));
+  const share = (d) => sum(result.prior.map((prior, k) => (prior > 0 ? prior * rates[k][d] : 0)));
   const rows = classes.map((label, k) => ({
     cells: [
       label,
-      ...decisions.map((_, d) => figure(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
+      ...decisions.map((_, d) => numberCell(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
     ],
   }));
-  const last = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
+  const deployedRow = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
   const volume = DATA.volume || 1000;
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
   const capacity = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => figure(volume * share(d), null, short(volume * share(d), 3)))],
+    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
   };
-  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, last, capacity]));
+  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
   saved.explorer = [
     ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
@@ -300,28 +300,28 @@ function buildExplorer() {
   const picker = place("explorer-pick");
   picker.append(
     html("option", { value: "" }, "that of the cheapest system"),
-    ...EXPLORABLE.map((one, i) => html("option", { value: i }, one.name)),
+    ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
   );
-  const put = (cuts) => {
-    cutsMoved = cuts;
+  const setCuts = (cuts) => {
+    movedCuts = cuts;
     showExplorer();
   };
   picker.addEventListener("change", () => {
-    exploredPlace = picker.value === "" ? null : Number(picker.value);
-    put(null);
+    pickedTable = picker.value === "" ? null : Number(picker.value);
+    setCuts(null);
   });
-  place("explorer-bayes").addEventListener("click", () => put(exploration().bayes));
-  place("explorer-best").addEventListener("click", () => put(exploration().best));
+  place("explorer-bayes").addEventListener("click", () => setCuts(exploration().bayes));
+  place("explorer-best").addEventListener("click", () => setCuts(exploration().best));
   const host = place("explorer");
   host.addEventListener("pointermove", (event) => {
-    if (held === null) return;
+    if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
     const room = roomOf(host) - 2 * PANEL.side;
     const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
-    moveCut(view, held, from(within(low + inside * (high - low), [low, high])));
+    moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
   });
-  const release = () => (held = null);
+  const release = () => (draggedCut = null);
   host.addEventListener("pointerup", release);
   host.addEventListener("pointercancel", release);
 }

@@ -1,37 +1,40 @@
-// Flips: where today's choice is no longer among what may be the cheapest, each number moved alone.
-// Two readings: decided anew, as the sliders do it, or with the decisions as they are made now.
+// Flips: how far each cost or prior can move, alone, before the current choice is clearly no longer
+// the cheapest. There are two readings: decisions follow the move, as with the sliders, or they stay.
 
-const REMADE = !TERMS && SYSTEMS.some((one) => one.candidate && one.way !== "fixed");
-const FLIPPED = !TERMS; // else factors on the costs are moved, by the costs on these cases
+const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((system) => system.candidate && system.way !== "fixed");
+const FLIPPED = !TERMS; // with costs that differ between cases, the page shows margins instead
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
-const FARTHEST = 20; // times the largest cost
+const FARTHEST = 20; // costs are searched up to this multiple of the largest
 const MOST_MOVES = 12;
 let REPORTED_CHOICE = null;
-let reading = REMADE ? "anew" : "kept";
+let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
-/** What stands under other stakes: what may be the cheapest, and what is recommended. */
-function standingAt(given, kept) {
-  const { costs, prior } = given;
+/**
+ * What may be the cheapest and what is recommended under other stakes; with `kept`, systems keep
+ * their current decisions.
+ */
+function standingAt(stakes, kept) {
+  const { costs, prior } = stakes;
   const rivals = kept
-    ? result.systems.map((one) => ({ ...one, cost: expectedCost(one.counts, costs, prior) + one.running }))
-    : SYSTEMS.filter((one) => one.candidate && (!one.added || isMoved(prior))).map((one) =>
-        charged(one, decide(one, given), given, NaN),
+    ? result.systems.map((system) => ({ ...system, cost: expectedCost(system.counts, costs, prior) + system.running }))
+    : SYSTEMS.filter((system) => system.candidate && (!system.added || isMoved(prior))).map((system) =>
+        withCosts(system, decide(system, stakes), stakes, NaN),
       );
-  const sure = surenessAt(rivals, given, kept ? reachable(result.costs) : null);
-  return sure || pointwise(rivals, given);
+  const sure = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
+  return sure || pointwise(rivals, stakes);
 }
 
-/** The same by the costs on these cases alone, where the page cannot tell how sure they are. */
+/** The same by the estimated costs alone, if the page cannot compute intervals. */
 function pointwise(systems, { costs, prior }) {
-  const able = systems.filter((one) => one.candidate);
+  const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
-  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0];
+  const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
   const looking = best.cost < naive.cost - TIE * Math.abs(naive.cost);
   const name = looking ? best.name : `always ${decisions[naive.decision]}`;
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
 }
 
-/** What is recommended now. */
+/** The current recommendation. */
 function choiceNow() {
   const { best, unaided, looking } = result;
   return looking ? best.name : unaided.name;
@@ -39,6 +42,7 @@ function choiceNow() {
 
 // What moves --------------------------------------------------------------------------------------
 
+/** The costs that can be moved: range, search steps, and the stakes with the cost changed. */
 function costMoves() {
   const size = largest(state.costs.flat()) || 1;
   const least = [...REPORTED.costs.flat(), ...state.costs.flat()].some((cost) => cost < 0) ? -FARTHEST * size : 0;
@@ -47,62 +51,63 @@ function costMoves() {
     decisions.map((__, d) => ({
       ...{ k, d, name: costName(k, d), now: state.costs[k][d], size, ends: [least, FARTHEST * size] },
       steps: steps.map((step) => step * size),
-      shift: (now, way) => now + way,
+      shift: (now, step) => now + step,
       between: (a, b) => (a + b) / 2,
-      given: (value) => ({
-        costs: state.costs.map((row, i) => row.map((own, j) => (i === k && j === d ? value : own))),
+      stakesAt: (value) => ({
+        costs: state.costs.map((row, i) => row.map((cost, j) => (i === k && j === d ? value : cost))),
         prior: state.prior,
       }),
     })),
   );
 }
 
-const logit = (p) => Math.log(p / (1 - p));
-const share = (odds) => 1 / (1 + Math.exp(-odds));
-
-/** Of two classes one prior says both. */
+/** The priors that can be moved, in steps of log-odds; of two classes, one determines the other. */
 function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
-    shift: (now, way) => share(logit(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + way),
-    between: (a, b) => share((logit(a) + logit(b)) / 2),
-    given: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
+    shift: (now, step) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + step),
+    between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
+    stakesAt: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
   }));
 }
 
-/** All numbers, or those with the nearest ties where there are many. */
+/** All costs and priors, or those with the nearest margins if there are many. */
 function movesNow() {
-  const all = [...costMoves(), ...priorMoves()];
-  if (all.length <= 2 * MOST_MOVES) return all;
+  const moves = [...costMoves(), ...priorMoves()];
+  if (moves.length <= 2 * MOST_MOVES) return moves;
   const near = margins(result.rivals, result.costs, result.prior);
-  const place = ({ k, d }) => near.findIndex((one) => one.k === k && one.d === d);
-  return all.sort((a, b) => near[place(a)].near - near[place(b)].near || 0).slice(0, MOST_MOVES);
+  const indexOf = ({ k, d }) => near.findIndex((margin) => margin.k === k && margin.d === d);
+  return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
 }
 
-// Where it flips ----------------------------------------------------------------------------------
+// Search for flips --------------------------------------------------------------------------------
 
-/** A value with few digits, at least as far away from now. */
+/** A value rounded to few digits, away from the current value. */
 function roundedAway(value, now, digits) {
   const power = powerOf(Math.abs(value - now)) - digits + 1;
-  const unit = 10 ** Math.abs(power);
-  const scaled = power < 0 ? value * unit : value / unit;
+  const powerOfTen = 10 ** Math.abs(power);
+  const scaled = power < 0 ? value * powerOfTen : value / powerOfTen;
   const whole = value > now ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9);
-  return power < 0 ? whole / unit : whole * unit;
+  return power < 0 ? whole / powerOfTen : whole * powerOfTen;
 }
 
-/** A choice, and what becomes of posteriors as they come once the prior is moved. */
-function twinsOf(choice) {
-  const one = SYSTEMS.find((system) => system.name === choice && system.way === "as is");
-  return one ? [choice, `${MODELS[one.model].name} (moved)`] : [choice];
+/** Names of a choice: once the prior is moved, posteriors used as they are become moved ones. */
+function namesWithMovedPrior(choice) {
+  const system = SYSTEMS.find((other) => other.name === choice && other.way === "as is");
+  return system ? [choice, `${MODELS[system.model].name} (moved)`] : [choice];
 }
 
-/** Where a choice leaves on one side; null where it stays as far as one looks. Pauses as it goes. */
-function* flipOf(move, side, choice, kept) {
+/**
+ * The nearest value on one side at which a choice is no longer possible; null if it stays possible
+ * over the whole range. First in growing steps, then by bisection; a generator, so that the page
+ * can respond between steps.
+ */
+function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.ends;
   const inside = (value) => Math.min(Math.max(value, least), most);
-  const isHeld = (standing) => twinsOf(choice).some((name) => standing.isPossible(name));
-  const stays = (value) => isHeld(standingAt(move.given(value), kept));
+  const isHeld = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
+  const stays = (value) => isHeld(standingAt(move.stakesAt(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
     const value = inside(move.shift(move.now, side * step));
@@ -116,15 +121,16 @@ function* flipOf(move, side, choice, kept) {
   }
   if (far === null) return null;
   for (let step = 0; step < 9; step += 1) {
-    const middle = move.between(near, far);
+    const midpoint = move.between(near, far);
     yield;
-    if (stays(middle)) near = middle;
-    else far = middle;
+    if (stays(midpoint)) near = midpoint;
+    else far = midpoint;
   }
+  // the roundest value beyond the flip, checked: what is printed must be true when it is typed in
   for (const digits of [2, 3, 4, 5, 6]) {
     const value = roundedAway(far, move.now, digits);
     if (value < least || value > most) continue;
-    const standing = standingAt(move.given(value), kept);
+    const standing = standingAt(move.stakesAt(value), kept);
     if (!isHeld(standing))
       return { value, possible: standing.possible(), verdict: standing.verdict() };
   }
@@ -133,56 +139,57 @@ function* flipOf(move, side, choice, kept) {
 
 // Names -------------------------------------------------------------------------------------------
 
+/** The model of a system, by their names. */
 const modelOf = (name) => {
-  const one = SYSTEMS.find((system) => system.name === name);
-  return one ? MODELS[one.model].name : name;
+  const system = SYSTEMS.find((other) => other.name === name);
+  return system ? MODELS[system.model].name : name;
 };
 
-/** Models in words, or the rule where all are of one. */
-function listed(names) {
+/** Names of models joined by “or”; the full name of the system if there is only one. */
+function inWords(names) {
   const models = [...new Set(names.map(modelOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
-  const some = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
-  return some.length > 1 ? `${some.slice(0, -1).join(", ")} or ${some[some.length - 1]}` : some[0];
+  const shortList = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
+  return shortList.length > 1 ? `${shortList.slice(0, -1).join(", ")} or ${shortList[shortList.length - 1]}` : shortList[0];
 }
 
-/** Names in the order of the models, so that equal sets read alike. */
+/** Names in the order of the report, so that equal sets read the same. */
 const inOrder = (names) => {
-  const place = (name) => SYSTEMS.findIndex((one) => one.name === name);
-  const last = (name) => (place(name) < 0 ? SYSTEMS.length : place(name));
-  return [...names].sort((a, b) => last(a) - last(b));
+  const indexOf = (name) => SYSTEMS.findIndex((system) => system.name === name);
+  const unknownLast = (name) => (indexOf(name) < 0 ? SYSTEMS.length : indexOf(name));
+  return [...names].sort((a, b) => unknownLast(a) - unknownLast(b));
 };
 
-/** A number as one would type it. */
-const typed = (value) => minus(String(Number(value.toPrecision(9))));
+/** A number as a reader would type it. */
+const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
 
-// Work in slices, so that the page stays awake ----------------------------------------------------
+// Work in pieces, so that the page stays responsive -----------------------------------------------
 
-let turn = 0;
+let currentRun = 0;
 let finished = Promise.resolve();
-let finishTurns = () => {}; // does the rest of the work at once
+let finishPieces = () => {}; // does the remaining work synchronously
 
-const RUSH = 4000; // milliseconds that paper waits for what is still looked for
+const PRINT_DEADLINE = 4000; // milliseconds that printing waits for the search
 
-/** A piece of work is a function, or a generator that pauses; whether it has ended. */
+/** Run a piece of work, a function or one step of a generator; true once it is complete. */
 function runPiece(piece) {
   if (typeof piece !== "function") return piece.next().done;
   piece();
   return true;
 }
 
-/** Run some work piece by piece, until the stakes move again. */
-function inTurns(pieces, done) {
-  turn += 1;
-  const mine = turn;
+/** Run work piece by piece; a new run, started when the stakes change, replaces it. */
+function runInPieces(pieces, done) {
+  currentRun += 1;
+  const thisRun = currentRun;
   finished = new Promise((resolve) => {
-    finishTurns = () => {
+    finishPieces = () => {
       const start = performance.now();
-      while (mine === turn && pieces.length && performance.now() - start < RUSH)
+      while (thisRun === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
         if (runPiece(pieces[0])) pieces.shift();
     };
     const next = () => {
-      if (mine !== turn) return resolve(false);
+      if (thisRun !== currentRun) return resolve(false);
       const start = performance.now();
       while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
       if (pieces.length) return setTimeout(next);
@@ -193,37 +200,37 @@ function inTurns(pieces, done) {
   });
 }
 
-let flipsHeld = null; // what was found last, and for which stakes
-let underway = null; // the stakes of the work that has not ended
+let knownFlips = null; // results of the last complete search, with the key of its stakes
+let searchedKey = null; // key of the stakes of the search that is running
 
-/** Start again, or show what is known: flips, zones and the sentence in the verdict. */
+/** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
-  const known = FLIPPED && Number.isFinite(result.best.cost);
-  place("flips-section").hidden = !known;
-  place("nearest-flip").hidden = !known && FLIPPED;
-  if (!known) return;
+  const defined = FLIPPED && Number.isFinite(result.best.cost);
+  place("flips-section").hidden = !defined;
+  place("nearest-flip").hidden = !defined && FLIPPED;
+  if (!defined) return;
   const choice = choiceNow();
   place("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
-  if (flipsHeld) {
-    if (flipsHeld.key === key) showFlipTable(flipsHeld.rows, choice);
-    for (const axis of zoneAxes()) drawZones(axis, flipsHeld.zones.get(axis.of || axis.id));
+  if (knownFlips) {
+    if (knownFlips.key === key) showFlipTable(knownFlips.rows, choice);
+    for (const axis of zoneAxes()) drawZones(axis, knownFlips.zones.get(axis.of || axis.id));
   }
-  if (underway === key || (flipsHeld && flipsHeld.key === key && !underway)) return;
-  underway = key;
-  if (!flipsHeld) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
+  if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
+  searchedKey = key;
+  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
   document.body.classList.add("working");
   const kept = reading === "kept";
-  const found = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
+  const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
   const search = function* (row) {
-    row.low = yield* flipOf(row.move, -1, choice, kept);
-    row.high = yield* flipOf(row.move, 1, choice, kept);
+    row.low = yield* searchFlip(row.move, -1, choice, kept);
+    row.high = yield* searchFlip(row.move, 1, choice, kept);
   };
-  const pieces = found.rows.map(search);
-  pieces.push(() => showFlipTable(found.rows, choice));
-  for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, found.zones));
-  inTurns(pieces, () => {
-    [flipsHeld, underway] = [found, null];
+  const pieces = results.rows.map(search);
+  pieces.push(() => showFlipTable(results.rows, choice));
+  for (const axis of zoneAxes()) pieces.push(...zonePieces(axis, kept, results.zones));
+  runInPieces(pieces, () => {
+    [knownFlips, searchedKey] = [results, null];
     saveZones();
     document.body.classList.remove("working");
   });
@@ -234,140 +241,140 @@ function flipsHint() {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
-  const cannot = REMADE ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
+  const cannot = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
   const sure = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
   return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are looked at.`);
 }
 
-/** All flips that were found, the nearest first, by the largest cost or the whole prior. */
-function flatFlips(rows) {
-  const found = rows.flatMap(({ move, low, high }) =>
+/** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
+function flipsByDistance(rows) {
+  const flips = rows.flatMap(({ move, low, high }) =>
     [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
   );
-  return found.sort((a, b) => a.way - b.way || 0);
+  return flips.sort((a, b) => a.way - b.way || 0);
 }
 
-/** Where a number goes, as one would type it: priors in percent. */
-const goesTo = ({ move, value }) =>
-  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${typed(inPercent(value))} %` : typed(value)}`;
-const tellOf = ({ d }) => (d === null ? exactPercent : exact);
+/** How a number moves at a flip, as a reader would type it; priors are in percent. */
+const movesTo = ({ move, value }) =>
+  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${asTyped(inPercent(value))} %` : asTyped(value)}`;
+const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
 function showFlipTable(rows, choice) {
-  const found = flatFlips(rows);
-  const nearest = (row) => found.findIndex(({ move }) => move === row.move);
-  const last = (row) => (nearest(row) < 0 ? found.length : nearest(row));
-  rows.sort((a, b) => last(a) - last(b));
+  const flips = flipsByDistance(rows);
+  const nearest = (row) => flips.findIndex(({ move }) => move === row.move);
+  const unmovedLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
+  rows.sort((a, b) => unmovedLast(a) - unmovedLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
-  const lines = found.map((flip) => ({
+  const lines = flips.map((flip) => ({
     cells: [
       flip.move.name,
-      figure(flip.move.now, "strong", nowText(flip.move), tellOf(flip.move)),
-      { text: tied(goesTo(flip)), title: tellOf(flip.move)(flip.value), lines: [], look: "words" },
-      { text: listed(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
+      numberCell(flip.move.now, "strong", nowText(flip.move), exactTextOf(flip.move)),
+      { text: tied(movesTo(flip)), title: exactTextOf(flip.move)(flip.value), lines: [], look: "words" },
+      { text: inWords(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
-  const table = tableOf(["", "now", words("until it"), words("then")], lines);
+  const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
-  showNearest(found, choice);
-  const said = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
+  showNearest(flips, choice);
+  const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
     ["number", "now", "below", "recommended", "may be the cheapest", "above", "recommended", "may be the cheapest"],
-    ...rows.map((row) => [row.move.name, row.move.now, ...said(row.low), ...said(row.high)]),
+    ...rows.map((row) => [row.move.name, row.move.now, ...cellsOf(row.low), ...cellsOf(row.high)]),
   ];
 }
 
-/** The nearest flip in a sentence, in the verdict. */
+/** The nearest flip as a sentence in the verdict. */
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
-  const said = nearest
-    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${goesTo(nearest)} (now ${nowText(nearest.move)}); then ${listed(nearest.possible)}.`
+  const sentence = nearest
+    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
 // Zones -------------------------------------------------------------------------------------------
 
-/** Axes on which it is shown who may be the cheapest. */
+/** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
 function zoneAxes() {
   const top = priorReach();
-  const axes = [
+  const priorOnly = [
     {
       id: "prior-band",
       name: priorName(LAST),
       ends: [0, top],
       points: range(40).map((i) => ((i + 0.5) / 40) * top),
-      given: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
+      stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
       say: probabilityText,
       tell: exactPercent,
       inset: drawn["prior-chart"].inset,
     },
   ];
-  if (!BINARY) return axes;
+  if (!BINARY) return priorOnly;
   const proportions = {
     name: "cost proportion",
     ends: [0, 1],
-    points: range(40).map((i) => share(-6 + (12 * (i + 0.5)) / 40)),
-    given: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
+    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
+    stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
     say: pointText,
   };
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
   return [
-    ...axes,
+    ...priorOnly,
     { ...proportions, id: "proportion-band" },
     { ...proportions, id: "ratio-band", of: "proportion-band", ends: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
   ];
 }
 
-/** Pieces of work that find the zones of an axis, and one that draws them. */
+/** Pieces of work that search for the zones of an axis, and a last one that draws them. */
 function zonePieces(axis, kept, zones) {
-  const names = (x) => standingAt(axis.given(x), kept).possible();
-  const found = [];
+  const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
+  const zonesFound = [];
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
   const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
   const look = (x) => () => {
     const possible = names(x);
-    const last = found[found.length - 1];
+    const last = zonesFound[zonesFound.length - 1];
     if (last && key(last.possible) === key(possible)) last.high = x;
     else if (last) {
       let [near, far] = [last.high, x];
       for (let step = 0; step < 5; step += 1) {
-        const middle = (near + far) / 2;
-        if (key(names(middle)) === key(last.possible)) near = middle;
-        else far = middle;
+        const midpoint = (near + far) / 2;
+        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
+        else far = midpoint;
       }
       last.high = near;
-      found.push({ low: near, high: x, possible });
-    } else found.push({ low: axis.ends[0], high: x, possible });
+      zonesFound.push({ low: near, high: x, possible });
+    } else zonesFound.push({ low: axis.ends[0], high: x, possible });
   };
   return [
     ...axis.points.map(look),
     () => {
-      found[found.length - 1].high = axis.ends[1];
-      zones.set(axis.id, found);
-      drawZones(axis, found);
+      zonesFound[zonesFound.length - 1].high = axis.ends[1];
+      zones.set(axis.id, zonesFound);
+      drawZones(axis, zonesFound);
     },
   ];
 }
 
-const MOST_ZONES = 8; // of more, words tell those of few names only: many models change places often
+const MOST_ZONES = 8; // with more, only zones with few names are listed in words
 const FEW_NAMES = 3;
 
 function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
-    const one = result.systems.find((system) => system.name === possible[0]);
-    return new Set(possible.map(modelOf)).size === 1 && one ? one.look : "plain";
+    const system = result.systems.find((other) => other.name === possible[0]);
+    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
   };
   const shown = zones.map((zone) => ({
     low: within(zone.low),
     high: within(zone.high),
-    label: listed(inOrder(zone.possible)),
+    label: inWords(inOrder(zone.possible)),
     look: lookOf(zone.possible),
     edge: say(zone.high),
     span: `${say(zone.low)} to ${say(zone.high)}`,
@@ -380,40 +387,40 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(place(id), { parts: shown, ends: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
   const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
-  const told =
+  const inText =
     zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
-  place(id).append(partsInWords(told));
-  if (told.length < shown.length)
+  place(id).append(partsInWords(inText));
+  if (inText.length < shown.length)
     place(id).append(html("p", { class: "hint" }, `In words: today's zone and those of few systems. The CSV has all ${zones.length}.`));
 }
 
 function saveZones() {
   saved.zones = [["axis", "low", "high", "may be the cheapest"]];
   for (const { id, of, name, as = (x) => x } of zoneAxes())
-    for (const { low, high, possible } of flipsHeld.zones.get(of || id))
+    for (const { low, high, possible } of knownFlips.zones.get(of || id))
       saved.zones.push([name, as(low), as(high), possible.join("; ")]);
 }
 
 const zonesHint = () =>
   `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Not looking is a rival too, as “always …”. The triangle is the present.`;
 
-/** Cost over the prior with decisions made anew at each. */
+/** Cost over the prior, with decisions that follow the prior. */
 function drawPriorCurves(top) {
-  const given = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
+  const stakesAt = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
   const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
-  const naive = (x) => naiveDecision(state.costs, given(x).prior).cost;
-  const own = SYSTEMS.filter((one) => one.candidate && (inTables(one.model) || one.name === result.best.name));
-  const cost = (one) => (x) => expectedCost(decide(one, given(x)).counts, state.costs, given(x).prior) + one.running;
-  const ends = (one) => (x) => endsOfSystem(charged(one, decide(one, given(x)), given(x), NaN), given(x));
+  const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
+  const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
+  const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
+  const ends = (system) => (x) => endsOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
   const heights = points.map(naive).filter(Number.isFinite);
-  const curves = own.map((one) => points.map((x) => [x, cost(one)(x)]));
+  const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
-  const series = own.map((one, i) => ({
-    ...(BANDED && winners.has(i) ? { ends: ends(one), banded: one.name === result.best.name } : {}),
-    name: winners.has(i) ? one.name : null,
-    label: winners.has(i) ? one.name : null,
-    look: `${one.look}${winners.has(i) ? "" : " faint"}`,
-    at: cost(one),
+  const series = systems.map((system, i) => ({
+    ...(BANDED && winners.has(i) ? { ends: ends(system), banded: system.name === result.best.name } : {}),
+    name: winners.has(i) ? system.name : null,
+    label: winners.has(i) ? system.name : null,
+    look: `${system.look}${winners.has(i) ? "" : " faint"}`,
+    at: cost(system),
     points: curves[i],
   }));
   showPriorNote(series);
@@ -433,7 +440,7 @@ function drawPriorCurves(top) {
 }
 
 function buildReadings() {
-  place("readings").hidden = !REMADE;
+  place("readings").hidden = !CAN_DECIDE_ANEW;
   for (const input of document.querySelectorAll("[name=reading]"))
     input.addEventListener("change", () => {
       reading = input.value;

@@ -1,48 +1,50 @@
-// Folding: many systems show the best rule of each model, the first ten models, and what is looked for.
+// Folding: what a long page leaves out until it is asked for, the heights that it reserves, and the
+// order in which its parts are updated.
 
-const FIRST = 10; // models that a long table shows at first
-const CHOSEN = 5; // models that the charts show at first where there are many
-const LONG = SYSTEMS.filter((one) => !one.added).length > 8;
-const CROWDED = MODELS.length > FIRST;
+const FIRST_MODELS = 10; // models that a long table shows initially
+const CHARTED_MODELS = 5; // models that the charts show initially if there are many
+const MANY_SYSTEMS = SYSTEMS.filter((system) => !system.added).length > 8;
+const CROWDED = MODELS.length > FIRST_MODELS;
 const unfolded = new Set(); // models whose rules are all shown
-let everyModel = false;
-let lookedFor = "";
+let allModelsShown = false;
+let searchText = "";
 
-/** Models in the order of what their best system cost in the report. */
+/** Models sorted by the cost of their best system in the report. */
 function modelsByCost() {
   const least = MODELS.map((_, i) => {
-    const costs = SYSTEMS.filter((one) => one.model === i && one.candidate).map((one) => one.reported[0]);
+    const costs = SYSTEMS.filter((system) => system.model === i && system.candidate).map((system) => system.reported[0]);
     return Math.min(Infinity, ...costs.filter(Number.isFinite));
   });
   return range(MODELS.length).sort((a, b) => least[a] - least[b] || a - b || 0);
 }
 
 /**
- * The systems that the table shows, and buttons that unfold the other rules of a model: of each
- * model the best rule, below it the others where they are unfolded. Bounds stand last.
+ * The systems that the table shows, and buttons that unfold the other rules of a model. Each model
+ * has its best rule and, if unfolded, the others below it. Bounds come last.
  */
 function foldedSystems(ranked) {
   const buttons = new Map();
-  if (!LONG) return { shown: ranked, buttons };
+  if (!MANY_SYSTEMS) return { shown: ranked, buttons };
   const { bounds } = result;
   const groups = new Map(); // systems of each model, the cheapest first
-  for (const one of ranked) groups.set(one.model, [...(groups.get(one.model) || []), one]);
-  const visible = [...groups.keys()].filter((model, rank) => isShown(model, rank));
-  const systems = visible.flatMap((model) => {
+  for (const system of ranked) groups.set(system.model, [...(groups.get(system.model) || []), system]);
+  const listedModels = [...groups.keys()].filter((model, rank) => isListed(model, rank));
+  const systems = listedModels.flatMap((model) => {
     const [head, ...others] = groups.get(model);
-    const below = others.filter((one) => bounds.includes(one) === bounds.includes(head));
-    if (below.length) buttons.set(head, [unfolder(model, below.length)]);
+    const below = others.filter((system) => bounds.includes(system) === bounds.includes(head));
+    if (below.length) buttons.set(head, [unfoldButton(model, below.length)]);
     return unfolded.has(model) ? [head, ...others] : [head];
   });
-  if (CROWDED) place("fold-note").textContent = `${visible.length} of ${MODELS.length} models shown, the cheapest first.`;
-  const isBound = (one) => bounds.includes(one);
-  return { shown: [...systems.filter((one) => !isBound(one)), ...systems.filter(isBound)], buttons };
+  if (CROWDED) place("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
+  const isBound = (system) => bounds.includes(system);
+  return { shown: [...systems.filter((system) => !isBound(system)), ...systems.filter(isBound)], buttons };
 }
 
-const isShown = (model, rank) =>
-  lookedFor ? MODELS[model].name.toLowerCase().includes(lookedFor) : everyModel || rank < FIRST;
+/** Whether a model is in the table: it matches the search, or is among the first. */
+const isListed = (model, rank) =>
+  searchText ? MODELS[model].name.toLowerCase().includes(searchText) : allModelsShown || rank < FIRST_MODELS;
 
-function unfolder(model, more) {
+function unfoldButton(model, more) {
   const open = unfolded.has(model);
   const rules = `${more} other rule${more === 1 ? "" : "s"}`;
   const button = html(
@@ -53,33 +55,33 @@ function unfolder(model, more) {
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
     showSystems();
-    [...place("systems").querySelectorAll(".fold")].find((one) => one.ariaLabel === button.ariaLabel)?.focus();
+    [...place("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
 }
 
-/** A filter, and a button for all, where there are many models. */
+/** A search field and a button that shows all models, if there are many. */
 function buildFilter() {
   if (!CROWDED) return;
   const box = html("input", { type: "search", "aria-label": "find a model", placeholder: "find a model" });
   box.addEventListener("input", () => {
-    lookedFor = box.value.trim().toLowerCase();
+    searchText = box.value.trim().toLowerCase();
     showSystems();
   });
-  const all = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
-  all.addEventListener("click", () => {
-    everyModel = !everyModel;
-    all.textContent = everyModel ? `Show the first ${FIRST}` : `Show all ${MODELS.length}`;
+  const toggle = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
+  toggle.addEventListener("click", () => {
+    allModelsShown = !allModelsShown;
+    toggle.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
     showSystems();
   });
-  place("filter").replaceChildren(box, all, html("span", { id: "fold-note", class: "muted", role: "status" }));
+  place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
-const SHORT = 15; // rows that a long table shows at first
+const FIRST_ROWS = 15; // rows that a long table shows initially
 
-/** The first rows of a long table, and a button for the others. */
-function shorten(host) {
-  const rows = [...host.querySelectorAll("tbody tr, p")].slice(SHORT);
+/** Hide all but the first rows of a long table behind a button; paper shows them all. */
+function foldLongTable(host) {
+  const rows = [...host.querySelectorAll("tbody tr, p")].slice(FIRST_ROWS);
   if (rows.length < 6) return;
   const button = html("button", { type: "button", class: "button quiet fold-all" }, `Show ${rows.length} more`);
   const fold = (folded) => rows.forEach((row) => (row.hidden = folded));
@@ -92,43 +94,46 @@ function shorten(host) {
   host.after(button);
 }
 
-/** Charts show the cheapest few of many models, until the reader adds others. */
-function chooseFew() {
+/** Of many models, charts show the few cheapest until the reader adds others. */
+function hideCostlyModels() {
   if (MODELS.length <= LOOKS) return;
-  const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHOSEN);
+  const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHARTED_MODELS);
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
-/** Room for the verdict of changed stakes, before there is one: nothing jumps at the first touch. */
+/**
+ * Reserve the height of the verdict under changed stakes, measured on two trial changes, so that
+ * nothing jumps when the reader first moves a slider.
+ */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
-  const now = copyOf(state);
-  const step = 0.01 * largest(numbers(now.costs).flat(2));
+  const current = copyOf(state);
+  const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
   card.style.minHeight = place("flips").style.minHeight = "";
   const stack = card.querySelector(".stack");
   stack.style.minHeight = "";
-  reserveMeaning();
-  const heights = [{ costs: nearly(now.costs) }, { costs: raised(now.costs) }, now].map((given) => {
-    setStakes(given);
+  reserveRuleRoom();
+  const heights = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+    setStakes(stakes);
     showVerdict();
     showTotal();
     if (RULED) showRule();
     return [stack.offsetHeight, card.offsetHeight];
   });
-  const [sentences, all] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
-  const [said, present] = heights[heights.length - 1];
-  const few = innerWidth > 700 ? 1 : 2;
-  const lines = few * parseFloat(getComputedStyle(stack).lineHeight); // for words that are a little longer
-  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - present);
-  const most = left < 0 ? Infinity : left; // what fits on the first screen stays on it
-  stack.style.minHeight = `${Math.max(sentences, said + Math.min(most, sentences + lines - said))}px`;
-  card.style.minHeight = `${Math.max(all, present + Math.min(most, all + lines - present))}px`;
+  const [stackHeight, cardHeight] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
+  const [stackNow, cardNow] = heights[heights.length - 1];
+  const spareLines = innerWidth > 700 ? 1 : 2;
+  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight); // other stakes may need slightly longer sentences
+  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - cardNow);
+  const growth = left < 0 ? Infinity : left; // the card stays on the first screen if it fits there now
+  stack.style.minHeight = `${Math.max(stackHeight, stackNow + Math.min(growth, stackHeight + spare - stackNow))}px`;
+  card.style.minHeight = `${Math.max(cardHeight, cardNow + Math.min(growth, cardHeight + spare - cardNow))}px`;
 }
 
-/** Room for the longest sentence about a rule of the report. */
-function reserveMeaning() {
+/** Reserve the height of the longest explanation of a rule. */
+function reserveRuleRoom() {
   const host = place("rule-meaning");
   host.style.minHeight = "";
   const heights = SYSTEMS.filter((system) => !system.added).map((system) => {
@@ -138,47 +143,47 @@ function reserveMeaning() {
   host.style.minHeight = `${Math.max(0, ...heights)}px`;
 }
 
-/** The verdict and the flips keep their heights: they may grow, but what is below never comes up. */
-function holdRoom() {
+/** Keep the heights of the verdict and the flips: they may grow, but never shrink under the reader. */
+function keepHeights() {
   const parts = [place("verdict-title").parentNode, place("flips")];
-  const heights = parts.map((part) => part.offsetHeight); // all before the first is written
+  const heights = parts.map((part) => part.offsetHeight); // read all before writing: one layout, not two
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 
-const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and how much smaller its letters are
+const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
 
-/** Wide tables become small enough for paper: no column is lost. */
+/** Shrink wide tables to the width of paper, so that no column is cut off. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
-    table.style.minWidth = 0; // as wide as its cells ask for
+    table.style.minWidth = 0; // its natural width
     const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
     table.style.minWidth = "";
     table.style.setProperty("--shrink", size.toFixed(3));
   }
 }
 
-// What is in view comes first -----------------------------------------------------------------------
+// Parts in view are updated first -----------------------------------------------------------------
 
-let waiting = []; // what is still to be shown after a change
-let pause = null; // the timer of the next of these
-const QUIET = 80; // milliseconds without a change, after which parts out of view follow
+let waiting = []; // parts that are still to be updated after a change
+let pause = null; // timer of the next update
+const QUIET = 80; // milliseconds without a change before parts out of view are updated
 
-/** Whether a part of the page is in view, or nearly. */
+/** Whether a part of the page is in view or just outside it. */
 function isInView(id) {
   const node = place(id);
   const box = node.getBoundingClientRect();
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }
 
-const ALWAYS = 3; // the first parts: inputs, verdict and facts
+const ALWAYS_SHOWN = 3; // parts that are always updated at once: inputs, verdict and facts
 
 /**
- * Show what is in view now, and the rest once the stakes rest, one part at a time. What is in view
- * is asked before anything is written, so that the browser lays the page out once.
+ * Update what is in view now, and the rest one part at a time once the stakes no longer change. All
+ * positions are read before anything is written, so that the browser lays the page out once.
  */
 function showSoon(parts) {
-  const now = new Set(parts.filter(([id], i) => i < ALWAYS || isInView(id)));
-  holdRoom();
+  const now = new Set(parts.filter(([id], i) => i < ALWAYS_SHOWN || isInView(id)));
+  keepHeights();
   now.forEach(([, show]) => show());
   waiting = parts.filter((part) => !now.has(part));
   clearTimeout(pause);
@@ -190,7 +195,7 @@ function showNext() {
   if (waiting.length) pause = setTimeout(showNext);
 }
 
-/** Show at once what is still to be shown. */
+/** Update immediately whatever is still waiting. */
 function finishShowing() {
   waiting.splice(0).forEach(([, show]) => show());
 }

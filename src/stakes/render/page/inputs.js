@@ -1,32 +1,32 @@
-// Inputs: a field and a slider for every cost and for the prior.
+// Inputs: a number field and a slider for every cost and for the prior.
 
-const inputs = []; // functions that show the state in the inputs
-const ROOM = 8; // characters of a field; the style sheet makes them that wide in any font
-const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider each
+const inputUpdates = []; // functions that copy the state into the inputs
+const FIELD_WIDTH = 8; // characters; the style sheet makes fields this wide in any font
+const GRIDDED = classes.length * decisions.length > 12; // too many numbers for a slider beside each
 
-/** The terms that a cost is written with; one where it is a number. */
+/** Indices of the terms in a cost; [null] if the cost is a single number. */
 const termsOf = (k, d) =>
   TERMS ? range(TERMS.length).filter((t) => !Number.isNaN(REPORTED.costs[k][d][t])) : [null];
-/** How a coefficient is called beside its cost; a matrix for each case has a term for each cost. */
+/** Label of a coefficient; with a cost matrix for each case, every cost is a term of its own. */
 const timesTerm = (k, d, t) => (termName(t) === costName(k, d) ? "× each case’s own" : `× ${termName(t)}`);
-/** All numbers of the same kind: costs, or coefficients of one term. */
-const alike = (t) =>
+/** All costs of the report, or all coefficients of one of its terms. */
+const reportedNumbers = (t) =>
   REPORTED.costs.flat().map((cost) => (t === null ? cost : cost[t])).filter(Number.isFinite);
 
-/** A share as percent, and back, without digits that only rounding adds. */
+/** A share in percent, and back; digits that only binary rounding adds are dropped. */
 const inPercent = (share) => Number((100 * share).toPrecision(15));
 const fromPercent = (value) => Number((value / 100).toPrecision(15));
 
-/** A number as a field shows it: all digits where there is room, else as many as there is. */
-function boxText(value) {
+/** A number with as many digits as fit into a field. */
+function fieldText(value) {
   const ways = range(5).flatMap((i) => [
     String(Number(value.toPrecision(5 - i))),
     value.toExponential(4 - i).replace("e+", "e"),
   ]);
-  return [String(value), ...ways].find((text) => text.length <= ROOM) ?? ways[ways.length - 1];
+  return [String(value), ...ways].find((text) => text.length <= FIELD_WIDTH) ?? ways[ways.length - 1];
 }
 
-/** A number field and a slider for one value, which `read` and `write` reach. */
+/** A number field and a slider for one value of the state, accessed by `read` and `write`. */
 function control({ name, read, write, slider, field }) {
   const limits = slider.limits(read());
   const line = html("input", { type: "range", class: "slide", "aria-label": name, ...limits });
@@ -42,8 +42,8 @@ function control({ name, read, write, slider, field }) {
   });
   const fillBox = () => {
     const value = read();
-    box.value = document.activeElement === box ? value : boxText(value);
-    box.title = exact(value); // the state keeps all digits
+    box.value = document.activeElement === box ? value : fieldText(value);
+    box.title = exact(value); // the state has all digits
   };
   box.addEventListener("change", fillBox);
   box.addEventListener("focus", () => {
@@ -52,34 +52,35 @@ function control({ name, read, write, slider, field }) {
   });
   box.addEventListener("blur", () => requestAnimationFrame(fillBox));
   line.addEventListener("input", () => write(slider.from(line.valueAsNumber)));
-  let shown = null; // most of many fields stay as they are
-  inputs.push(() => {
+  let shown = null; // unchanged fields are skipped: there may be many
+  inputUpdates.push(() => {
     const value = read();
     if (shown === `${value} ${result.changed}`) return;
     shown = `${value} ${result.changed}`;
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
-    const at = slider.to(value);
-    const reach = result.changed ? line : limits; // stretched until the stakes are the report's
-    line.min = Math.min(reach.min, at);
-    line.max = Math.max(reach.max, at);
-    line.value = at;
+    const position = slider.to(value);
+    const reach = result.changed ? line : limits; // a stretched slider keeps its range until the reset
+    line.min = Math.min(reach.min, position);
+    line.max = Math.max(reach.max, position);
+    line.value = position;
     line.setAttribute("aria-valuetext", slider.say(value));
   });
   return { name, box, line };
 }
 
-// Beyond a thousand times the largest cost of the report, and a billion, nothing is typed in earnest.
-const DEAREST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
+// A typed cost is clipped here: a thousand times the largest cost of the report, or more, is a slip.
+const LARGEST_COST = 1000 * Math.max(1e9, largest(REPORTED.costs.flat(2)));
 
+/** Range of the slider of a cost: up to four times its value. */
 function costLimits(value, t) {
-  const all = alike(t);
-  const largest = Math.max(...all.map(Math.abs)) || 1;
-  const lowest = all.some((cost) => cost < 0) ? -largest : 0;
-  const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largest];
+  const numbersOfKind = reportedNumbers(t);
+  const largestSize = Math.max(...numbersOfKind.map(Math.abs)) || 1;
+  const lowest = numbersOfKind.some((cost) => cost < 0) ? -largestSize : 0;
+  const [min, max] = value > 0 ? [0, 4 * value] : value < 0 ? [4 * value, 0] : [lowest, largestSize];
   return { min, max, step: Number(((max - min) / 200).toPrecision(6)) };
 }
 
-/** Of a cost, or of the coefficient of one of its terms. */
+/** Field and slider of a cost, or of the coefficient of one of its terms. */
 function costControl(k, d, t, change) {
   const same = (value) => value;
   return control({
@@ -87,23 +88,23 @@ function costControl(k, d, t, change) {
     read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
-      const kept = Math.max(-DEAREST, Math.min(DEAREST, value));
-      if (t === null) costs[k][d] = kept;
-      else costs[k][d][t] = kept;
+      const clipped = Math.max(-LARGEST_COST, Math.min(LARGEST_COST, value));
+      if (t === null) costs[k][d] = clipped;
+      else costs[k][d][t] = clipped;
       change({ costs });
     },
     slider: { limits: (value) => costLimits(value, t), to: same, from: same, say: t ? short : money },
   });
 }
 
-/** The prior with one share set; the others keep their proportions to each other. */
+/** The prior with the share of one class set; the others keep their relative proportions. */
 function priorWith(k, share) {
   const rest = sum(state.prior.filter((_, i) => i !== k));
-  const other = (own) => (rest > 0 ? (own / rest) * (1 - share) : (1 - share) / LAST);
-  return state.prior.map((own, i) => (i === k ? share : TWO ? 1 - share : other(own)));
+  const other = (classShare) => (rest > 0 ? (classShare / rest) * (1 - share) : (1 - share) / LAST);
+  return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : other(classShare)));
 }
 
-/** A prior in percent; its slider moves on log-odds, where small shares have room. */
+/** Field and slider of a prior in percent; the slider is in log-odds, so that small shares can be set. */
 function priorControl(k, change) {
   return control({
     name: `${priorName(k)}, in percent`,
@@ -119,40 +120,41 @@ function priorControl(k, change) {
   });
 }
 
-const named = (text, { box, line }, look = "name") =>
+/** A row with a label, a field and a slider. */
+const labelled = (text, { box, line }, look = "name") =>
   html("div", { class: "control" }, html("span", { class: look, title: text }, text), box, line);
 
-/** A slider for every number, class by class. */
+/** A field and a slider for every number, grouped by class. */
 function buildSliders(host, change) {
   classes.forEach((label, k) => {
     const rows = decisions.flatMap((decision, d) =>
       termsOf(k, d).map((t) =>
         t
-          ? named(`${decision} ${timesTerm(k, d, t)}`, costControl(k, d, t, change), "name term")
-          : named(decision, costControl(k, d, t, change)),
+          ? labelled(`${decision} ${timesTerm(k, d, t)}`, costControl(k, d, t, change), "name term")
+          : labelled(decision, costControl(k, d, t, change)),
       ),
     );
     const legend = html("legend", {}, "When the case is ", html("b", {}, label));
     host.append(html("fieldset", {}, legend, rows));
   });
   const shares = (TWO ? [1] : range(classes.length)).map((k) =>
-    named(classes[k], priorControl(k, change)),
+    labelled(classes[k], priorControl(k, change)),
   );
   const legend = html("legend", {}, "How often it happens ", html("b", {}, "(prior, in %)"));
   host.append(html("fieldset", {}, legend, shares));
 }
 
-/** Many numbers: a grid of fields, and one slider for the field that was touched last. */
+/** For many numbers: a grid of fields, and one slider for the field that last had the focus. */
 function buildGrid(host, change) {
   const slot = html("div", { class: "control shared" });
   const show = ({ name, line }) =>
     slot.replaceChildren(html("span", { class: "name" }, name), line);
   const cell = (...controls) => {
-    for (const made of controls) {
-      made.box.addEventListener("focus", () => show(made));
-      if (!slot.firstChild) show(made);
+    for (const input of controls) {
+      input.box.addEventListener("focus", () => show(input));
+      if (!slot.firstChild) show(input);
     }
-    return html("td", {}, controls.map((made) => made.box));
+    return html("td", {}, controls.map((input) => input.box));
   };
   const head = ["cost of … for", ...decisions, "prior, in %"].map((text) =>
     html("th", { scope: "col", title: text }, text),
@@ -176,6 +178,6 @@ function buildGrid(host, change) {
 }
 
 function showInputs() {
-  inputs.forEach((show) => show());
+  inputUpdates.forEach((show) => show());
   place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

@@ -1,25 +1,26 @@
-// Intervals: profile likelihood, the law of the largest difference, and what a choice does to the
-// chosen, as Python's `inference` has them. Pure functions, no page.
+// Intervals: profile likelihood, the distribution of the largest difference, and the effect of
+// selecting the cheapest, as in Python's `inference`. Pure functions that do not touch the document.
 // A stratum is {values, counts, lowest, highest}; a quantity is the sum of the means of its strata.
 
-const PSEUDO_CASES = 0.4;
-const LONGEST_STEP = 5; // in the log of the tilt
+const PSEUDO_CASES = 0.4; // at an extreme value; chosen by simulated coverage, as in Python
+const LONGEST_STEP = 5; // of Newton's method, in the logarithm of the tilt
 
-/** A stratum without empty cells, equal values together. */
+/** A stratum without empty cells, where equal values are merged. */
 function stratumOf(values, counts, lowest, highest) {
-  const held = new Map();
+  const casesOfValue = new Map();
   values.forEach((value, i) => {
-    if (counts[i] > 0) held.set(value, (held.get(value) || 0) + counts[i]);
+    if (counts[i] > 0) casesOfValue.set(value, (casesOfValue.get(value) || 0) + counts[i]);
   });
-  const seen = [...held.keys()];
+  const seen = [...casesOfValue.keys()];
   return {
     values: seen,
-    counts: [...held.values()],
+    counts: [...casesOfValue.values()],
     lowest: Math.min(lowest, ...seen),
     highest: Math.max(highest, ...seen),
   };
 }
 
+/** Strata of the negated quantity: its upper bound is the lower bound of the quantity. */
 const negated = (strata) =>
   strata.map(({ values, counts, lowest, highest }) => ({
     values: values.map((value) => -value),
@@ -28,16 +29,16 @@ const negated = (strata) =>
     highest: -lowest,
   }));
 
-/** Gaps below the dearest value and counts, with 0.4 of a case at the dearest of one stratum. */
-function withPseudo(strata, place) {
-  const made = strata.map(({ values, counts, highest }, r) => ({
-    gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === place ? [0] : [])],
-    counts: r === place ? [...counts, PSEUDO_CASES] : counts,
+/** Gaps below the highest value, scaled to [0, 1], with the pseudo-case added to one stratum. */
+function withPseudoCase(strata, index) {
+  const gapsAndCounts = strata.map(({ values, counts, highest }, r) => ({
+    gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === index ? [0] : [])],
+    counts: r === index ? [...counts, PSEUDO_CASES] : counts,
   }));
-  const scale = Math.max(0, ...made.flatMap(({ gaps }) => gaps));
+  const scale = Math.max(0, ...gapsAndCounts.flatMap(({ gaps }) => gaps));
   return {
     scale,
-    cells: made.map(({ gaps, counts }) => ({
+    cells: gapsAndCounts.map(({ gaps, counts }) => ({
       gaps: gaps.map((gap) => (scale > 0 ? gap / scale : 0)),
       counts,
       total: sum(counts),
@@ -45,7 +46,7 @@ function withPseudo(strata, place) {
   };
 }
 
-/** The u ≥ 0 with Σ n / (u + s g) = 1; zero where the sum stays below. */
+/** The u ≥ 0 with Σ n / (u + s g) = 1 over counts n and gaps g; zero if the sum stays below 1. */
 function levelOf({ gaps, counts, total }, s) {
   if (!(total > 0)) return 0;
   let least = total - (s * dot(counts, gaps)) / total;
@@ -53,13 +54,13 @@ function levelOf({ gaps, counts, total }, s) {
   least = Math.max(least, 0);
   let level = least;
   for (let step = 0; step < 100; step += 1) {
-    let [whole, steep] = [0, 0];
+    let [mass, slope] = [0, 0];
     for (let j = 0; j < gaps.length; j += 1) {
       const divisor = level + s * gaps[j];
-      whole += counts[j] / divisor;
-      steep += counts[j] / divisor / divisor;
+      mass += counts[j] / divisor;
+      slope += counts[j] / divisor / divisor;
     }
-    const next = Math.max(level + (whole * (whole - 1)) / steep, least);
+    const next = Math.max(level + (mass * (mass - 1)) / slope, least);
     const done = Math.abs(next - level) <= 1e-14 * total;
     level = next;
     if (done) break;
@@ -67,13 +68,13 @@ function levelOf({ gaps, counts, total }, s) {
   return level;
 }
 
-/** At a tilt s towards the dear values: the likelihood ratio, its slope in log s, the mean gap. */
+/** At a tilt s towards high values: the likelihood ratio, its slope in log s, and the mean gap. */
 function tilted(cells, s) {
   let [ratio, slope, mean] = [0, 0, 0];
-  for (const own of cells) {
-    const { gaps, counts, total } = own;
+  for (const cell of cells) {
+    const { gaps, counts, total } = cell;
     if (!(total > 0)) continue;
-    const level = levelOf(own, s);
+    const level = levelOf(cell, s);
     let [pulled, weight, tilt] = [0, 0, 0];
     for (let j = 0; j < gaps.length; j += 1) {
       const divisor = level + s * gaps[j];
@@ -89,29 +90,30 @@ function tilted(cells, s) {
   return { ratio: 2 * ratio, slope: 2 * slope, mean, s };
 }
 
-/** The tilt at which a measure, which grows with it, is the goal: Newton's method, bracketed. */
+/** The tilt at which an increasing measure reaches a goal, by bracketed Newton steps. */
 function tiltTo(goal, measure, cells, guess) {
   let [logS, low, high, last] = [guess, -Infinity, Infinity, Infinity];
-  let found = null;
+  let solution = null;
   for (let step = 0; step < 100; step += 1) {
-    found = tilted(cells, Math.exp(logS));
-    const [value, slope] = measure(found);
+    solution = tilted(cells, Math.exp(logS));
+    const [value, slope] = measure(solution);
     if (value < goal) low = logS;
     else high = logS;
     const sound = value > 0 && slope > 0;
     const newton = sound ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
     let move = Math.max(-LONGEST_STEP, Math.min(LONGEST_STEP, newton));
     const outside = logS + move < low || logS + move > high;
+    // bisect where Newton's step leaves the bracket or does not halve the last one
     const jumps = outside || Math.abs(move) > Math.max(last / 2, 1e-5);
     if (jumps && Number.isFinite(high - low)) move = (low + high) / 2 - logS;
     last = Math.abs(move);
     logS += move;
     if (last <= 1e-9 || logS > guess + 200) break;
   }
-  return last <= 1e-9 ? tilted(cells, Math.exp(logS)) : found;
+  return last <= 1e-9 ? tilted(cells, Math.exp(logS)) : solution;
 }
 
-/** The ratio is about s² times this. */
+/** The variance of the mean gap: near zero tilt, the likelihood ratio is about s² times this. */
 function firstGuess(cells) {
   const each = cells.map(({ gaps, counts, total }) => {
     if (!(total > 0)) return 0;
@@ -121,58 +123,58 @@ function firstGuess(cells) {
   return sum(each) || 1;
 }
 
-/** The greatest mean within a threshold, the 0.4 being in each stratum in turn. */
-function upperEnd(strata, threshold) {
+/** The largest mean whose likelihood ratio is within a threshold; any stratum may have the pseudo-case. */
+function upperBound(strata, threshold) {
   const top = sum(strata.map(({ highest }) => highest));
-  const each = strata.map((_, place) => {
-    const { scale, cells } = withPseudo(strata, place);
+  const bounds = strata.map((_, index) => {
+    const { scale, cells } = withPseudoCase(strata, index);
     if (!(scale > 0)) return top;
     const guess = (Math.log(threshold) - Math.log(firstGuess(cells))) / 2;
-    const found = tiltTo(threshold, ({ ratio, slope }) => [ratio, slope], cells, guess);
-    return top - scale * found.mean;
+    const solution = tiltTo(threshold, ({ ratio, slope }) => [ratio, slope], cells, guess);
+    return top - scale * solution.mean;
   });
-  return Math.max(...each);
+  return Math.max(...bounds);
 }
 
-/** Ends of the means that the likelihood ratio does not reject; the estimate may have more noise. */
-function profileEnds(strata, threshold, estimate, variance) {
-  let [low, high] = [-upperEnd(negated(strata), threshold), upperEnd(strata, threshold)];
+/** The interval of means that the likelihood ratio does not reject, widened by added variance. */
+function profileInterval(strata, threshold, estimate, variance) {
+  let [low, high] = [-upperBound(negated(strata), threshold), upperBound(strata, threshold)];
   if (variance > 0 && Number.isFinite(estimate)) {
     low = estimate - Math.sqrt((low - estimate) ** 2 + variance * threshold);
     high = estimate + Math.sqrt((high - estimate) ** 2 + variance * threshold);
   }
-  const least = sum(strata.map((own) => own.lowest));
-  const most = sum(strata.map((own) => own.highest));
+  const least = sum(strata.map((stratum) => stratum.lowest));
+  const most = sum(strata.map((stratum) => stratum.highest));
   return [low, high].map((end) => Math.min(Math.max(end, least), most));
 }
 
-/** The least threshold whose interval reaches down to a value below the estimate. */
+/** The smallest threshold whose interval reaches down to a value below the estimate. */
 function ratioBelow(strata, value, estimate, variance) {
-  const turned = negated(strata);
-  const far = Math.max(estimate - value, 0);
-  const left = sum(turned.map((own) => own.highest)) + value;
-  const each = turned.map((_, place) => {
-    const { scale, cells } = withPseudo(turned, place);
-    const start = sum(cells.map((own) => (own.total > 0 ? dot(own.counts, own.gaps) / own.total : 0)));
-    const goal = scale * start - left;
-    if (left < 0 || (goal > 0 && left <= 1e-12 * scale && variance === 0)) return Infinity;
+  const mirrored = negated(strata);
+  const distance = Math.max(estimate - value, 0);
+  const available = sum(mirrored.map((stratum) => stratum.highest)) + value;
+  const ratios = mirrored.map((_, index) => {
+    const { scale, cells } = withPseudoCase(mirrored, index);
+    const meanGap = sum(cells.map((cell) => (cell.total > 0 ? dot(cell.counts, cell.gaps) / cell.total : 0)));
+    const goal = scale * meanGap - available;
+    if (available < 0 || (goal > 0 && available <= 1e-12 * scale && variance === 0)) return Infinity;
     if (!(goal > 0)) return 0;
-    const climbed = ({ ratio, slope, mean, s }) => {
-      const rest = far ** 2 - variance * ratio;
-      const spared = rest > 0 ? Math.sqrt(rest) : 0;
-      const eased = spared > 0 ? variance / (2 * spared) : 0;
-      const climb = scale * Math.max(start - mean, 0) + far - spared;
-      return [climb, slope * (scale / (2 * s) + eased)];
+    const distanceReached = ({ ratio, slope, mean, s }) => {
+      const rest = distance ** 2 - variance * ratio;
+      const profileDistance = rest > 0 ? Math.sqrt(rest) : 0;
+      const varianceSlope = profileDistance > 0 ? variance / (2 * profileDistance) : 0;
+      const reached = scale * Math.max(meanGap - mean, 0) + distance - profileDistance;
+      return [reached, slope * (scale / (2 * s) + varianceSlope)];
     };
     const guess = Math.log(goal) - Math.log(firstGuess(cells) * scale);
-    return tiltTo(goal, climbed, cells, guess).ratio;
+    return tiltTo(goal, distanceReached, cells, guess).ratio;
   });
-  return Math.min(...each);
+  return Math.min(...ratios);
 }
 
 // Normal numbers ----------------------------------------------------------------------------------
 
-/** The complementary error function. */
+/** The complementary error function: a power series near zero, a continued fraction beyond. */
 function erfc(z) {
   if (z < 0) return 2 - erfc(-z);
   if (z > 27) return 0;
@@ -190,8 +192,8 @@ function erfc(z) {
   return Math.exp(-z * z) / Math.sqrt(Math.PI) / (z + fraction);
 }
 
-const polynomial = (coefficients, x) => coefficients.reduceRight((all, own) => all * x + own, 0);
-// Wichura 1988, algorithm AS 241.
+const polynomial = (coefficients, x) => coefficients.reduceRight((value, coefficient) => value * x + coefficient, 0);
+// Coefficients of Wichura (1988), algorithm AS 241.
 const MIDDLE = [
   [3.387132872796366608, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125, 45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727],
   [1, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077, 21213.794301586595867, 39307.89580009271061, 28729.085735721942674, 5226.495278852854561],
@@ -205,19 +207,19 @@ const TAILS = [
   [1, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525, 7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7, 2.04426310338993978564e-15],
 ];
 
-/** The normal quantile. */
+/** The quantile of the standard normal distribution. */
 function normalQuantile(p) {
   const q = p - 0.5;
-  const by = ([above, below], x) => polynomial(above, x) / polynomial(below, x);
-  if (Math.abs(q) <= 0.425) return q * by(MIDDLE, 0.180625 - q * q);
+  const ratioOfPolynomials = ([above, below], x) => polynomial(above, x) / polynomial(below, x);
+  if (Math.abs(q) <= 0.425) return q * ratioOfPolynomials(MIDDLE, 0.180625 - q * q);
   const r = Math.sqrt(-Math.log(q < 0 ? p : 1 - p));
-  return Math.sign(q) * (r <= 5 ? by(SIDES, r - 1.6) : by(TAILS, r - 5));
+  return Math.sign(q) * (r <= 5 ? ratioOfPolynomials(SIDES, r - 1.6) : ratioOfPolynomials(TAILS, r - 5));
 }
 
 const PRIMES = [];
 const normalColumns = new Map();
 
-/** Standard normal numbers, one array for each dimension: the same as in Python. */
+/** Quasi-random standard normal numbers, an array for each dimension: the same as in Python. */
 function fixedNormals(count, dimensions, centred = false) {
   for (let n = 2; PRIMES.length < dimensions; n += 1) {
     if (n > (PRIMES[PRIMES.length - 1] || 1) && PRIMES.every((prime) => n % prime)) PRIMES.push(n);
@@ -237,7 +239,7 @@ function fixedNormals(count, dimensions, centred = false) {
   });
 }
 
-/** The chance of a larger χ² with so many degrees of freedom. */
+/** Probability that a χ² variable with these degrees of freedom exceeds a value. */
 function chiTail(degrees, square) {
   const x = square / 2;
   const odd = degrees % 2;
@@ -250,19 +252,19 @@ function chiTail(degrees, square) {
   return tail;
 }
 
-// Systems together --------------------------------------------------------------------------------
+// Joint inference about the systems ---------------------------------------------------------------
 
-/** Variances of the differences of all pairs; 0 where only rounding is left. */
+/** Variance of the difference of each pair of systems; 0 where only rounding is left. */
 const differenceVariances = (covariance) =>
   covariance.map((row, i) =>
-    row.map((own, j) => {
+    row.map((shared, j) => {
       const both = covariance[i][i] + covariance[j][j];
-      const square = both - 2 * own;
+      const square = both - 2 * shared;
       return Math.abs(square) <= 1e-12 * both ? 0 : square;
     }),
   );
 
-/** Cholesky's root, which may be singular, without empty columns. */
+/** Cholesky factor of a covariance that may be singular, without its empty columns. */
 function triangularRoot(covariance) {
   const rest = covariance.map((row) => [...row]);
   const size = rest.length;
@@ -280,22 +282,22 @@ function triangularRoot(covariance) {
   return columns; // [rank][system]
 }
 
-/** An order of the systems that does not depend on how they were given, but for equal ones. */
+/** An order of the systems that does not depend on the input order, except among equal systems. */
 function canonicalOrder(costs, variances) {
   const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b)]);
   const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
-  const half = (x) => {
+  const roundedHalfToEven = (x) => {
     const [low, off] = [Math.floor(x), x - Math.floor(x)];
-    return off === 0.5 ? low + (low % 2) : Math.round(x); // as numpy rounds
+    return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
   };
-  const rounded = keys.map((key) => key.map((own, c) => half((own / scale[c]) * 1e9)));
+  const rounded = keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
   return range(costs.length).sort((a, b) => {
-    const c = rounded[a].findIndex((own, at) => own !== rounded[b][at]);
+    const c = rounded[a].findIndex((value, column) => value !== rounded[b][column]);
     return c < 0 ? a - b : rounded[a][c] - rounded[b][c];
   });
 }
 
-/** Errors along fixed normal numbers, an array of draws for each system. */
+/** Errors drawn with the fixed normal numbers, an array for each system. */
 function drawnErrors(covariance, order, count, centred) {
   const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
   const normals = fixedNormals(count, root.length, centred);
@@ -303,67 +305,70 @@ function drawnErrors(covariance, order, count, centred) {
   if (lengths)
     for (const column of normals) column.forEach((value, r) => (lengths[r] += value * value));
   const drawn = new Array(order.length);
-  order.forEach((system, place) => {
-    const own = new Float64Array(count);
+  order.forEach((system, index) => {
+    const errors = new Float64Array(count);
     root.forEach((column, d) => {
-      const [factor, given] = [column[place], normals[d]];
-      if (factor) for (let r = 0; r < count; r += 1) own[r] += factor * given[r];
+      const [factor, normal] = [column[index], normals[d]];
+      if (factor) for (let r = 0; r < count; r += 1) errors[r] += factor * normal[r];
     });
-    if (lengths) for (let r = 0; r < count; r += 1) own[r] /= Math.sqrt(lengths[r]);
-    drawn[system] = own;
+    if (lengths) for (let r = 0; r < count; r += 1) errors[r] /= Math.sqrt(lengths[r]);
+    drawn[system] = errors;
   });
   return { drawn, rank: root.length };
 }
 
 const DIRECTIONS = 1024;
 
-/** The law of the largest standardised difference of a system: its tail, and its quantiles. */
+/**
+ * The distribution of the largest standardized difference between a system and the others: its tail
+ * and its quantiles, averaged over fixed directions of the joint error.
+ */
 function maxLaw(costs, covariance) {
   const variances = differenceVariances(covariance);
   const scale = Math.max(...costs.map(Math.abs));
   const apart = (i, j) => variances[i][j] > 0 || Math.abs(costs[i] - costs[j]) > 1e-12 * scale;
   const distinct = range(costs.length).filter((i) => range(i).every((j) => apart(i, j))).length;
   const comparisons = Math.max(1, distinct - 1);
-  let held = null;
+  let directions = null;
   const extents = (i) => {
-    if (!held) {
+    if (!directions) {
       const order = canonicalOrder(costs, variances);
       const [first] = order;
       const relative = variances.map((row, a) =>
-        row.map((own, b) => (variances[a][first] + variances[first][b] - own) / 2),
+        row.map((variance, b) => (variances[a][first] + variances[first][b] - variance) / 2),
       );
-      held = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
+      directions = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
     }
-    if (!held.extent.has(i)) {
-      const own = new Float64Array(DIRECTIONS);
-      held.drawn.forEach((other, j) => {
+    if (!directions.extent.has(i)) {
+      const extent = new Float64Array(DIRECTIONS);
+      directions.drawn.forEach((other, j) => {
         if (!(variances[i][j] > 0)) return;
         const factor = 1 / Math.sqrt(variances[i][j]);
         for (let r = 0; r < DIRECTIONS; r += 1)
-          own[r] = Math.max(own[r], Math.abs(held.drawn[i][r] - other[r]) * factor);
+          extent[r] = Math.max(extent[r], Math.abs(directions.drawn[i][r] - other[r]) * factor);
       });
-      held.extent.set(i, own);
+      directions.extent.set(i, extent);
     }
-    return held.extent.get(i);
+    return directions.extent.get(i);
   };
-  const one = (square) => erfc(Math.sqrt(square / 2));
+  const normalTail = (square) => erfc(Math.sqrt(square / 2));
   const meanTail = (i, square) => {
-    const own = extents(i);
-    if (!held.rank) return null;
+    const extent = extents(i);
+    if (!directions.rank) return null;
     let total = 0;
     for (let r = 0; r < DIRECTIONS; r += 1)
-      total += chiTail(held.rank, square > 0 ? square / own[r] ** 2 : 0);
+      total += chiTail(directions.rank, square > 0 ? square / extent[r] ** 2 : 0);
     return total / DIRECTIONS;
   };
   const beyond = (i, square) => {
-    const [least, most] = [one(square), Math.min(1, comparisons * one(square))];
+    const [least, most] = [normalTail(square), Math.min(1, comparisons * normalTail(square))];
     const tail = meanTail(i, square);
     return tail === null ? most : Math.min(Math.max(tail, least), most);
   };
-  /** Whether a system stays a contender, without the law where its bounds settle it. */
+  /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
   const stays = (i, square, share) => {
-    if (one(square) >= share) return true;
-    if (comparisons * one(square) < share) return false;
+    if (normalTail(square) >= share) return true;
+    if (comparisons * normalTail(square) < share) return false;
     return !(beyond(i, square) < share);
   };
   const quantile = (i, share) => {
@@ -387,7 +392,7 @@ function maxLaw(costs, covariance) {
 const DRAWS = 2048;
 
 /**
- * Draws of the errors of some contenders and, last, of the system that the cheapest is compared
+ * Joint draws of the errors of the contenders and, last, of the system that the cheapest is compared
  * with; `covariance` has a row for each of them.
  */
 function choiceDraws(costs, covariance, winner) {
@@ -398,7 +403,7 @@ function choiceDraws(costs, covariance, winner) {
   return { costs, covariance, among, winner, drawn };
 }
 
-/** What choosing the cheapest does to its cost: bias, and reach of the upper end. */
+/** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
 function selectionEffect({ costs, covariance, among, winner, drawn }, level, against) {
   const size = costs.length;
   const mean = sum(costs) / size;
@@ -408,11 +413,11 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
   const least = new Float64Array(DRAWS).fill(Infinity);
   const errors = new Float64Array(DRAWS);
   costs.forEach((cost, i) => {
-    const [own, shift] = [drawn[i], kept * (cost - mean)];
+    const [systemErrors, shift] = [drawn[i], kept * (cost - mean)];
     for (let r = 0; r < DRAWS; r += 1) {
-      if (!(shift + own[r] < least[r])) continue;
-      least[r] = shift + own[r];
-      errors[r] = own[r];
+      if (!(shift + systemErrors[r] < least[r])) continue;
+      least[r] = shift + systemErrors[r];
+      errors[r] = systemErrors[r];
     }
   });
   const bias = -sum(Array.from(errors));
@@ -431,45 +436,45 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
 
 const SHRINKAGES = 64;
 
-/** The shrunk chance that each contender is the cheapest. */
+/** Probability that each contender is the cheapest, with differences shrunk towards zero. */
 function shrunkChances({ costs, among, drawn }) {
   const size = costs.length;
   const means = among.map((row) => sum(row) / size);
-  const whole = sum(means) / size;
-  const centred = among.map((row, i) => row.map((own, j) => own - means[i] - means[j] + whole));
+  const grandMean = sum(means) / size;
+  const centred = among.map((row, i) => row.map((value, j) => value - means[i] - means[j] + grandMean));
   const noise = sum(centred.map((row, i) => row[i]));
   if (!(noise > 1e-12 * sum(among.map((row, i) => row[i])))) return costs.map(() => 1 / size);
   const mean = sum(costs) / size;
   const apart = costs.map((cost) => cost - mean);
-  const dimensions = noise ** 2 / sum(centred.flat().map((own) => own ** 2));
-  const q = (dimensions * sum(apart.map((own) => own ** 2))) / noise;
-  const b = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
-  const logs = b.map((own) => ((dimensions - 1) / 2) * Math.log(own) - (own * q) / 2);
-  const weights = logs.map((own) => Math.exp(own - Math.max(...logs)));
+  const dimensions = noise ** 2 / sum(centred.flat().map((value) => value ** 2));
+  const q = (dimensions * sum(apart.map((value) => value ** 2))) / noise;
+  const shrinkages = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
+  const logs = shrinkages.map((shrinkage) => ((dimensions - 1) / 2) * Math.log(shrinkage) - (shrinkage * q) / 2);
+  const weights = logs.map((log) => Math.exp(log - Math.max(...logs)));
   const parts = weights.map((weight) => weight / sum(weights) / DRAWS);
-  const factors = b.map((own) => Math.sqrt(1 - own));
+  const factors = shrinkages.map((shrinkage) => Math.sqrt(1 - shrinkage));
   const chances = costs.map(() => 0);
-  const left = new Int32Array(size);
+  const indices = new Int32Array(size);
   for (let r = 0; r < DRAWS; r += 1) {
-    const few = everLowest(apart, drawn, r, factors, left);
-    factors.forEach((f, step) => {
+    const possible = everLowest(apart, drawn, r, factors, indices);
+    factors.forEach((factor, step) => {
       let least = Infinity;
-      for (let n = 0; n < few.count; n += 1) least = Math.min(least, f * apart[left[n]] + drawn[left[n]][r]);
-      let ties = 0; // systems that decide alike share what they win
-      for (let n = 0; n < few.count; n += 1) ties += f * apart[left[n]] + drawn[left[n]][r] <= least + few.slack;
-      for (let n = 0; n < few.count; n += 1)
-        if (f * apart[left[n]] + drawn[left[n]][r] <= least + few.slack) chances[left[n]] += parts[step] / ties;
+      for (let n = 0; n < possible.count; n += 1) least = Math.min(least, factor * apart[indices[n]] + drawn[indices[n]][r]);
+      let ties = 0; // systems with identical decisions share a win
+      for (let n = 0; n < possible.count; n += 1) ties += factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack;
+      for (let n = 0; n < possible.count; n += 1)
+        if (factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack) chances[indices[n]] += parts[step] / ties;
     });
   }
   return chances;
 }
 
 /**
- * Writes into `left` the systems that may be the cheapest of a draw at some factor on how far they
- * are apart. Costs are straight lines in the factor: one that is above another at both ends of the
- * factors is above it everywhere.
+ * Writes into `indices` the systems that may be the cheapest in a draw for some shrinkage factor.
+ * Costs are linear in the factor: a system that costs more than another at both extreme factors
+ * costs more at all of them.
  */
-function everLowest(apart, drawn, r, factors, left) {
+function everLowest(apart, drawn, r, factors, indices) {
   const [high, low] = [factors[0], factors[factors.length - 1]];
   const lowest = { high: Infinity, low: Infinity, most: -Infinity };
   let [first, second] = [0, 0];
@@ -483,8 +488,8 @@ function everLowest(apart, drawn, r, factors, left) {
   let count = 0;
   for (let i = 0; i < apart.length; i += 1) {
     const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
-    const dearer = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
-    if (!dearer(first) && !dearer(second)) left[count++] = i;
+    const costsMore = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
+    if (!costsMore(first) && !costsMore(second)) indices[count++] = i;
   }
   return { count, slack };
 }

@@ -1,9 +1,10 @@
-// Numbers: what Python computes, computed again on the embedded tallies. Pure functions, no page.
+// Numbers: measures, curves and regions of the Python library, computed again from the tallies that
+// the page embeds. Pure functions that do not touch the document.
 // Rows of counts and costs are classes, columns are decisions. The positive class is the second.
 
-const TIE = 1e-12; // relative to the largest cost: what rounding may do to equal costs
-const EDGE = 1e-12; // a prior that flips the verdict only where it reaches zero or one never does
-const TOGETHER = 1e-9; // moves are ratios of small differences, whose rounding grows as they shrink
+const TIE = 1e-12; // relative to the largest cost: equal costs may differ by rounding
+const EDGE = 1e-12; // a flip this close to a prior of zero or one is rounding, not a flip
+const TOGETHER = 1e-9; // relative: moves are ratios of small differences, which rounding affects more
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
@@ -11,22 +12,22 @@ const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 
 // Costs of counts ---------------------------------------------------------------------------------
 
-/** A cost for each cell, by the coefficients of terms and the sums of these over its cases. */
+/** Mean cost in each cell: the coefficients of the terms times the terms' sums over its cases. */
 const termCosts = (coefficients, sums, counts) =>
   coefficients.map((row, k) =>
-    row.map((own, d) => {
-      const total = sum(own.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
+    row.map((factors, d) => {
+      const total = sum(factors.map((a, t) => (Number.isNaN(a) ? 0 : a * sums[k][d][t])));
       return counts[k][d] > 0 ? total / counts[k][d] : 0;
     }),
   );
 
-/** The same of every decision for all cases of a class, whatever was decided about them. */
+/** Mean cost of every decision over all cases of a class, whichever decision they received. */
 function meanCosts(coefficients, sums, counts) {
-  const all = (cells) => cells.map((row) => row.map(() => row));
-  const added = all(sums).map((row) =>
+  const wholeRows = (cells) => cells.map((row) => row.map(() => row));
+  const classSums = wholeRows(sums).map((row) =>
     row.map((cells) => cells[0].map((_, t) => sum(cells.map((cell) => cell[t])))),
   );
-  return termCosts(coefficients, added, all(counts).map((row) => row.map(sum)));
+  return termCosts(coefficients, classSums, wholeRows(counts).map((row) => row.map(sum)));
 }
 
 /** Share of each decision within each class; NaN for a class without cases. */
@@ -37,7 +38,7 @@ function decisionRates(counts) {
   });
 }
 
-/** Cost per case of each class. */
+/** Cost per case within each class. */
 const classCosts = (counts, costs, running = 0) =>
   decisionRates(counts).map((row, k) => dot(row, costs[k]) + running);
 
@@ -46,34 +47,36 @@ function expectedCost(counts, costs, prior) {
   return sum(classCosts(counts, costs).map((cost, k) => (prior[k] > 0 ? prior[k] * cost : 0)));
 }
 
-/** Each cell's part of the cost per case. */
+/** Contribution of each cell to the cost per case. */
 function costParts(counts, costs, prior) {
   return decisionRates(counts).map((row, k) =>
     row.map((rate, d) => (prior[k] > 0 ? prior[k] * rate * costs[k][d] : 0)),
   );
 }
 
+/** Expected cost of each constant decision. */
 const decisionCosts = (costs, prior) =>
   costs[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * costs[k][d] : 0))));
 
-/** The best decision without looking; the first one of those that tie. */
+/** The best constant decision, made without looking at the case; the first of those that tie. */
 function naiveDecision(costs, prior) {
-  const each = decisionCosts(costs, prior);
-  const cost = Math.min(...each);
+  const costOfDecision = decisionCosts(costs, prior);
+  const cost = Math.min(...costOfDecision);
   const limit = cost + tieOf(costs);
-  return { decision: each.findIndex((value) => value <= limit), cost };
+  return { decision: costOfDecision.findIndex((value) => value <= limit), cost };
 }
 
+/** Expected cost when every case receives the cheapest decision of its class. */
 const perfectCost = (costs, prior) =>
   dot(
     prior,
     costs.map((row) => Math.min(...row)),
   );
 
-/** Costs above the best decision of each class. */
+/** Each cost minus that of the best decision of its class. */
 const regretOf = (costs) => costs.map((row) => row.map((cost) => cost - Math.min(...row)));
 
-/** 0 is perfect, 1 is not looking at the case. */
+/** Normalized cost: 0 for perfect decisions, 1 for the best constant decision. */
 function normalizedCost(counts, costs, prior) {
   const regret = regretOf(costs);
   return expectedCost(counts, regret, prior) / naiveDecision(regret, prior).cost;
@@ -81,32 +84,33 @@ function normalizedCost(counts, costs, prior) {
 
 // Score tables ------------------------------------------------------------------------------------
 
-/** A table with running sums: `below[k][j]` is the weight of class k under cut j. */
+/** A score table with cumulative sums: `below[k][j]` is the weight of class k below cut j. */
 function scoreTable(scores, weights) {
-  const below = weights.map((own) => {
+  const below = weights.map((classWeights) => {
     const sums = [0];
-    for (const weight of own) sums.push(sums[sums.length - 1] + weight);
+    for (const weight of classWeights) sums.push(sums[sums.length - 1] + weight);
     return sums;
   });
   return { scores, weights, below, totals: below.map((sums) => sums[scores.length]) };
 }
 
+/** Ratios of two priors by class; NaN where a class that had no mass would gain some. */
 const priorRatios = (from, to) =>
   from.map((share, k) => (share > 0 ? to[k] / share : to[k] > 0 ? NaN : 0));
 
-/** A posterior times the ratios of the priors, made to sum to one again; NaN where it cannot be. */
+/** A posterior multiplied by the ratios of the priors and renormalized; NaN if the sum is zero. */
 function movedBy(score, [negative, positive]) {
-  const reached = score * positive;
-  return reached / ((1 - score) * negative + reached);
+  const positiveMass = score * positive;
+  return positiveMass / ((1 - score) * negative + positiveMass);
 }
 
-/** Posteriors that hold for one prior, moved to another. */
+/** Posteriors that are valid for one prior, moved to another. */
 function movedScores(scores, from, to) {
   const ratios = priorRatios(from, to);
   return scores.map((score) => movedBy(score, ratios));
 }
 
-/** Positions of the Bayes decisions at many probabilities; null if one is undefined. */
+/** Index of the Bayes decision at each probability; null if a probability is undefined. */
 function bayesCodes(posteriors, costs) {
   const [size, tie] = [costs[0].length, tieOf(costs)];
   const codes = new Uint16Array(posteriors.length);
@@ -115,6 +119,7 @@ function bayesCodes(posteriors, costs) {
     let least = Infinity;
     for (let d = 0; d < size; d += 1) least = Math.min(least, (1 - p) * costs[0][d] + p * costs[1][d]);
     if (Number.isNaN(least)) return null;
+    // the first of the decisions that tie, as in Python
     let d = 0;
     while (!((1 - p) * costs[0][d] + p * costs[1][d] <= least + tie)) d += 1;
     codes[i] = d;
@@ -122,7 +127,7 @@ function bayesCodes(posteriors, costs) {
   return codes;
 }
 
-/** Counts of decisions about a table, by the decision at each score. */
+/** Counts by class and decision, from the decision at each score of a table. */
 function codedCounts(table, codes, costs) {
   if (!codes) return costs.map((row) => row.map(() => NaN));
   const counts = costs.map((row) => row.map(() => 0));
@@ -133,28 +138,29 @@ function codedCounts(table, codes, costs) {
   return counts;
 }
 
-/** Counts when the positive decision is taken for all scores from cut j on. */
+/** Counts when every score from cut j upwards receives the positive decision. */
 const cutCounts = (table, j) => table.below.map((sums, k) => [sums[j], table.totals[k] - sums[j]]);
 
+/** The threshold that puts a cut where it is; scores above it receive the positive decision. */
 const thresholdOfCut = (table, j) =>
   j > 0 ? Math.max(table.scores[j - 1], -Number.MAX_VALUE) : -Infinity;
 
-/** First cut whose scores exceed a threshold, for increasing scores. */
+/** The first cut whose scores exceed a threshold: binary search in increasing scores. */
 function cutAbove(scores, threshold) {
   let low = 0;
   let high = scores.length;
   while (low < high) {
-    const middle = (low + high) >> 1;
-    if (scores[middle] > threshold) high = middle;
-    else low = middle + 1;
+    const midpoint = (low + high) >> 1;
+    if (scores[midpoint] > threshold) high = midpoint;
+    else low = midpoint + 1;
   }
   return low;
 }
 
-/** What a false alarm and a miss cost above the right decision, for two decisions. */
+/** Excess costs of a false alarm and of a miss over the right decision, for two decisions. */
 const excessCosts = (costs) => [costs[0][1] - costs[0][0], costs[1][0] - costs[1][1]];
 
-/** The probability above which the positive decision is cheaper. */
+/** The probability above which the positive decision is cheaper; infinite if one always is. */
 function bayesThreshold(costs) {
   const [alarm, miss] = excessCosts(costs);
   if (alarm < 0 && miss < 0) return NaN;
@@ -162,37 +168,37 @@ function bayesThreshold(costs) {
   return alarm < 0 ? -Infinity : Infinity;
 }
 
-/** Cost per case of the second decision from each cut on. */
+/** Cost per case when scores from each cut upwards receive the second decision. */
 function cutCosts({ below, totals, scores }, costs, prior) {
-  const each = new Array(scores.length + 1).fill(0);
+  const costOfCut = new Array(scores.length + 1).fill(0);
   prior.forEach((share, k) => {
     if (!(share > 0)) return;
     const [first, second] = costs[k];
-    for (let j = 0; j < each.length; j += 1) {
-      each[j] += share * (second + ((first - second) * below[k][j]) / totals[k]);
+    for (let j = 0; j < costOfCut.length; j += 1) {
+      costOfCut[j] += share * (second + ((first - second) * below[k][j]) / totals[k]);
     }
   });
-  return each;
+  return costOfCut;
 }
 
-/** The cut of least cost on these very cases, the highest of those that tie. */
+/** The cheapest cut on these cases, the highest of those that tie; -1 if it is undefined. */
 function bestCut(table, costs, prior) {
-  const each = cutCosts(table, costs, prior);
-  const least = each.reduce((low, cost) => (cost < low ? cost : low), Infinity);
-  if (Number.isNaN(bayesThreshold(costs)) || each.some(Number.isNaN)) return -1;
+  const costOfCut = cutCosts(table, costs, prior);
+  const least = costOfCut.reduce((low, cost) => (cost < low ? cost : low), Infinity);
+  if (Number.isNaN(bayesThreshold(costs)) || costOfCut.some(Number.isNaN)) return -1;
   const limit = least + tieOf(costs);
-  return each.findLastIndex((cost) => cost <= limit);
+  return costOfCut.findLastIndex((cost) => cost <= limit);
 }
 
-/** Cost per case of the second decision from each cut on, by sums of terms at each score. */
+/** Cost per case at each cut when costs differ between cases, from the sums of their terms. */
 function thresholdCosts(sums, coefficients, prior) {
   const ofClass = (k, d) =>
-    sums.map((own) => sum(own[k].map((z, t) => (coefficients[k][d][t] || 0) * z)));
+    sums.map((termSums) => sum(termSums[k].map((z, t) => (coefficients[k][d][t] || 0) * z)));
   const costs = new Array(sums.length + 1).fill(0);
   prior.forEach((share, k) => {
     if (!(share > 0)) return;
     const [first, second] = [ofClass(k, 0), ofClass(k, 1)];
-    const mass = sum(sums.map((own) => own[k][0]));
+    const mass = sum(sums.map((termSums) => termSums[k][0]));
     let spent = sum(second);
     costs[0] += (share * spent) / mass;
     first.forEach((cost, j) => {
@@ -212,22 +218,22 @@ function decisionRanges(costs) {
 }
 
 /**
- * The probability above which the next of two decisions is taken. At their border both cost the
- * same, and the one that is listed first is taken, whatever rounding does to the border.
+ * The probability above which the next of two decisions is taken. Exactly there both cost the same
+ * and the first one listed is taken, so the threshold is shifted by more than rounding can move it.
  */
 const cutBetween = ({ high, decision }, next) => high * (1 + (next.decision < decision ? -TIE : TIE));
 
-/** Counts at a prior of the positive class when posteriors and decisions move along. */
+/** Counts at another prior of the positive class, to which posteriors and decisions are adjusted. */
 function movedCounts(table, costs, ranges, holdsFor, share) {
   const ratios = priorRatios([1 - share, share], holdsFor);
   const counts = costs.map((row) => row.map(() => 0));
   let cut = 0;
-  ranges.forEach((part, i) => {
+  ranges.forEach((interval, i) => {
     const next = ranges[i + 1];
-    const border = next && share < 1 ? movedBy(cutBetween(part, next), ratios) : -Infinity;
+    const border = next && share < 1 ? movedBy(cutBetween(interval, next), ratios) : -Infinity;
     const end = next ? cutAbove(table.scores, border) : table.scores.length;
     counts.forEach((row, k) => {
-      row[part.decision] += table.below[k][end] - table.below[k][cut];
+      row[interval.decision] += table.below[k][end] - table.below[k][cut];
     });
     cut = end;
   });
@@ -236,9 +242,10 @@ function movedCounts(table, costs, ranges, holdsFor, share) {
 
 // Ranks -------------------------------------------------------------------------------------------
 
-/** Cuts that are vertices of the convex hull of the ROC curve: pool adjacent violators. */
+/** Cuts at the vertices of the ROC convex hull, by pooling adjacent violators. */
 function hullCuts(table) {
-  const whole = table.weights.every((own) => own.every(Number.isInteger));
+  const whole = table.weights.every((classWeights) => classWeights.every(Number.isInteger));
+  // products of whole weights are exact; fractional weights need room for rounding
   const slack = whole ? 1 : 1 + 1e-13;
   const pooled = [];
   for (const i of range(table.scores.length)) {
@@ -259,26 +266,26 @@ function hullCuts(table) {
 const rocPoint = (table, j) =>
   [0, 1].map((k) => (table.totals[k] - table.below[k][j]) / table.totals[k]);
 
-/** Loss 2{c π₀ FPR + (1 − c) π₁ FNR} at a cut. */
+/** Loss at a cut under cost proportion c: 2{c π₀ FPR + (1 − c) π₁ FNR}. */
 function lossAtCut(table, j, prior, c) {
   const [alarms, hits] = rocPoint(table, j);
   return 2 * (c * prior[0] * alarms + (1 - c) * prior[1] * (1 - hits));
 }
 
-/** The cut whose loss at a cost proportion is the least; the first of those that tie. */
+/** The cut on the hull with the least loss at a cost proportion; the first of those that tie. */
 function lossCut(table, hull, prior, c) {
   const losses = hull.map((j) => lossAtCut(table, j, prior, c));
   return hull[losses.indexOf(Math.min(...losses))] ?? 0;
 }
 
-/** Net benefit of acting above a threshold probability; the scores are posteriors. */
+/** Net benefit of acting on every case whose posterior exceeds a threshold probability. */
 function netBenefit(table, scores, prior, p) {
   if (p >= 1) return 0;
   const [alarms, hits] = rocPoint(table, cutAbove(scores, p));
   return prior[1] * hits - (prior[0] * alarms * p) / (1 - p);
 }
 
-/** Blocks of isotonic regression: first and last score, share of positives, weight. */
+/** Blocks of an isotonic regression: first and last score, share of positives, weight. */
 function reliabilityBlocks(table, hull, scores, prior) {
   return range(hull.length - 1).map((i) => {
     const [start, end] = [hull[i], hull[i + 1]];
@@ -290,23 +297,23 @@ function reliabilityBlocks(table, hull, scores, prior) {
   });
 }
 
-// Where each one is the cheapest ------------------------------------------------------------------
+// Where each system is the cheapest ---------------------------------------------------------------
 
-/** Intervals of [0, 1] on which straight lines are the lowest; ties are named together. */
-function lowestLines(all) {
-  const room = TIE * largest(all.flatMap((line) => [line.start, line.end]));
-  const above = (line) => (one) => one.start < line.start - room && one.end < line.end - room;
-  const lines = all.filter((line) => !all.some(above(line))); // who is above another is never lowest
-  const inner = [0, 1];
+/** Intervals of [0, 1] with the names of the lowest lines on each; tied lines are listed together. */
+function lowestLines(allLines) {
+  const tolerance = TIE * largest(allLines.flatMap((line) => [line.start, line.end]));
+  const above = (line) => (other) => other.start < line.start - tolerance && other.end < line.end - tolerance;
+  const lines = allLines.filter((line) => !allLines.some(above(line))); // a dominated line is never the lowest
+  const crossings = [0, 1];
   lines.forEach((first, i) => {
     for (const second of lines.slice(i + 1)) {
       const x =
         (second.start - first.start) / (first.end - first.start - second.end + second.start);
-      if (x > 0 && x < 1) inner.push(x);
+      if (x > 0 && x < 1) crossings.push(x);
     }
   });
-  const points = inner.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
-  points[points.length - 1] = 1;
+  const points = crossings.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
+  points[points.length - 1] = 1; // a crossing just below 1 may have replaced it
   const values = range(points.length - 1).map((i) => {
     const x = (points[i] + points[i + 1]) / 2;
     return lines.map((line) => (1 - x) * line.start + x * line.end);
@@ -314,7 +321,7 @@ function lowestLines(all) {
   const slack = TIE * largest(values.flat());
   const parts = [];
   for (const i of range(points.length - 1)) {
-    const names = lowestOf(values[i], slack).map((place) => lines[place].name);
+    const names = lowestOf(values[i], slack).map((index) => lines[index].name);
     const last = parts[parts.length - 1];
     if (last && String(last.names) === String(names)) last.high = points[i + 1];
     else parts.push({ low: points[i], high: points[i + 1], names });
@@ -322,17 +329,17 @@ function lowestLines(all) {
   return parts;
 }
 
-/** The largest finite size among numbers. */
+/** The largest finite absolute value. */
 const largest = (values) =>
   values.reduce((top, value) => (Number.isFinite(value) ? Math.max(top, Math.abs(value)) : top), 0);
 
-/** Places of the least of some numbers and of all that rounding keeps apart from it. */
+/** Indices of the minimum and of all values that differ from it by rounding only. */
 function lowestOf(values, slack = TIE * largest(values)) {
   const least = values.reduce((low, value) => (value < low ? value : low), Infinity);
   return range(values.length).filter((i) => values[i] <= least + slack && values[i] < Infinity);
 }
 
-/** The rules that take one decision about every case, as rivals of the systems. */
+/** The rules that make one decision for every case, as rivals of the systems. */
 function constantRules(counts, costs, prior, names) {
   const masses = counts.map(sum);
   return names.map((decision, d) => {
@@ -346,14 +353,14 @@ function constantRules(counts, costs, prior, names) {
   });
 }
 
-/** Cost at priors 0 and 1 of one class; the others keep their proportions to each other. */
-function priorLine({ counts, costs, running }, prior, place, name) {
-  const each = classCosts(counts, costs, running);
-  const rest = sum(prior.filter((_, k) => k !== place));
+/** Cost where the prior of one class is 0 and 1; the others keep their relative proportions. */
+function priorLine({ counts, costs, running }, prior, moved, name) {
+  const costOfClass = classCosts(counts, costs, running);
+  const rest = sum(prior.filter((_, k) => k !== moved));
   const start = sum(
-    each.map((cost, k) => (k === place || !prior[k] ? 0 : (prior[k] / rest) * cost)),
+    costOfClass.map((cost, k) => (k === moved || !prior[k] ? 0 : (prior[k] / rest) * cost)),
   );
-  return { start: rest > 0 ? start : NaN, end: each[place], name };
+  return { start: rest > 0 ? start : NaN, end: costOfClass[moved], name };
 }
 
 /** Loss at cost proportions 0 and 1, for two classes and two decisions. */
@@ -364,28 +371,28 @@ function proportionLine(counts, prior, name) {
 }
 
 /**
- * How far every cost and every prior may move before another rule is the cheapest. Without `costs`,
- * those of the systems are multiplied by factors, which do not change their signs.
+ * How far each cost and each prior can move before another system becomes the cheapest. Without
+ * `costs`, factors that multiply the costs of the systems are moved; they stay positive.
  */
 function margins(systems, costs, prior) {
-  const each = systems.map((one) => classCosts(one.counts, one.costs, one.running));
+  const costsByClass = systems.map((system) => classCosts(system.counts, system.costs, system.running));
   const ones = systems[0].costs.map((row) => row.map(() => 1));
-  const parts = systems.map((one) => costParts(one.counts, costs ? ones : one.costs, prior));
+  const parts = systems.map((system) => costParts(system.counts, costs ? ones : system.costs, prior));
   const rounding = costs ? 0 : TIE * largest(parts.flat(2));
   const slope = (i, k, d) => {
-    const own = parts[i][k][d] - parts[best][k][d];
-    return Math.abs(own) > rounding ? own : 0;
+    const difference = parts[i][k][d] - parts[best][k][d];
+    return Math.abs(difference) > rounding ? difference : 0;
   };
-  const tied = lowestOf(systems.map((one) => one.cost));
-  const best = tied[0];
-  const excess = systems.map((one, i) => (tied.includes(i) ? 0 : one.cost - systems[best].cost));
+  const tiedBest = lowestOf(systems.map((system) => system.cost));
+  const best = tiedBest[0];
+  const excess = systems.map((system, i) => (tiedBest.includes(i) ? 0 : system.cost - systems[best].cost));
   const size = (costs && largest(costs.flat())) || 1;
-  const found = [];
-  const add = (what, value, slopes, domain) => {
-    const made = marginOf(excess, slopes, best, value, domain);
-    const distance = Math.min(value - made.low, made.high - value);
-    const near = Number.isNaN(distance) ? Infinity : distance / (what.d === null ? 1 : size);
-    found.push({ ...what, value, ...made, near });
+  const rows = [];
+  const add = (cell, value, slopes, domain) => {
+    const margin = marginOf(excess, slopes, best, value, domain);
+    const distance = Math.min(value - margin.low, margin.high - value);
+    const near = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
+    rows.push({ ...cell, value, ...margin, near });
   };
   (costs || ones).forEach((row, k) =>
     row.forEach((value, d) => {
@@ -395,17 +402,18 @@ function margins(systems, costs, prior) {
   );
   prior.forEach((share, k) => {
     const rest = 1 - share;
-    const slopes = each.map((own) => {
-      const gaps = own.map((cost, i) => cost - each[best][i]);
+    const slopes = costsByClass.map((systemCosts) => {
+      const gaps = systemCosts.map((cost, i) => cost - costsByClass[best][i]);
       return (
         gaps[k] - sum(gaps.map((gap, i) => (i === k || !prior[i] ? 0 : (gap * prior[i]) / rest)))
       );
     });
     add({ k, d: null }, share, rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
   });
-  return found;
+  return rows;
 }
 
+/** The nearest points below and above a value at which a rival becomes as cheap. */
 function marginOf(excess, slopes, best, value, domain) {
   if (slopes.some((slope, i) => i !== best && Number.isNaN(slope))) {
     return { low: NaN, high: NaN, lowRival: null, highRival: null };
@@ -413,13 +421,13 @@ function marginOf(excess, slopes, best, value, domain) {
   const [low, high] = [-1, 1].map((sign) => {
     const nearing = (rival) => rival !== best && sign * slopes[rival] < 0;
     const moves = slopes.map((slope, i) => (nearing(i) ? excess[i] / Math.abs(slope) : Infinity));
-    // of several that arrive together, the steepest goes on to win
+    // where several systems tie at the same point, the steepest is the cheapest beyond it
     const steepness = (rival) => Math.abs(slopes[rival]);
     const together = lowestOf(moves, TOGETHER * Math.min(...moves));
     const [rival = null] = together.sort((a, b) => steepness(b) - steepness(a));
     const point = rival === null ? sign * Infinity : value + sign * moves[rival];
-    const room = sign > 0 ? domain[1] - point : point - domain[0];
-    return room > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
+    const distanceToEdge = sign > 0 ? domain[1] - point : point - domain[0];
+    return distanceToEdge > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
   });
   return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
 }
@@ -434,13 +442,13 @@ const METRICS = {
     (tp * tn - fp * fn) / Math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)),
 };
 
-/** The table with its classes reweighted to a prior. */
+/** The score table with its classes reweighted to a prior. */
 function withPrior(table, prior) {
-  const weights = table.weights.map((own, k) => own.map((w) => (w * prior[k]) / table.totals[k]));
+  const weights = table.weights.map((classWeights, k) => classWeights.map((w) => (w * prior[k]) / table.totals[k]));
   return scoreTable(table.scores, weights);
 }
 
-/** The first of the cuts that a metric likes best. */
+/** The cut at which a metric is the highest; the first of those that tie. */
 function metricCut(table, metric) {
   const goodness = range(table.scores.length + 1).map((j) =>
     METRICS[metric](cutCounts(table, j), sum(table.totals)),
@@ -450,7 +458,7 @@ function metricCut(table, metric) {
   return goodness.findIndex((value) => value >= limit);
 }
 
-/** Lowest and highest cost proportion for which no other cut is cheaper; null below the hull. */
+/** Lowest and highest cost proportion at which a cut is optimal; null for a cut below the hull. */
 function proportionsOfCut(table, hull, j) {
   const mass = (start, end) => table.below.map((sums) => sums[end] - sums[start]);
   const share = (start, end) => {

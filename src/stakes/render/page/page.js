@@ -1,6 +1,6 @@
-// The page: builds the inputs, shows every section, and shows them again when the stakes move.
+// The page: builds the inputs, shows every section, and updates them when the stakes change.
 
-/** What shows the stakes, by the place where it stands. */
+/** Parts that depend on the stakes: the id of an element, and the function that updates it. */
 const PARTS = [
   ["controls", showInputs],
   ["verdict-title", showVerdict],
@@ -24,34 +24,35 @@ function showAll() {
   PARTS.forEach(([, show]) => show());
 }
 
-let due = false;
+let frameRequested = false;
 
-/** New stakes from an input: the numbers at once, the page with the next picture. */
-function change(given) {
-  setStakes(given);
-  if (due) return;
-  due = true;
+/** New stakes from an input: compute at once, update the page with the next animation frame. */
+function change(changes) {
+  setStakes(changes);
+  if (frameRequested) return;
+  frameRequested = true;
   requestAnimationFrame(() => {
-    due = false;
+    frameRequested = false;
     showSoon(PARTS);
     rememberStakes();
   });
 }
 
-/** New stakes at once. */
-function setNow(given) {
-  setStakes(given);
+/** New stakes, with every part updated at once. */
+function setNow(changes) {
+  setStakes(changes);
   showAll();
 }
 
-/** The same at other widths. */
+/** Lay out and draw everything again, for another width. */
 function redraw() {
   forgetRooms();
   reserveRoom();
   showAll();
 }
 
-function unhide() {
+/** Unhide the sections that this report has data for. */
+function showNeededSections() {
   const needed = {
     "rule-figure": RULED,
     "explorer-section": EXPLORABLE.length,
@@ -75,7 +76,7 @@ function unhide() {
   for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
 }
 
-/** Links to what follows the head of the appendix. */
+/** Links to the sections of the appendix. */
 function buildContents() {
   const parts = [...document.querySelectorAll("#appendix ~ section:not([hidden])")];
   const links = parts.map((part, i) => {
@@ -91,14 +92,14 @@ function listen() {
     DATA.volume = REPORTED_VOLUME;
     setNow(copyOf(REPORTED));
   });
-  on("toml", "click", () => save("stakes.toml", stakesToml(), "application/toml"));
+  on("toml", "click", () => download("stakes.toml", stakesToml(), "application/toml"));
   on("driven", "change", showCostCurves);
   on("whole", "change", showAll);
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => saveCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
+      finished.then(() => downloadCsv(button.dataset.csv, withStakes(savedRows(button.dataset.csv))));
     });
   }
   for (const button of document.querySelectorAll("[data-svg]")) {
@@ -106,7 +107,7 @@ function listen() {
     button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => saveSvg(name, place(name).querySelector("svg")));
+      finished.then(() => downloadSvg(name, place(name).querySelector("svg")));
     });
   }
   let width = innerWidth;
@@ -116,7 +117,7 @@ function listen() {
   });
   addEventListener("beforeprint", () => {
     redraw();
-    finishTurns();
+    finishPieces();
     fitPaper();
   });
   addEventListener("keydown", (event) => {
@@ -124,29 +125,30 @@ function listen() {
   });
 }
 
-function start() {
+function startPage() {
   setStakes({});
   REPORTED_CHOICE = choiceNow();
   document.body.append(tip);
   document.body.classList.add("live", GRIDDED ? "many" : "few");
   (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
-  unhide();
+  showNeededSections();
   buildKey();
   buildPicker();
   buildClasses();
   buildFilter();
-  chooseFew();
+  hideCostlyModels();
   if (EXPLORABLE.length) buildExplorer();
   buildReadings();
   buildQuality();
   if (DATA.slices.length) buildSlices();
-  ["slices", "quality", "losses", "advice"].map(place).forEach(shorten);
+  ["slices", "quality", "losses", "advice"].map(place).forEach(foldLongTable);
   buildSharing(change);
   listen();
   reserveRoom();
   readAddress();
   showAll();
   buildContents();
+  // what tests, and readers at the console, may use
   window.stakesPage = Object.freeze({
     set: setNow,
     state: () => copyOf(state),
@@ -168,4 +170,4 @@ function start() {
   });
 }
 
-start();
+startPage();

@@ -1,35 +1,36 @@
-// Sections: the verdict, the systems, and where the money goes. `saved` holds the rows of downloads,
-// or functions that make them when they are asked for.
+// Sections: the verdict, the systems, and where the money goes. `saved` has the rows of each download,
+// or a function that computes them on demand.
 
 const saved = {};
-const CHANCE = "chance of being cheapest";
-const COMPARED = SYSTEMS.filter((one) => one.candidate && !one.added).length > 1; // one alone is always the cheapest
-const THRESHOLDED = BINARY && SYSTEMS.some((one) => Number.isFinite(one.threshold));
+const CHANCE_HEAD = "chance of being cheapest";
+const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1; // a single candidate is always the cheapest
+const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
-let picked = null; // the system whose cells are shown; null: the cheapest
+let pickedSystem = null; // name of the system whose cells are shown; null for the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
 
-function ruleText(one) {
-  if (one.rule === DATA.as_decided) return "its own decisions";
-  const has = BINARY && one.threshold !== null && Number.isFinite(one.threshold);
-  return has ? `${one.rule} (${decisions[1]} above ${thresholdText(one)})` : one.rule;
+/** The rule of a system in words, with its threshold if it has one. */
+function ruleText(system) {
+  if (system.rule === DATA.as_decided) return "its own decisions";
+  const has = BINARY && system.threshold !== null && Number.isFinite(system.threshold);
+  return has ? `${system.rule} (${decisions[1]} above ${thresholdText(system)})` : system.rule;
 }
 
-/** Whether a system would decide otherwise under other stakes; some decide whatever these are. */
-const isRemade = (one) => one.rule !== DATA.as_decided;
+/** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
+const dependsOnStakes = (system) => system.rule !== DATA.as_decided;
 
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
-  const told = `as reported${looking ? reportedClarity() : " · deploy none"}`;
-  const yours = `for your stakes${clarityOf(result)}`;
+  const reportedTag = `as reported${looking ? reportedClarity() : " · deploy none"}`;
+  const changedTag = `for your stakes${clarityOf(result)}`;
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed ? yours : told;
+  place("verdict-tag").textContent = changed ? changedTag : reportedTag;
   const sentences = changed ? changedSentences(result) : [];
   place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
-  place("facts").replaceChildren(...factsOf(result).map(factOf));
+  place("facts").replaceChildren(...factsOf(result).map(factNode));
   place("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = looking
     ? [best.name, expectedOf(result)[0]]
@@ -37,70 +38,72 @@ function showVerdict() {
   place("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
-    html("span", { class: "now-cost", title: spent(cost) }, spent(cost)),
+    html("span", { class: "now-cost", title: costInSentence(cost) }, costInSentence(cost)),
   );
 }
 
-/** Whether it is a clear call, where that is known. */
+/** Whether the choice under changed stakes is clear, if that is known. */
 function clarityOf({ sure, looking }) {
   if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
   const names = sure.possible();
-  const models = new Set(names.map((name) => SYSTEMS.find((one) => one.name === name)?.model ?? name));
+  const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
   return clarity(models.size === 1, names.length);
 }
 
-/** The same of the report, which says whether one model has all contenders; null where one is alone. */
+/** The same at the stakes of the report; empty if there was nothing to compare. */
 const reportedClarity = () =>
   DATA.told_apart === null ? "" : clarity(DATA.told_apart, DATA.contenders.length);
 
-/** How clear a choice is: of the model, and of its rule. */
+/** How clear the choice of the model is, and that of its rule. */
 const clarity = (oneModel, systems) =>
   !oneModel ? " · a close call" : systems === 1 ? " · a clear call" : " · a clear model, its rule is close";
 
-/** What the best system is expected to cost, and to save, with intervals. */
+/** Expected cost and saving of the best system, with intervals. */
 const expectedOf = ({ changed, sure, best }) =>
   !changed ? numbers(DATA.expected) : sure ? sure.expected() : [best.cost, NaN, NaN];
 const savingOf = ({ changed, sure, best, unaided }) =>
   !changed ? numbers(DATA.saving) : sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
 
-function factsOf(given) {
-  const { unaided, looking, changed, sure } = given;
-  const rivals = result.systems.filter((one) => one.candidate).length;
-  const measure = (name, value, interval, said = costText) => {
+/** The key figures beside the verdict. */
+function factsOf(outcome) {
+  const { unaided, looking, changed, sure } = outcome;
+  const rivals = result.systems.filter((system) => system.candidate).length;
+  const measure = (name, value, interval, write = costText) => {
     const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${ends(interval)}` : said === costText ? unit : "";
-    return { name, value, note: note || "", text: known ? measured(interval)[0] : said(value) };
+    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : write === costText ? unit : "";
+    return { name, value, note: note || "", text: known ? measured(interval)[0] : write(value) };
   };
   const always = unaided.name;
-  const own = looking ? "cost per case" : "cost per case of the best model";
-  const left = changed && sure ? sure.contenders() : DATA.contenders;
+  const costLabel = looking ? "cost per case" : "cost per case of the best model";
+  const remaining = changed && sure ? sure.contenders() : DATA.contenders;
   const contenders = {
     name: "may be the cheapest",
-    value: left.length,
-    text: changed && !sure ? "–" : `${left.length} of ${rivals}`,
+    value: remaining.length,
+    text: changed && !sure ? "–" : `${remaining.length} of ${rivals}`,
     note: changed && !sure ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
-  const expected = expectedOf(given);
-  const saving = savingOf(given);
+  const expected = expectedOf(outcome);
+  const saving = savingOf(outcome);
   return [
     ...(looking ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
-    measure(own, expected[0], expected),
+    measure(costLabel, expected[0], expected),
     ...(looking ? [savedShare(measure(`saved against ${always}`, saving[0], saving), saving, unaided)] : []),
     ...(looking && rivals > 1 ? [contenders] : []),
   ];
 }
 
-/** A saving as a share of what not looking costs, where it is one. */
+/** A saving as a share of the cost without a model, if it lies between 0 and 1. */
 function savedShare(fact, [saving], { cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
   return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
 }
 
-/** What the rule of a system means; nothing for a model that decides by itself. */
-const ruleMeaning = (one) => DATA.rules[one.rule] || "";
+/** Explanation of the rule of a system; empty for a model that decides by itself. */
+const ruleMeaning = (system) => DATA.rules[system.rule] || "";
 
-const factOf = ({ name, value, note, text, tell = exact }) =>
+/** A key figure as an element. */
+const factNode = ({ name, value, note, text, tell = exact }) =>
   html(
     "div",
     { class: "fact" },
@@ -111,9 +114,9 @@ const factOf = ({ name, value, note, text, tell = exact }) =>
 
 // Systems -----------------------------------------------------------------------------------------
 
-/** What is shown below the systems: what needs no model, and perfect decisions where known. */
+/** References below the systems: options without a model, and perfect decisions if known. */
 function referencesOf({ noModel, naive, perfect }) {
-  const known = (name, cost, normalized) => ({
+  const withoutInterval = (name, cost, normalized) => ({
     name,
     cost,
     normalized,
@@ -122,39 +125,39 @@ function referencesOf({ noModel, naive, perfect }) {
   });
   return [
     ...(noModel ? [noModel] : []),
-    known(`always ${decisions[naive.decision]}`, naive.cost, 1),
-    ...(Number.isNaN(perfect) ? [] : [known("perfect decisions", perfect, 0)]),
+    withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, 1),
+    ...(Number.isNaN(perfect) ? [] : [withoutInterval("perfect decisions", perfect, 0)]),
   ];
 }
 
-/** Cost of a system with its ends, where they are known under these stakes. */
-function intervalOf(one, { changed, sure }) {
-  if (!changed) return one.added ? [one.cost, NaN, NaN] : one.reported;
-  return sure && "model" in one && one.candidate ? sure.cost(one.name) : [one.cost, NaN, NaN];
+/** Cost of a system with its interval; NaN bounds if it is unknown under these stakes. */
+function intervalOf(system, { changed, sure }) {
+  if (!changed) return system.added ? [system.cost, NaN, NaN] : system.reported;
+  return sure && "model" in system && system.candidate ? sure.cost(system.name) : [system.cost, NaN, NaN];
 }
 
-/** Costs with their ends, normalised costs and totals as text, below each other. */
-function costColumns(rows, given) {
-  const { changed, places } = given;
-  const own = rows.map((one) => intervalOf(one, given));
-  const known = own.some(([, low]) => Number.isFinite(low));
-  const shares = (one) => (changed || one.added ? [one.normalized, NaN, NaN] : one.reportedShare);
+/** Columns of text: costs with their intervals, normalized costs, totals. */
+function costColumns(rows, outcome) {
+  const { changed, places } = outcome;
+  const intervals = rows.map((system) => intervalOf(system, outcome));
+  const known = intervals.some(([, low]) => Number.isFinite(low));
+  const shares = (system) => (changed || system.added ? [system.normalized, NaN, NaN] : system.reportedShare);
   const times = (value) => (DATA.volume || 0) * value;
   if (!known || places === null) {
     return [
-      rows.map((one) => [costText(one.cost), "", ""]),
-      rows.map((one) => [metricText(one.normalized)]),
-      rows.map((one) => [totalText(times(one.cost))]),
+      rows.map((system) => [costText(system.cost), "", ""]),
+      rows.map((system) => [metricText(system.normalized)]),
+      rows.map((system) => [totalText(times(system.cost))]),
     ];
   }
   return [
-    measuredColumn(own),
-    changed ? rows.map((one) => [metricText(one.normalized)]) : measuredColumn(rows.map(shares)),
-    measuredColumn(own.map((interval) => interval.map(times))),
+    measuredColumn(intervals),
+    changed ? rows.map((system) => [metricText(system.normalized)]) : measuredColumn(rows.map(shares)),
+    measuredColumn(intervals.map((interval) => interval.map(times))),
   ];
 }
 
-/** A total of all cases to come, as exact as the cost per case. */
+/** A total over all cases of a period, with as many significant digits as the cost per case. */
 const totalText = (value) =>
   result.places === null ? short(value) : fixed(value, result.places - powerOf(DATA.volume || 1));
 
@@ -163,97 +166,97 @@ function showSystems() {
   const { shown, buttons } = foldedSystems(ranked);
   const references = referencesOf(result);
   const every = [...shown, ...references];
-  const reach = (one) => [one.cost, intervalOf(one, result)[2]];
-  const top = Math.max(...every.flatMap(reach).filter(Number.isFinite), 1e-300);
-  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE] : [])];
-  const normal = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
-  const head = ["system", "", "cost", ...sureness, ...normal, ...periodHead(), "decisions"];
+  const costAndUpper = (system) => [system.cost, intervalOf(system, result)[2]];
+  const top = Math.max(...every.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
+  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
+  const normalizedHead = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
+  const head = ["system", "", "cost", ...sureness, ...normalizedHead, ...periodHead(), "decisions"];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(every, result);
-  const rows = every.map((one, i) => {
-    const total = figure((DATA.volume || 0) * one.cost, null, totals[i][0]);
-    const more = [
-      ...normal.map(() => figure(one.normalized, null, shares[i][0])),
+  const rows = every.map((system, i) => {
+    const total = numberCell((DATA.volume || 0) * system.cost, null, totals[i][0]);
+    const furtherCells = [
+      ...normalizedHead.map(() => numberCell(system.normalized, null, shares[i][0])),
       ...periodHead().map(() => total),
     ];
-    return systemRow(one, top, costs[i], more, buttons.get(one) || []);
+    return systemRow(system, top, costs[i], furtherCells, buttons.get(system) || []);
   });
-  const size = shown.filter((one) => !bounds.includes(one)).length;
-  const rivals = rows.slice(0, size);
+  const rivalCount = shown.filter((system) => !bounds.includes(system)).length;
+  const rivals = rows.slice(0, rivalCount);
   const blind = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
-  const last = rows.slice(shown.length + blind.length);
-  const inOrder = looking ? [...rivals, ...blind, ...last] : [...blind, ...rivals, ...last];
-  const apart = {
+  const perfectRows = rows.slice(shown.length + blind.length);
+  const inOrder = looking ? [...rivals, ...blind, ...perfectRows] : [...blind, ...rivals, ...perfectRows];
+  const boundsGroup = {
     title: "Bounds: tuned on these very cases, not to be deployed",
-    rows: rows.slice(size, shown.length),
+    rows: rows.slice(rivalCount, shown.length),
   };
-  place("systems").replaceChildren(tableOf(head, inOrder, [apart]));
+  place("systems").replaceChildren(tableOf(head, inOrder, [boundsGroup]));
   saved.systems = systemsToSave;
 }
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
-/** Every system and what needs no model, with all digits. */
+/** Rows of the download: every system and reference, with all digits. */
 function systemsToSave() {
-  const end = (one, at) => (Number.isFinite(intervalOf(one, result)[at]) ? intervalOf(one, result)[at] : "");
-  const total = (one) => (DATA.volume ? [DATA.volume * one.cost] : []);
+  const end = (system, at) => (Number.isFinite(intervalOf(system, result)[at]) ? intervalOf(system, result)[at] : "");
+  const total = (system) => (DATA.volume ? [DATA.volume * system.cost] : []);
   return [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...[CHANCE, "threshold", "may win", ...periodHead()],
+      ...[CHANCE_HEAD, "threshold", "may win", ...periodHead()],
     ],
-    ...result.ranked.map((one) => [
-      ...[one.name, MODELS[one.model].name, one.rule, one.cost],
-      ...[end(one, 1), end(one, 2), one.normalized],
-      ...[one.candidate ? chanceOf(one, result) ?? "" : "", one.threshold, one.candidate],
-      ...total(one),
+    ...result.ranked.map((system) => [
+      ...[system.name, MODELS[system.model].name, system.rule, system.cost],
+      ...[end(system, 1), end(system, 2), system.normalized],
+      ...[system.candidate ? chanceOf(system, result) ?? "" : "", system.threshold, system.candidate],
+      ...total(system),
     ]),
     ...referencesOf(result)
-      .filter((one) => one.name !== "perfect decisions")
-      .map((one) => [one.name, "", "", one.cost, "", "", one.normalized, "", "", "", ...total(one)]),
+      .filter((reference) => reference.name !== "perfect decisions")
+      .map((reference) => [reference.name, "", "", reference.cost, "", "", reference.normalized, "", "", "", ...total(reference)]),
   ];
 }
 
-/** The chance of being the cheapest; null where it is not known under these stakes. */
-function chanceOf(one, { changed, sure }) {
-  if (!changed) return one.added ? null : one.chance;
-  return sure ? sure.chance(one.name) : null;
+/** The probability of being the cheapest; null if it is unknown under these stakes. */
+function chanceOf(system, { changed, sure }) {
+  if (!changed) return system.added ? null : system.chance;
+  return sure ? sure.chance(system.name) : null;
 }
 
-/** A mark that takes no room of its own, so that rows keep their heights; the hint explains it. */
-const markOf = (text) =>
+/** A one-character mark, so that rows keep their heights; the hint below the table explains it. */
+const noteMark = (text) =>
   html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
 
-/** A system, or what stands below the systems, as a row of the table. */
-function systemRow(one, top, cost, more, buttons) {
+/** A system or a reference as a row of the table. */
+function systemRow(entry, top, cost, furtherCells, buttons) {
   const { best, naive, unaided, looking, changed } = result;
-  const [, low, high] = intervalOf(one, result);
-  const remains = changed && one.way === "fixed" && !TERMS;
-  const system = "model" in one;
-  const rough = changed && !remains && system && isApproximate(one);
-  const notes = remains || rough ? [markOf(rough ? "approximate" : "as tallied")] : [];
-  const likely = system && one.candidate ? chanceOf(one, result) : null;
-  const chance = likely !== null ? chanceText(likely) : system && one.candidate ? { text: "–", look: "unknown" } : "";
-  const look = one.look || "plain";
-  const bar = drawBar({ value: one.cost, low, high, reference: naive.cost, top, look });
-  const ends = Number.isFinite(low) || system ? endsOf([one.cost, low, high], cost) : "";
+  const [, low, high] = intervalOf(entry, result);
+  const keepsDecisions = changed && entry.way === "fixed" && !TERMS;
+  const isSystem = "model" in entry;
+  const approximate = changed && !keepsDecisions && isSystem && isApproximate(entry);
+  const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "as tallied")] : [];
+  const probability = isSystem && entry.candidate ? chanceOf(entry, result) : null;
+  const chance = probability !== null ? chanceText(probability) : isSystem && entry.candidate ? { text: "–", look: "unknown" } : "";
+  const look = entry.look || "plain";
+  const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
+  const ends = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
-    system ? together(swatched(one.name, one.look, notes), ...buttons) : one.name,
-    one.name === "perfect decisions" ? "" : bar,
-    figure(one.cost, system ? "strong" : null, cost[0]),
+    isSystem ? fragmentOf(nameWithSwatch(entry.name, entry.look, notes), ...buttons) : entry.name,
+    entry.name === "perfect decisions" ? "" : bar,
+    numberCell(entry.cost, isSystem ? "strong" : null, cost[0]),
     ends,
     ...(COMPARED ? [chance] : []),
-    ...more,
-    one.counts ? decisionMix(one) : "",
+    ...furtherCells,
+    entry.counts ? decisionMix(entry) : "",
   ];
-  if (THRESHOLDED) cells.push(system ? figure(one.threshold, null, thresholdText(one), byProbability(one) ? exactPercent : exact) : "");
-  if (!system) return { look: `reference-row${!looking && one.name === unaided.name ? " best" : ""}`, cells };
-  return { look: one === best && looking ? "best" : one.candidate ? null : "barred", cells };
+  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), byProbability(entry) ? exactPercent : exact) : "");
+  if (!isSystem) return { look: `reference-row${!looking && entry.name === unaided.name ? " best" : ""}`, cells };
+  return { look: entry === best && looking ? "best" : entry.candidate ? null : "barred", cells };
 }
 
-/** Share of the cases that get each decision, once deployed, as a thin stacked bar. */
-function decisionMix(one) {
-  const rates = decisionRates(one.counts);
+/** Share of the cases that will receive each decision once deployed, as a thin stacked bar. */
+function decisionMix(system) {
+  const rates = decisionRates(system.counts);
   const part = (d) => sum(result.prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0)));
   const shares = decisions.map((_, d) => part(d));
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
@@ -269,7 +272,7 @@ function decisionMix(one) {
     }),
   );
   const lines = decisions.map((name, d) => {
-    const cases = short(sum(one.counts.map((row) => row[d])));
+    const cases = short(sum(system.counts.map((row) => row[d])));
     return [name, `${wholePercent(shares[d])}, ${cases} cases`, tone(d)];
   });
   const picture = svg(
@@ -277,10 +280,10 @@ function decisionMix(one) {
     { class: "mix", width, height: 18, role: "img", "aria-label": label },
     bars,
   );
-  return explain(picture, one.name, lines.slice(0, 14));
+  return explain(picture, system.name, lines.slice(0, 14));
 }
 
-/** The colours of the decisions, where there are few enough to have one each. */
+/** Legend of the decision colours, if there is a colour for each decision. */
 function buildKey() {
   if (decisions.length > TONES) return;
   const entries = decisions.map((name, d) =>
@@ -292,52 +295,52 @@ function buildKey() {
 // Where the money goes ----------------------------------------------------------------------------
 
 function buildPicker() {
-  const own = SYSTEMS.filter((one) => !one.added);
-  const options = own.map((one, i) => html("option", { value: i }, one.name));
+  const offered = SYSTEMS.filter((system) => !system.added);
+  const options = offered.map((system, i) => html("option", { value: i }, system.name));
   const picker = place("money-pick");
   picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
   picker.addEventListener("change", () => {
-    picked = picker.value === "" ? null : own[Number(picker.value)].name;
+    pickedSystem = picker.value === "" ? null : offered[Number(picker.value)].name;
     showMoney();
   });
 }
 
 function showMoney() {
-  const one = result.systems.find((system) => system.name === picked) || result.best;
-  const gains = one.costs.flat().some((cost) => cost < 0); // which have no share of a cost
-  const below = gains && !TERMS;
-  const what = below ? "regret" : "cost";
-  const basis = below ? regretOf(one.costs) : one.costs;
-  const parts = costParts(one.counts, basis, result.prior);
+  const system = result.systems.find((other) => other.name === pickedSystem) || result.best;
+  const gains = system.costs.flat().some((cost) => cost < 0); // a gain has no share of a cost
+  const byRegret = gains && !TERMS;
+  const quantity = byRegret ? "regret" : "cost";
+  const basis = byRegret ? regretOf(system.costs) : system.costs;
+  const parts = costParts(system.counts, basis, result.prior);
   const total = sum(parts.flat());
   const cells = classes.flatMap((_, k) =>
     decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
   );
-  const apart = one.running ? ", running costs apart" : "";
-  place("money-hint").textContent = below
+  const runningNote = system.running ? ", running costs apart" : "";
+  place("money-hint").textContent = byRegret
     ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
     : gains
-      ? `What each cell costs per case, once deployed${apart}; below it the cases that were counted.`
-      : `Each cell’s share of the cost, once deployed${apart}; below it the cases that were counted.`;
+      ? `What each cell costs per case, once deployed${runningNote}; below it the cases that were counted.`
+      : `Each cell’s share of the cost, once deployed${runningNote}; below it the cases that were counted.`;
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
-  const rates = decisionRates(one.counts);
+  const rates = decisionRates(system.counts);
   const linesOf = ({ k, d, part, share }) => [
-    ["cases", exact(one.counts[k][d])],
+    ["cases", exact(system.counts[k][d])],
     ["share of the class", exactPercent(rates[k][d])],
-    [TERMS ? "mean cost of each" : "cost of each", money(one.costs[k][d])],
-    [`${what} per case`, exact(part)],
-    [`share of the ${what}`, exactPercent(share)],
+    [TERMS ? "mean cost of each" : "cost of each", money(system.costs[k][d])],
+    [`${quantity} per case`, exact(part)],
+    [`share of the ${quantity}`, exactPercent(share)],
   ];
   const cellOf = (cell) => {
     const { k, d, part, share } = cell;
-    const made = html(
+    const node = html(
       "td",
       { class: "cell" },
       html("b", {}, part ? (gains && TERMS ? costText(part) : wholePercent(share)) : "–"),
-      html("small", {}, short(one.counts[k][d])),
+      html("small", {}, short(system.counts[k][d])),
     );
-    made.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
-    return explain(made, `${decisions[d]} for ${classes[k]}`, linesOf(cell));
+    node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
+    return explain(node, `${decisions[d]} for ${classes[k]}`, linesOf(cell));
   };
   const body = classes.map((label, k) =>
     html(
@@ -350,30 +353,30 @@ function showMoney() {
   );
   const head = decisions.map((name) => html("th", { scope: "col", title: name }, middle(name, 26)));
   place("money").replaceChildren(
-    readable(
+    withArrowKeys(
       html(
         "table",
         { class: "cells" },
         headOf([
           html("td", {}),
           head,
-          gains && TERMS ? null : html("th", { scope: "col" }, `of the ${what}`),
+          gains && TERMS ? null : html("th", { scope: "col" }, `of the ${quantity}`),
         ]),
         html("tbody", {}, body),
       ),
     ),
   );
-  place("money-name").textContent = tied(`${one.name}: ${spent(one.cost)} per case`);
-  showDearest(cells, peak, linesOf, gains && TERMS);
-  showClassCosts(one, parts, what);
+  place("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);
+  showCostliestCells(cells, peak, linesOf, gains && TERMS);
+  showClassCosts(system, parts, quantity);
   saved.classes = classCostsToSave;
   saved.decisions = decisionsToSave;
 }
 
-/** The cells that cost most, in order. */
-function showDearest(cells, peak, linesOf, bare) {
-  const dear = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
-  const rows = dear.slice(0, 6).map((cell) => {
+/** The cells that cost the most, in descending order. */
+function showCostliestCells(cells, peak, linesOf, amountOnly) {
+  const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
+  const rows = costly.slice(0, 6).map((cell) => {
     const bar = html("i", {});
     bar.style.width = `${(100 * cell.part) / peak}%`;
     const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
@@ -384,7 +387,7 @@ function showDearest(cells, peak, linesOf, bare) {
       html(
         "span",
         { class: "amount" },
-        tied(bare ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
+        tied(amountOnly ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
       ),
       bar,
     );
@@ -393,15 +396,15 @@ function showDearest(cells, peak, linesOf, bare) {
   place("dearest").replaceChildren(...rows);
 }
 
-/** What every system decided about the cases of each class, and what that costs. */
+/** Rows of the download: counts and costs by system, class and decision. */
 function decisionsToSave() {
   const head = ["system", "class", "decision", "cases", "share of class", "cost of each", "part of cost per case"];
-  const rows = result.systems.flatMap((one) => {
-    const rates = decisionRates(one.counts);
-    const parts = costParts(one.counts, one.costs, result.prior);
+  const rows = result.systems.flatMap((system) => {
+    const rates = decisionRates(system.counts);
+    const parts = costParts(system.counts, system.costs, result.prior);
     return classes.flatMap((label, k) =>
       decisions.map((decision, d) =>
-        [one.name, label, decision, one.counts[k][d], rates[k][d], one.costs[k][d], parts[k][d]],
+        [system.name, label, decision, system.counts[k][d], rates[k][d], system.costs[k][d], parts[k][d]],
       ),
     );
   });

@@ -1,28 +1,29 @@
-// Sharing: the stakes in the address of the page, in downloads, and for a number of cases a year.
+// Sharing: the stakes in the address of the page and in downloads, and totals for a number of cases.
 
 const REPORTED_VOLUME = DATA.volume;
-if (!DATA.volume) DATA.period ||= "year"; // for the volume that a reader may state
-let remembering = null;
+if (!DATA.volume) DATA.period ||= "year"; // of a volume that the reader may enter
+let addressTimer = null;
 
+// Many programs encode square brackets in a link or end the link there; round ones survive.
 const brackets = { "(": "[", ")": "]", "[": "(", "]": ")" };
-const swapped = (text) => text.replace(/[()[\]]/g, (sign) => brackets[sign]);
+const withBracketsSwapped = (text) => text.replace(/[()[\]]/g, (sign) => brackets[sign]);
 
-/** The stakes as the fragment of an address: lists in round brackets, gaps as null. */
-const fragment = () => `#stakes=${swapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
+/** The stakes as the fragment of an address: JSON with round brackets; NaN becomes null. */
+const stakesFragment = () => `#stakes=${withBracketsSwapped(JSON.stringify([state.costs, state.prior, DATA.volume]))}`;
 
-/** Whether a value from an address has the shape of another, with numbers where that has numbers. */
-function isAlike(value, model) {
-  if (!Array.isArray(model)) return Number.isNaN(model) ? value === null : Number.isFinite(value);
-  return Array.isArray(value) && value.length === model.length && value.every((one, i) => isAlike(one, model[i]));
+/** Whether a parsed value has the shape of another, with finite numbers in the same places. */
+function hasShapeOf(value, shape) {
+  if (!Array.isArray(shape)) return Number.isNaN(shape) ? value === null : Number.isFinite(value);
+  return Array.isArray(value) && value.length === shape.length && value.every((part, i) => hasShapeOf(part, shape[i]));
 }
 
-/** The stakes in the address, or null where there are none that fit this page. */
+/** The stakes in an address, or null if it has none that fit this page. */
 function stakesOf(address) {
   try {
-    const found = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
-    const [costs, prior, volume] = JSON.parse(swapped(found[1]));
-    const whole = isAlike(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
-    if (!isAlike(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
+    const match = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
+    const [costs, prior, volume] = JSON.parse(withBracketsSwapped(match[1]));
+    const whole = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
+    if (!hasShapeOf(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
     const gaps = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(gaps) : value);
     return { costs: gaps(costs), prior, volume };
   } catch {
@@ -30,24 +31,24 @@ function stakesOf(address) {
   }
 }
 
-/** Keep the stakes in the address, a moment after the last change: a reload and a link keep them. */
+/** Write the stakes into the address soon after the last change, so that a reload keeps them. */
 function rememberStakes() {
-  clearTimeout(remembering);
-  remembering = setTimeout(writeAddress, 250);
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(writeAddress, 250);
 }
 
 function writeAddress() {
   const moved = result.changed || DATA.volume !== REPORTED_VOLUME;
   if (!moved && !location.hash.startsWith("#stakes=")) return;
-  history.replaceState(null, "", moved ? fragment() : location.href.split("#")[0]);
+  history.replaceState(null, "", moved ? stakesFragment() : location.href.split("#")[0]);
 }
 
-/** Take the stakes from the address; false where it has none. */
+/** Set the stakes from the address; false if it has none. */
 function readAddress() {
-  const found = stakesOf(location.hash);
-  if (!found) return false;
-  DATA.volume = found.volume;
-  setStakes({ costs: found.costs, prior: found.prior });
+  const stakes = stakesOf(location.hash);
+  if (!stakes) return false;
+  DATA.volume = stakes.volume;
+  setStakes({ costs: stakes.costs, prior: stakes.prior });
   return true;
 }
 
@@ -58,7 +59,7 @@ async function copyLink() {
     await navigator.clipboard.writeText(location.href);
     button.textContent = "Copied";
   } catch {
-    const box = html("textarea", {}, location.href); // where the browser keeps the clipboard to itself
+    const box = html("textarea", {}, location.href); // where the clipboard is not accessible
     document.body.append(box);
     box.select();
     button.textContent = document.execCommand("copy") ? "Copied" : "Copy it from the address bar";
@@ -67,7 +68,7 @@ async function copyLink() {
   setTimeout(() => (button.textContent = "Copy link"), 2000);
 }
 
-/** The stakes in one line, for files that leave the page. */
+/** The stakes in one line, for downloads. */
 function stakesLine() {
   const named = classes.map((label, k) => `${label}: ${decisions.map((name, d) => `${name} ${costToml(state.costs[k][d], k, d)}`).join(", ")}`);
   const shares = classes.map((label, k) => `${label} ${state.prior[k]}`).join(", ");
@@ -76,23 +77,23 @@ function stakesLine() {
   return `${document.title}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
 }
 
-/** Rows of a download with the stakes behind each, so that no row is without them. */
+/** Rows of a download with the stakes as the last column, so that every row carries them. */
 const withStakes = (rows) => rows.map((row, i) => [...row, i ? stakesLine() : "stakes"]);
 
-/** What all cases of a year cost and save, where their number is known. */
+/** Total saving over all cases of a period, if their number is known. */
 function showTotal() {
   const box = place("volume");
-  if (document.activeElement !== box) box.value = DATA.volume ? boxText(DATA.volume) : "";
+  if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
   if (!DATA.volume || !result.looking) return;
   const interval = savingOf(result).map((end) => DATA.volume * end);
   const [saving] = interval;
   const note = `of ${withUnit(totalText(DATA.volume * result.unaided.cost))} for ${result.unaided.name}`;
   const text = Number.isFinite(interval[1]) ? measured(interval)[0] : totalText(saving);
-  place("facts").append(factOf({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
+  place("facts").append(factNode({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
 }
 
-/** Links within the page move the view; the address keeps the stakes. */
-function moveWithin(event) {
+/** Follow a link within the page without replacing the stakes in the address. */
+function followInnerLink(event) {
   const link = event.target.closest('a[href^="#"]');
   if (!link) return;
   event.preventDefault();
@@ -109,6 +110,6 @@ function buildSharing(change) {
     DATA.volume = value > 0 ? value : null;
     change({});
   });
-  document.addEventListener("click", moveWithin);
+  document.addEventListener("click", followInnerLink);
   addEventListener("hashchange", () => readAddress() && showAll());
 }

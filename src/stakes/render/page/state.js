@@ -1,5 +1,6 @@
-// State: the embedded data, the stakes as they are now, and everything that follows from them.
+// State: the embedded data, the current stakes (costs and prior), and everything computed from them.
 
+/** A number of the embedded data; JSON has no NaN and no infinities, so these arrive as text. */
 const number = (value) =>
   typeof value === "string" ? { nan: NaN, inf: Infinity, "-inf": -Infinity }[value] : value;
 const numbers = (values) =>
@@ -7,58 +8,59 @@ const numbers = (values) =>
 
 const DATA = JSON.parse(place("stakes-data").textContent);
 const { classes, decisions, unit } = DATA.problem;
-const LAST = classes.length - 1; // the positive class, where there are two
+const LAST = classes.length - 1; // the positive class if there are two
 const TWO = classes.length === 2;
 const BINARY = TWO && decisions.length === 2;
-const TERMS = DATA.problem.terms; // what the costs of each case are linear in; else null
+const TERMS = DATA.problem.terms; // the terms of costs that differ between cases; else null
 const REPORTED = { costs: numbers(DATA.problem.costs), prior: DATA.prior };
-const LOOKS = 7; // colours with dashes
-const TONES = 6; // colours of decisions
-const SHADES = 4; // of one colour, for the systems of one model
+const LOOKS = 7; // model colours, each with a dash pattern
+const TONES = 6; // decision colours
+const SHADES = 4; // shades of one colour, for the systems of one model
 
-const casesOf = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
-const embedded = ({ scores, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores), [negatives, positives].map(casesOf)),
+/** Counts of cases; a string has one digit for each. */
+const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
+const scoreTableFrom = ({ scores, negatives, positives }, holdsFor) => ({
+  ...scoreTable(numbers(scores), [negatives, positives].map(unpackedCases)),
   holdsFor, // the prior for which its scores are posteriors
 });
 
-// Colours go round; of many models, the cheapest have different ones.
+// Colours are reused when there are many models; the cheapest models get distinct ones.
 const MODEL_ORDER =
   DATA.models.length > LOOKS
     ? [
         ...new Set([
           ...DATA.systems
-            .filter((one) => one.candidate)
+            .filter((system) => system.candidate)
             .sort((a, b) => number(a.cost[0]) - number(b.cost[0]))
-            .map((one) => one.model),
+            .map((system) => system.model),
           ...DATA.models.keys(),
         ]),
       ]
     : DATA.models.map((_, index) => index);
 
 const MODELS = DATA.models.map((model, index) => {
-  const table = model.table && embedded(model.table, DATA.holds_for);
-  const recalibrated = model.recalibrated && embedded(model.recalibrated, DATA.prior);
+  const table = model.table && scoreTableFrom(model.table, DATA.holds_for);
+  const recalibrated = model.recalibrated && scoreTableFrom(model.recalibrated, DATA.prior);
   const hull = table && Math.min(...table.totals) > 0 ? hullCuts(table) : null;
-  const binned = [model.table, model.recalibrated].some((one) => one && one.binned);
+  const binned = [model.table, model.recalibrated].some((source) => source && source.binned);
   const stakes = model.by_threshold && {
     thresholds: numbers(model.by_threshold.thresholds),
     sums: model.by_threshold.sums,
   };
-  const own = DATA.systems.find((one) => one.model === index); // all cost the same to run
-  const running = own ? own.running : 0;
-  const place = MODEL_ORDER.indexOf(index);
-  const look = `m${place % LOOKS}`;
+  const anySystem = DATA.systems.find((system) => system.model === index); // systems of a model cost the same to run
+  const running = anySystem ? anySystem.running : 0;
+  const rank = MODEL_ORDER.indexOf(index);
+  const look = `m${rank % LOOKS}`;
   return { ...model, table, recalibrated, hull, binned, stakes, running, look };
 });
-const SYSTEMS = DATA.systems.map((one) => ({
-  ...one,
-  counts: numbers(one.counts),
-  reported: numbers(one.cost),
-  reportedShare: numbers(one.normalized),
-  chance: number(one.chance),
-  threshold: number(one.threshold),
-  look: MODELS[one.model].look,
+const SYSTEMS = DATA.systems.map((system) => ({
+  ...system,
+  counts: numbers(system.counts),
+  reported: numbers(system.cost),
+  reportedShare: numbers(system.normalized),
+  chance: number(system.chance),
+  threshold: number(system.threshold),
+  look: MODELS[system.model].look,
 }));
 const CURVED = MODELS.some((model) => model.hull);
 const STAKED = MODELS.some((model) => model.stakes && model.kind === "posteriors");
@@ -70,8 +72,9 @@ const NO_MODEL = DATA.no_model && {
   running: 0,
   look: "plain",
 };
-// Costs that no single number says, and what is paid beside decisions, are moved by factors.
-const FACTORS = Boolean(TERMS) || SYSTEMS.some((one) => one.running);
+// Costs that differ between cases, or come with running costs, are varied by factors that multiply
+// them: no single number could be moved.
+const FACTORS = Boolean(TERMS) || SYSTEMS.some((system) => system.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
 const money = (value) => withUnit(short(value));
@@ -80,10 +83,10 @@ const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
 const termName = (t) => TERMS[t].replace(/^column\["([^"]*)"\]$/, "$1");
 const priorName = (k) => `prior of ${classes[k]}`;
 
-/** A sentence whose lines do not end between a number and its unit or its percent. */
+/** A sentence with no-break spaces between a number and its unit or percent sign. */
 function tied(text) {
   const escaped = (unit || "%").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return upright(text)
+  return withoutDirectionMarks(text)
     .replace(/(\d) (?=%)/g, "$1\u00a0")
     .replace(/([<>]) (?=\d)/g, "$1\u00a0")
     .replace(new RegExp(`([\\d∞]) (?=${escaped}(?!\\w))`, "g"), "$1\u00a0");
@@ -91,44 +94,44 @@ function tied(text) {
 
 // Numbers without an interval of their own --------------------------------------------------------
 
-/** A cost per case, with the decimals that the cost of the best system has. */
+/** A cost per case, with as many decimals as the cost of the best system. */
 const costText = (value) =>
   result.places === null
-    ? short(settled(value, result.naive.cost))
-    : fixed(settled(value, result.naive.cost), result.places);
-/** The same in a sentence, where nothing is 0 and little is not called nothing. */
-function spent(value) {
-  const own = settled(value, result.naive.cost);
-  const text = costText(own);
-  return withUnit(/[1-9∞d]/.test(text) ? text : short(own, 1));
+    ? short(withoutNoise(value, result.naive.cost))
+    : fixed(withoutNoise(value, result.naive.cost), result.places);
+/** The same in a sentence, with its unit; a small cost keeps a digit and does not read as 0. */
+function costInSentence(value) {
+  const cost = withoutNoise(value, result.naive.cost);
+  const text = costText(cost);
+  return withUnit(/[1-9∞d]/.test(text) ? text : short(cost, 1));
 }
 
-/** Decimals of the costs; under other stakes they are taken to be known as well, relatively. */
-function placesOf({ reported: [value, low, high], cost }, changed) {
-  if (!changed) return supported([value, low, high]);
+/** Decimals for costs; under changed stakes the relative width of the interval is assumed to stay. */
+function costDecimals({ reported: [value, low, high], cost }, changed) {
+  if (!changed) return supportedDecimals([value, low, high]);
   const half = Math.abs(((high - low) / 2 / value) * cost);
-  return supported([cost, cost - half, cost + half]);
+  return supportedDecimals([cost, cost - half, cost + half]);
 }
 
-/** A number without an interval, rounded to what so many cases can support: size / √n. */
+/** A number without an interval, rounded as if its standard error were size / √n. */
 const metricText = (value, size = 1) =>
   value === null || !(size > 0) ? short(value) : fixed(value, decimalsOf(size / DATA.cases ** 0.5));
 
-/** A border on an axis of shares, of ratios or of scores. */
+/** A boundary on an axis of shares, ratios or scores. */
 const pointText = (value, digits = 3) =>
   value > 0 && value < 1 ? proportionText(value, digits) : short(value, digits);
 
 /**
- * Where a verdict flips, with two significant digits of the way to there from now.
- * What would read as 0, or is below 1 and would read as 1, keeps digits of its own.
+ * The value at which a verdict flips, with two significant digits of its distance from the current
+ * value. A value that would read as 0, or one below 1 that would read as 1, keeps more digits.
  */
-function flipText(where, now) {
+function flipText(point, now) {
   const scale = FACTORS ? 1 : largest(result.costs.flat());
-  const way = Math.abs(where - now);
-  if (!(way > NOISE * scale && way < Infinity)) return short(settled(where, scale));
-  const [text, zero, one] = [where, 0, 1].map((value) => fixed(value, decimalsOf(way)));
-  const hidden = text === zero ? settled(where, scale) : text === one && where < 1;
-  return hidden ? pointText(where, 2) : text;
+  const distance = Math.abs(point - now);
+  if (!(distance > NOISE * scale && distance < Infinity)) return short(withoutNoise(point, scale));
+  const [text, zero, unity] = [point, 0, 1].map((value) => fixed(value, decimalsOf(distance)));
+  const hidden = text === zero ? withoutNoise(point, scale) : text === unity && point < 1;
+  return hidden ? pointText(point, 2) : text;
 }
 
 // The stakes and what follows from them -----------------------------------------------------------
@@ -139,23 +142,23 @@ let result = null;
 
 const isMoved = (prior) => prior.some((share, k) => Math.abs(share - DATA.holds_for[k]) > 1e-9);
 
-/** Posteriors of a table for a prior; those for the last prior are kept. */
+/** Posteriors of a score table, moved to a prior; the last result is cached. */
 function posteriorsOf(table, prior) {
-  if (String(table.heldFor) !== String(prior)) {
-    table.held = movedScores(table.scores, table.holdsFor, prior);
-    table.heldFor = prior;
+  if (String(table.movedTo) !== String(prior)) {
+    table.movedPosteriors = movedScores(table.scores, table.holdsFor, prior);
+    table.movedTo = prior;
   }
-  return table.held;
+  return table.movedPosteriors;
 }
 
 const isChanged = ({ costs, prior }) =>
   String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]);
 
-/** Decisions of a system under these stakes, and its threshold where it has one. */
-function decide(system, given) {
-  const { costs, prior } = given;
+/** Decisions of a system under these stakes, and its threshold if it has one. */
+function decide(system, stakes) {
+  const { costs, prior } = stakes;
   const model = MODELS[system.model];
-  if (system.way === "tuned" && !isChanged(given)) return system; // the exact edge of its bin
+  if (system.way === "tuned" && !isChanged(stakes)) return system; // the report knows its exact threshold, the page only bins
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
@@ -169,18 +172,21 @@ function decide(system, given) {
   return { counts: codedCounts(table, codes, costs), threshold, codes };
 }
 
-/** A system or what needs no model as it decides under these stakes, with what that costs. */
-function charged(one, made, given, unit) {
-  const { costs: stated, prior } = given;
-  const costs = TERMS ? termCosts(stated, one.sums, made.counts) : stated;
-  const cost = expectedCost(made.counts, costs, prior) + one.running;
-  const known = TERMS ? (isChanged(given) ? NaN : one.reportedShare[0]) : null;
-  const normalized = known ?? normalizedCost(made.counts, costs, prior) + (one.running && one.running / unit);
-  return { ...one, ...made, costs, cost, normalized };
+/**
+ * A system with its decisions under these stakes and what they cost. `span` is the cost of the best
+ * constant decision above perfect decisions, by which running costs are normalized.
+ */
+function withCosts(system, decided, stakes, span) {
+  const { costs: stated, prior } = stakes;
+  const costs = TERMS ? termCosts(stated, system.sums, decided.counts) : stated;
+  const cost = expectedCost(decided.counts, costs, prior) + system.running;
+  const known = TERMS ? (isChanged(stakes) ? NaN : system.reportedShare[0]) : null;
+  const normalized = known ?? normalizedCost(decided.counts, costs, prior) + (system.running && system.running / span);
+  return { ...system, ...decided, costs, cost, normalized };
 }
 
-/** What needs no model: a constant decision, or that by the costs of each case if it is cheaper. */
-function unaidedOf(naive, noModel, slack) {
+/** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
+function bestWithoutModel(naive, noModel, slack) {
   if (noModel && noModel.cost < naive.cost - slack) {
     const said = "deciding without a model by each case’s costs and the prior";
     return { name: noModel.name, said, cost: noModel.cost };
@@ -189,32 +195,33 @@ function unaidedOf(naive, noModel, slack) {
   return { name: `always ${decision}`, said: `always deciding ${decision}`, cost: naive.cost };
 }
 
-/** Everything that follows from costs and prior. */
-function evaluate(given) {
-  const { prior } = given;
+/** Everything that the page shows, computed from costs and prior. */
+function evaluate(stakes) {
+  const { prior } = stakes;
   const [{ sums, counts }] = SYSTEMS;
-  const costs = TERMS ? meanCosts(given.costs, sums, counts) : given.costs;
-  const changed = isChanged(given); // else the report knows what to expect of the one it chose
+  const costs = TERMS ? meanCosts(stakes.costs, sums, counts) : stakes.costs;
+  const changed = isChanged(stakes); // if not, the report's own verdict is shown
   const naive = naiveDecision(costs, prior);
   const perfect = TERMS ? (changed ? NaN : number(DATA.perfect)) : perfectCost(costs, prior);
   const span = naive.cost - perfect;
-  const systems = SYSTEMS.filter((one) => !one.added || isMoved(prior)).map((one) =>
-    charged(one, decide(one, given), given, span),
+  const systems = SYSTEMS.filter((system) => !system.added || isMoved(prior)).map((system) =>
+    withCosts(system, decide(system, stakes), stakes, span),
   );
-  const noModel = NO_MODEL && charged(NO_MODEL, { counts: NO_MODEL.counts }, given, span);
-  const last = (one) => Number(Number.isNaN(one.cost));
-  const sorted = [...systems].sort((a, b) => last(a) - last(b) || a.cost - b.cost || 0);
-  const some = systems.filter((one) => one.candidate);
-  const able = some.length ? some : systems;
-  const best = able[lowestOf(able.map((one) => one.cost))[0] ?? 0]; // the first of those that tie
-  const bounds = sorted.filter((one) => !able.includes(one));
-  const others = sorted.filter((one) => able.includes(one) && one !== best);
+  const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
+  // systems of undefined cost come last
+  const undefinedLast = (system) => Number(Number.isNaN(system.cost));
+  const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
+  const candidateSystems = systems.filter((system) => system.candidate);
+  const deployable = candidateSystems.length ? candidateSystems : systems;
+  const best = deployable[lowestOf(deployable.map((system) => system.cost))[0] ?? 0]; // the first of those that tie
+  const bounds = sorted.filter((system) => !deployable.includes(system));
+  const others = sorted.filter((system) => deployable.includes(system) && system !== best);
   const candidates = [best, ...others];
   const blind = constantRules(systems[0].counts, costs, prior, decisions);
-  const foreign = others.filter((one) => one.model !== best.model);
+  const foreign = others.filter((system) => system.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
-  const unaided = unaidedOf(naive, noModel, slack);
-  const sure = changed ? surenessAt(systems, given) : null;
+  const unaided = bestWithoutModel(naive, noModel, slack);
+  const sure = changed ? inferenceAt(systems, stakes) : null;
   const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
   return {
     costs,
@@ -223,30 +230,30 @@ function evaluate(given) {
     ranked: [...candidates, ...bounds],
     bounds,
     rivals: [
-      ...able,
+      ...deployable,
       ...(noModel ? [noModel] : []),
-      ...blind.filter((rule) => !candidates.some((one) => one.name === rule.name)),
-    ], // all that could be deployed
+      ...blind.filter((rule) => !candidates.some((system) => system.name === rule.name)),
+    ], // everything that could be deployed
     best,
-    rival: (foreign.length ? foreign : others).find((one) => !Number.isNaN(one.cost)),
+    rival: (foreign.length ? foreign : others).find((system) => !Number.isNaN(system.cost)),
     naive,
     noModel,
     unaided,
     looking: changed ? lower : DATA.verdict.deploy !== null,
     perfect,
     changed,
-    places: sure ? supported(sure.cost(best.name)) : placesOf(best, changed),
-    sure: sure || surenessAt(systems, given),
+    places: sure ? supportedDecimals(sure.cost(best.name)) : costDecimals(best, changed),
+    sure: sure || inferenceAt(systems, stakes),
   };
 }
 
-/** New stakes; what is left out stays. */
-function setStakes(given) {
-  state = copyOf({ ...state, ...given });
+/** Set new stakes; costs or prior that are left out stay as they are. */
+function setStakes(changes) {
+  state = copyOf({ ...state, ...changes });
   result = evaluate(state);
 }
 
-/** A cost as a problem file has it: a number, a sum of terms in quotes, or a distribution. */
+/** A cost as a problem file writes it: a number, a quoted sum of terms, or a distribution. */
 function costToml(cost, k, d) {
   const belief = DATA.problem.beliefs.find(([row, column]) => row === k && column === d);
   if (belief && String(cost) === String(REPORTED.costs[k][d]))
@@ -254,7 +261,7 @@ function costToml(cost, k, d) {
   if (!TERMS) return cost;
   const factor = (t) => (/^(\w+|column\["[^"]*"\])$/.test(TERMS[t]) ? TERMS[t] : `(${TERMS[t]})`);
   const term = (a, t) => (t ? (a === 1 ? TERMS[t] : `${a}*${factor(t)}`) : `${a}`);
-  const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((one) => one);
+  const parts = cost.map((a, t) => (Number.isNaN(a) ? null : term(a, t))).filter((text) => text);
   return parts.length === 1 && !Number.isNaN(cost[0]) ? cost[0] : JSON.stringify(parts.join(" + "));
 }
 
@@ -270,7 +277,7 @@ function stakesToml() {
     ...state.costs.map((costs, k) => entry(classes[k], row(costs, k))),
     ...(DATA.prior_stated || String(state.prior) !== String(REPORTED.prior)
       ? ["\n[prior]", ...state.prior.map((share, k) => entry(classes[k], share))]
-      : []), // else it is that of the data, in the file as in the report
+      : []), // otherwise the file, like the report, leaves it to the data
     "",
   ].join("\n");
 }

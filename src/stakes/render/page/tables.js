@@ -1,54 +1,56 @@
-// Tables: what metrics would have picked and imply, what flips the verdict, and what does not move.
+// Tables: which models metrics would pick and the costs they imply, margins of the verdict, and the
+// tables that do not follow the stakes.
 
 // Metrics -----------------------------------------------------------------------------------------
 
-/** What the metrics say stays; what following them costs moves with the stakes. */
+/** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
   const sureness = [percent(DATA.level), "clearly"];
   const unknown = { text: "–", look: "unknown" };
   const yes = { true: "yes", false: "no" };
-  const own = (i) =>
-    result.systems.filter((one) => one.model === i && one.candidate && !Number.isNaN(one.cost));
+  const systemsOf = (i) =>
+    result.systems.filter((system) => system.model === i && system.candidate && !Number.isNaN(system.cost));
   const costs = MODELS.map((_, i) =>
-    own(i).length ? Math.min(...own(i).map((one) => one.cost)) : NaN,
+    systemsOf(i).length ? Math.min(...systemsOf(i).map((system) => system.cost)) : NaN,
   );
   const least = Math.min(...costs.filter((cost) => !Number.isNaN(cost)));
   const best = costs.map(
     (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
   );
-  const room = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
-  const widest = Math.max(room(costText(least)), room(metricText(0)));
+  // costs and metrics share columns, so that all are padded to align at the decimal point
+  const fractionLength = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
+  const widest = Math.max(fractionLength(costText(least)), fractionLength(metricText(0)));
   const inLine = (write) => (value) => {
     const text = write(value);
-    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - room(text))) : text;
+    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - fractionLength(text))) : text;
   };
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
-  const row = (name, said, chosen, look, write, q = null) => {
+  const row = (name, scores, chosen, look, write, q = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
-    saved.disagreement.push([name, ...said, chosenModels.join("; "), regret]);
-    const written = said.map((value, i) =>
-      Number.isNaN(value) ? "–" : figure(value, chosen[i] ? "picked" : null, write(value)),
+    saved.disagreement.push([name, ...scores, chosenModels.join("; "), regret]);
+    const written = scores.map((value, i) =>
+      Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, write(value)),
     );
     const cells = written.filter((_, i) => inTables(i));
     const worse = regret > 0 && (result.changed || clear[q] !== false);
-    const last = figure(regret, worse ? "worse" : "fine", costText(regret));
-    const known = q === null || clear[q] === null ? ["", ""] : [ends(numbers(more[q])), yes[clear[q]]];
+    const last = numberCell(regret, worse ? "worse" : "fine", costText(regret));
+    const known = q === null || clear[q] === null ? ["", ""] : [intervalText(numbers(more[q])), yes[clear[q]]];
     const sure = result.changed && q !== null ? [unknown, unknown] : known;
-    return { look, cells: [name, words(chosenModels.join(", ")), last, ...sure, ...cells] };
+    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
     ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["metric", words("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
+    tableOf(["metric", textCell("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
 
-/** What a miss would have to cost, in false alarms, for a metric's threshold to be right. */
+/** The cost ratio of a miss to a false alarm at which the best threshold of a metric is optimal. */
 function showImplied() {
   const models = MODELS.filter((model, i) => model.hull && inTables(i) && Math.min(...result.prior) > 0);
   const tables = models.map((model) => withPrior(model.table, result.prior));
@@ -58,15 +60,15 @@ function showImplied() {
   }));
   const [alarm, miss] = BINARY ? excessCosts(result.costs) : [NaN, NaN];
   if (BINARY)
-    rows.push({ look: "best", cells: ["your costs", ...models.map(() => figure(miss / alarm))] });
-  const head = models.map((model) => swatched(model.name, model.look));
+    rows.push({ look: "best", cells: ["your costs", ...models.map(() => numberCell(miss / alarm))] });
+  const head = models.map((model) => nameWithSwatch(model.name, model.look));
   place("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
 }
 
 function impliedCell(metric, model, table) {
   const cut = metricCut(table, metric);
-  const found = cut < 0 ? null : proportionsOfCut(table, model.hull, cut);
-  const ratios = found ? [(1 - found[1]) / found[1], (1 - found[0]) / found[0]] : [NaN, NaN];
+  const proportions = cut < 0 ? null : proportionsOfCut(table, model.hull, cut);
+  const ratios = proportions ? [(1 - proportions[1]) / proportions[1], (1 - proportions[0]) / proportions[0]] : [NaN, NaN];
   const threshold = cut < 0 ? NaN : thresholdOfCut(table, cut);
   saved.implied.push([metric, model.name, threshold, ...ratios]);
   const lines = [
@@ -74,17 +76,18 @@ function impliedCell(metric, model, table) {
     ["lowest ratio", exact(ratios[0])],
     ["highest ratio", exact(ratios[1])],
   ];
-  const text = found ? `${short(ratios[0], 3)} to ${short(ratios[1], 3)}` : "none";
+  const text = proportions ? `${short(ratios[0], 3)} to ${short(ratios[1], 3)}` : "none";
   return { text, title: `${metric} of ${model.name}`, lines };
 }
 
 // Where another becomes as cheap ------------------------------------------------------------------
 
+/** Margins at the current stakes, the nearest first. */
 function marginsNow() {
   const { rivals } = result;
-  const defined = rivals.every((one) => Number.isFinite(one.cost));
-  const found = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior) : [];
-  return found.sort((a, b) => a.near - b.near || 0);
+  const defined = rivals.every((rival) => Number.isFinite(rival.cost));
+  const allMargins = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior) : [];
+  return allMargins.sort((a, b) => a.near - b.near || 0);
 }
 
 const MARGINS_HEAD = ["", "now", "as cheap below", "which", "as cheap above", "which"];
@@ -103,88 +106,88 @@ function marginsToSave() {
 
 function showMargins() {
   saved.margins = marginsToSave;
-  if (FLIPPED) return; // flips take their place
+  if (FLIPPED) return; // the page shows flips instead
   const { rivals } = result;
-  const found = marginsNow();
+  const allMargins = marginsNow();
   const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
-  const end = (point, i, one) =>
+  const end = (point, i, margin) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [figure(point, null, say(point, one), tellOf(one)), { text: swatched(rivals[i].name, rivals[i].look), look: "words" }];
-  const rows = found.slice(0, 12).map((one) => ({
+      : [numberCell(point, null, say(point, margin), exactTextOf(margin)), { text: nameWithSwatch(rivals[i].name, rivals[i].look), look: "words" }];
+  const rows = allMargins.slice(0, 12).map((margin) => ({
     cells: [
-      marginName(one),
-      figure(one.value, "strong", one.d === null ? probabilityText(one.value) : short(one.value), tellOf(one)),
-      ...end(one.low, one.lowRival, one),
-      ...end(one.high, one.highRival, one),
+      marginName(margin),
+      numberCell(margin.value, "strong", margin.d === null ? probabilityText(margin.value) : short(margin.value), exactTextOf(margin)),
+      ...end(margin.low, margin.lowRival, margin),
+      ...end(margin.high, margin.highRival, margin),
     ],
   }));
   place("margins-section").hidden = !rows.length;
   place("margins").replaceChildren(
     tableOf(
-      MARGINS_HEAD.map((text) => (text === "which" ? words(text) : text)),
+      MARGINS_HEAD.map((text) => (text === "which" ? textCell(text) : text)),
       rows,
     ),
   );
   const { best, unaided, looking, changed } = result;
   const lucky = !changed && !looking && best.cost < unaided.cost;
   place("margins-note").textContent = [
-    found.length > 12 ? `The nearest twelve of ${found.length}; the CSV has all.` : "",
+    allMargins.length > 12 ? `The nearest twelve of ${allMargins.length}; the CSV has all.` : "",
     lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
-  showNearestMargin(found[0], marginName, say);
+  showNearestMargin(allMargins[0], marginName, say);
 }
 
-/** The nearest of them in a sentence, in the verdict, where decisions cannot be made anew. */
-function showNearestMargin(one, name, say) {
-  const sides = one
-    ? [[one.low, one.lowRival], [one.high, one.highRival]].filter(([, rival]) => rival !== null)
+/** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
+function showNearestMargin(margin, name, say) {
+  const sides = margin
+    ? [[margin.low, margin.lowRival], [margin.high, margin.highRival]].filter(([, rival]) => rival !== null)
     : [];
-  const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - one.value) - Math.abs(b - one.value))[0] ?? [];
-  const [now, then] = one ? [one.value, point].map((value) => say(value, one)) : [];
-  const said =
+  const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - margin.value) - Math.abs(b - margin.value))[0] ?? [];
+  const [now, then] = margin ? [margin.value, point].map((value) => say(value, margin)) : [];
+  const sentence =
     rival === undefined
       ? "none, if today’s decisions stay: no number that is moved alone changes this."
-      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(one)} ${point > one.value ? "rises" : "falls"} to ${then} (now ${now}).`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(said));
+      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(margin)} ${point > margin.value ? "rises" : "falls"} to ${then} (now ${now}).`;
+  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
-// What does not move ------------------------------------------------------------------------------
+// What does not follow the stakes -----------------------------------------------------------------
 
-/** What each model has of a number, where any has it, with the text that is shown. */
+/** Columns of the table of quality: values by model and how to write them; empty ones are left out. */
 function qualities() {
-  const losses = [...new Set(MODELS.flatMap((one) => one.losses.map(([name]) => name)))];
-  const lossOf = (name) => (one) => new Map(one.losses).get(name) ?? null;
-  const tops = losses.map((name) => largest(MODELS.map((one) => number(lossOf(name)(one)) ?? NaN)));
+  const losses = [...new Set(MODELS.flatMap((model) => model.losses.map(([name]) => name)))];
+  const lossOf = (name) => (model) => new Map(model.losses).get(name) ?? null;
+  const tops = losses.map((name) => largest(MODELS.map((model) => number(lossOf(name)(model)) ?? NaN)));
   const size = Math.min(...tops.filter((top) => top > 0));
-  const areas = MODELS.map((one) => (one.auc ? numbers(one.auc) : [NaN, NaN, NaN]));
+  const areas = MODELS.map((model) => (model.auc ? numbers(model.auc) : [NaN, NaN, NaN]));
   const written = measuredColumn(areas);
-  const area = (place) => (value, i) => (Number.isNaN(value) ? "–" : written[i][place]);
+  const area = (end) => (value, i) => (Number.isNaN(value) ? "–" : written[i][end]);
   const metric = (value) => metricText(value);
   const wasted = (value) => (value === null ? "–" : value > 0 ? costText(value) : "none");
-  const all = [
-    ["AUC", (one) => one.auc && one.auc[0], area(0)],
-    ["low", (one) => one.auc && one.auc[1], area(1)],
-    ["high", (one) => one.auc && one.auc[2], area(2)],
-    ["H", (one) => one.h, metric],
-    ["norm. log loss", (one) => one.log_loss, metric],
-    ["norm. Brier", (one) => one.brier, metric],
-    ["cost of miscalibration", (one) => one.wasted, wasted],
+  const columns = [
+    ["AUC", (model) => model.auc && model.auc[0], area(0)],
+    ["low", (model) => model.auc && model.auc[1], area(1)],
+    ["high", (model) => model.auc && model.auc[2], area(2)],
+    ["H", (model) => model.h, metric],
+    ["norm. log loss", (model) => model.log_loss, metric],
+    ["norm. Brier", (model) => model.brier, metric],
+    ["cost of miscalibration", (model) => model.wasted, wasted],
     ...losses.map((name) => [name, lossOf(name), (value) => metricText(value, size)]),
   ];
-  const read = all.map(([name, of, write]) => ({
+  const read = columns.map(([name, valueOf, write]) => ({
     name,
     loss: losses.includes(name),
-    values: MODELS.map((one) => number(of(one))),
+    values: MODELS.map((model) => number(valueOf(model))),
     write,
   }));
   return read.filter(({ values }) => values.some((value) => value !== null));
 }
 
 function buildQuality() {
-  const found = qualities();
+  const allColumns = qualities();
   const cell = ({ values, write }, i) =>
-    values[i] === null ? "–" : figure(values[i], null, write(values[i], i));
+    values[i] === null ? "–" : numberCell(values[i], null, write(values[i], i));
   const table = (title, columns) =>
     tableOf(
       [title, ...columns.map(({ name }) => name)],
@@ -192,55 +195,55 @@ function buildQuality() {
         .filter((i) => columns.some(({ values }) => values[i] !== null))
         .map((i) => ({
           cells: [
-            swatched(MODELS[i].name, MODELS[i].look),
+            nameWithSwatch(MODELS[i].name, MODELS[i].look),
             ...columns.map((column) => cell(column, i)),
           ],
         })),
     );
-  const losses = found.filter(({ loss }) => loss);
+  const losses = allColumns.filter(({ loss }) => loss);
   place("quality").replaceChildren(
     table(
       "model",
-      found.filter(({ loss }) => !loss),
+      allColumns.filter(({ loss }) => !loss),
     ),
   );
   if (losses.length) place("losses").replaceChildren(table("expected loss over all costs", losses));
-  const advised = MODELS.filter((one) => one.advice);
+  const advised = MODELS.filter((model) => model.advice);
   place("advice").replaceChildren(
-    ...advised.map((one) => html("p", {}, html("b", {}, one.name), `: ${one.advice}.`)),
+    ...advised.map((model) => html("p", {}, html("b", {}, model.name), `: ${model.advice}.`)),
   );
   saved.quality = [
-    ["model", ...found.map(({ name }) => name)],
-    ...MODELS.map((one, i) => [one.name, ...found.map(({ values }) => values[i])]),
+    ["model", ...allColumns.map(({ name }) => name)],
+    ...MODELS.map((model, i) => [model.name, ...allColumns.map(({ values }) => values[i])]),
   ];
 }
 
 function buildSlices() {
   const [names, best] = [DATA.slice_systems, DATA.cheapest];
-  const own = DATA.slices.map((one) => numbers(one.costs[best]));
-  const there = DATA.slices.map((one) =>
-    one.cheapest === null ? [NaN, NaN, NaN] : numbers(one.costs[one.cheapest]),
+  const costs = DATA.slices.map((slice) => numbers(slice.costs[best]));
+  const cheapestCosts = DATA.slices.map((slice) =>
+    slice.cheapest === null ? [NaN, NaN, NaN] : numbers(slice.costs[slice.cheapest]),
   );
-  const written = measuredColumn([...own, ...there]);
-  const top = Math.max(...own.flat().filter(Number.isFinite), 1e-300);
-  const told = (value, [text], look = null) =>
-    Number.isNaN(value) ? "–" : figure(value, look, text);
-  const rows = DATA.slices.map((one, i) => {
-    const [value, low, high] = own[i];
+  const written = measuredColumn([...costs, ...cheapestCosts]);
+  const top = Math.max(...costs.flat().filter(Number.isFinite), 1e-300);
+  const costCell = (value, [text], look = null) =>
+    Number.isNaN(value) ? "–" : numberCell(value, look, text);
+  const rows = DATA.slices.map((slice, i) => {
+    const [value, low, high] = costs[i];
     const bar = drawBar({ value, low, high, top, look: "plain" });
-    const cheapest = words(one.cheapest === null ? "–" : names[one.cheapest]);
+    const cheapest = textCell(slice.cheapest === null ? "–" : names[slice.cheapest]);
     return {
-      look: one.note ? "barred" : null,
+      look: slice.note ? "barred" : null,
       cells: [
-        one.group,
-        figure(one.cases),
+        slice.group,
+        numberCell(slice.cases),
         bar,
-        told(value, written[i], "strong"),
-        endsOf(own[i], written[i]),
+        costCell(value, written[i], "strong"),
+        boundsText(costs[i], written[i]),
         cheapest,
-        told(there[i][0], written[own.length + i]),
-        { true: "yes", false: "no" }[one.clear] ?? "",
-        words(one.note || ""),
+        costCell(cheapestCosts[i][0], written[costs.length + i]),
+        { true: "yes", false: "no" }[slice.clear] ?? "",
+        textCell(slice.note || ""),
       ],
     };
   });
@@ -250,7 +253,7 @@ function buildSlices() {
     "",
     "cost",
     percent(DATA.level),
-    words("cheapest here"),
+    textCell("cheapest here"),
     "at",
     "clearly",
     "",
@@ -258,8 +261,8 @@ function buildSlices() {
   place("slices").replaceChildren(tableOf(head, rows));
   saved.slices = [
     ["group", "cases", "system", "cost per case", "low", "high", "note"],
-    ...DATA.slices.flatMap((one) =>
-      one.costs.map((cost, i) => [one.group, one.cases, names[i], ...numbers(cost), one.note]),
+    ...DATA.slices.flatMap((slice) =>
+      slice.costs.map((cost, i) => [slice.group, slice.cases, names[i], ...numbers(cost), slice.note]),
     ),
   ];
 }

@@ -1,27 +1,29 @@
-// Text: elements, tables, tooltips and downloads. Data enters as text nodes only.
+// Text: elements, tables, tooltips and downloads. Data enters the document as text nodes only, so
+// that no label can become markup.
 
-/** Text without marks that turn the direction of whatever stands behind them. */
-const upright = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
+/** Text without directional marks, which could reverse the text that follows a label. */
+const withoutDirectionMarks = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
 
+/** Set attributes and append children; absent ones are left out. */
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
-    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, upright(value));
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, withoutDirectionMarks(value));
   }
-  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(upright));
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined).map(withoutDirectionMarks));
   return node;
 }
 
 const SVG = "http://www.w3.org/2000/svg";
 const place = (id) => document.getElementById(id);
 
-/** An HTML or SVG element; strings among the children become text. */
+/** An HTML or SVG element; strings among its children become text nodes. */
 const html = (tag, attributes, ...children) =>
   fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** Several nodes as one. */
-function together(...nodes) {
+/** Several nodes as one fragment. */
+function fragmentOf(...nodes) {
   const fragment = document.createDocumentFragment();
   fragment.append(...nodes);
   return fragment;
@@ -29,7 +31,7 @@ function together(...nodes) {
 
 // Names -------------------------------------------------------------------------------------------
 
-/** A long name cut in the middle: names of one family differ at their ends. */
+/** A long name shortened in the middle: related names often differ at their ends only. */
 function middle(text, room) {
   if (text.length <= room) return text;
   const tail = Math.ceil((room - 1) / 2);
@@ -40,7 +42,7 @@ function middle(text, room) {
 
 const tip = html("div", { class: "tip", role: "status" });
 
-/** Lines are [name, value, class of the swatch]. */
+/** Show a tooltip near (x, y); lines are [name, value, CSS class of the swatch]. */
 function showTip(title, lines, x, y) {
   const rows = lines.map(([name, value, swatch]) =>
     html(
@@ -61,10 +63,10 @@ function showTip(title, lines, x, y) {
 
 const hideTip = () => tip.classList.remove("on");
 
-/** Show lines while the pointer is over a node, or the keyboard at it. */
+/** Give a node a tooltip, shown while the pointer is over it or the keyboard focus on it. */
 function explain(node, title, lines) {
   const show = (event) => showTip(title, lines, event.clientX, event.clientY);
-  // A part of a picture that listens for the focus would be a stop of the tab key without a name.
+  // A part of a drawing that listens for focus would become a tab stop without a name.
   if (node.tagName === "svg" || !(node instanceof SVGElement)) {
     node.addEventListener("focus", () => {
       const box = node.getBoundingClientRect();
@@ -81,21 +83,21 @@ function explain(node, title, lines) {
 
 // Tables ------------------------------------------------------------------------------------------
 
-const LONGEST = 44; // characters of a cell; the rest is in its title
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const LONGEST_CELL = 44; // characters of a cell; the full text is in its title
+const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** One stop of the tab key for a whole table; arrow keys go from number to number. */
-function readable(table) {
+/** One tab stop for a whole table: the arrow keys move from number to number. */
+function withArrowKeys(table) {
   const rowsOf = () =>
     [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".told")]).filter((row) => row.length);
   rowsOf().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
   table.addEventListener("keydown", (event) => {
     const shown = rowsOf().filter(([first]) => first.checkVisibility());
     const y = shown.findIndex((row) => row.includes(event.target));
-    const step = STEPS[event.key];
+    const step = ARROW_STEPS[event.key];
     if (!step || y < 0) return;
     event.preventDefault();
-    const within = (place, size) => Math.max(0, Math.min(size - 1, place));
+    const within = (position, size) => Math.max(0, Math.min(size - 1, position));
     const row = shown[within(y + step[0], shown.length)];
     const next = row[within(shown[y].indexOf(event.target) + step[1], row.length)];
     event.target.setAttribute("tabindex", -1);
@@ -106,59 +108,61 @@ function readable(table) {
 }
 
 /**
- * Rows are {look, cells}; a cell is text, a node, or {text, title, lines, look}.
- * Groups of further rows stand apart, each {title, rows}.
+ * A table. Rows are {look, cells}, where `look` is a CSS class; a cell is text, a node, or
+ * {text, title, lines, look}, with `lines` for a tooltip. Groups {title, rows} follow the rows.
  */
 function tableOf(head, rows, groups = []) {
-  const heads = head.map((given) => given?.text ?? (given instanceof Node ? given.textContent : given));
-  const cell = (tag, scope) => (given, column) => {
-    const bare = given === null || typeof given !== "object" || given instanceof Node;
-    const { text, title = "", lines = null, look = null } = bare ? { text: given ?? "" } : given;
-    const long = typeof text === "string" && text.length > LONGEST;
-    const named = typeof text === "string" && scope === "row"; // the style may cut names of rows
-    const made = html(
+  const heads = head.map((label) => label?.text ?? (label instanceof Node ? label.textContent : label));
+  const cell = (tag, scope) => (content, column) => {
+    const bare = content === null || typeof content !== "object" || content instanceof Node;
+    const { text, title = "", lines = null, look = null } = bare ? { text: content ?? "" } : content;
+    const long = typeof text === "string" && text.length > LONGEST_CELL;
+    const named = typeof text === "string" && scope === "row"; // the style sheet may truncate row names
+    const node = html(
       tag,
       {
         class: look,
         scope,
         title: long || named ? text : null,
-        "data-head": scope ? null : heads[column + 1] || null, // a phone has no head above its rows
+        "data-head": scope ? null : heads[column + 1] || null, // on a phone, cells are stacked and show it
       },
-      long ? middle(text, LONGEST) : text,
+      long ? middle(text, LONGEST_CELL) : text,
     );
-    return lines ? explain(made, title, lines) : made;
+    return lines ? explain(node, title, lines) : node;
   };
   const line = ({ look = null, cells }) =>
     html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null)));
-  const group = ({ title, rows: own }) =>
+  const group = ({ title, rows: groupRows }) =>
     html(
       "tbody",
       { class: "apart" },
       html("tr", {}, html("th", { scope: "rowgroup", colspan: head.length }, title)),
-      own.map(line),
+      groupRows.map(line),
     );
-  return readable(
+  return withArrowKeys(
     html(
       "table",
       {},
-      headOf(head.map((given) => (given === "" ? html("td", {}) : cell("th", "col")(given)))),
+      headOf(head.map((label) => (label === "" ? html("td", {}) : cell("th", "col")(label)))),
       html("tbody", {}, rows.map(line)),
-      groups.filter((one) => one.rows.length).map(group),
+      groups.filter((section) => section.rows.length).map(group),
     ),
   );
 }
 
 const headOf = (cells) => html("thead", {}, html("tr", {}, cells));
 
-/** A number in short, whose tooltip has all digits. */
-const figure = (value, look = null, text = short(value), tell = exact) => ({
+/** A cell with a rounded number, whose tooltip has all digits. */
+const numberCell = (value, look = null, text = short(value), tell = exact) => ({
   text,
   title: tell(value),
   lines: [],
   look,
 });
-const words = (text) => ({ text, look: "words" });
-const swatched = (name, look, ...notes) =>
+/** A cell that is aligned as text, not as a number. */
+const textCell = (text) => ({ text, look: "words" });
+/** A name behind the colour of its line in the charts. */
+const nameWithSwatch = (name, look, ...notes) =>
   html(
     "span",
     { class: "name", title: name },
@@ -169,13 +173,13 @@ const swatched = (name, look, ...notes) =>
 
 // Downloads ---------------------------------------------------------------------------------------
 
-function save(name, text, type) {
+function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   html("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-/** All digits; text that a spreadsheet would read as a formula gets an apostrophe in front. */
+/** A cell of a CSV file, with all digits; text that a spreadsheet would run as a formula is quoted. */
 function csvCell(cell) {
   if (typeof cell === "number") {
     return Number.isFinite(cell)
@@ -191,9 +195,9 @@ function csvCell(cell) {
   return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
-function saveCsv(name, rows) {
+function downloadCsv(name, rows) {
   const lines = rows.map((row) => row.map(csvCell).join(","));
-  save(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
+  download(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
 }
 
 const STYLES = [
@@ -201,8 +205,8 @@ const STYLES = [
   ...["font-size", "font-weight", "font-family", "paint-order", "opacity"],
 ];
 
-/** The picture with its styles written into it, so that it looks the same elsewhere. */
-function saveSvg(name, picture) {
+/** Download a drawing with its computed styles inline: elsewhere it has no style sheet. */
+function downloadSvg(name, picture) {
   const twin = picture.cloneNode(true);
   const copies = [twin, ...twin.querySelectorAll("*")];
   [picture, ...picture.querySelectorAll("*")].forEach((node, i) => {
@@ -214,5 +218,5 @@ function saveSvg(name, picture) {
   twin.querySelectorAll(".hair").forEach((node) => node.remove());
   const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
   twin.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: paper }));
-  save(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
+  download(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
 }
