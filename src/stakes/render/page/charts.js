@@ -79,6 +79,9 @@ const valueAt = (one, x) => (one.at ? one.at(x) : heightAt(one.points, x));
 const readBands = (id, x) =>
   drawn[id].series.filter((one) => one.ends).map((one) => [one.name, ...one.ends(x), Boolean(one.banded)]);
 
+/** Places and ends of the intervals of single points of a chart. */
+const readWhiskers = (id) => drawn[id].whiskers.map(({ x, ends }) => [x, ...ends]);
+
 /** Names and heights of the lines of a chart at x. */
 const readChart = (id, x) =>
   drawn[id].series.filter((one) => one.name).map((one) => [one.name, valueAt(one, x)]);
@@ -108,10 +111,10 @@ function drawChart(host, spec) {
     (spec.shaded || []).map((part) => shadeOf(frame, part)),
     axes(frame),
     (spec.cases || []).map((bar) => caseBar(frame, bar)),
-    (spec.whiskers || []).map((whisker) => whiskerOf(frame, whisker)),
     svg(
       "g",
       { "clip-path": `url(#clip-${host.id})` },
+      (spec.whiskers || []).map((whisker) => whiskerOf(frame, whisker)),
       spec.series.filter((one) => one.banded).map((one) => bandOf(frame, one)),
       spec.marks.map((mark) => markLine(frame, mark)),
       spec.series.map((one) => lineOf(frame, one)),
@@ -227,14 +230,18 @@ function cheaperBlind(naive, lines) {
 
 const BAND_STEPS = 60;
 
-/** The interval at each point of a line, as an area. */
-function bandOf({ x, y, spec }, one) {
-  const [low, high] = spec.x.domain;
+/** The interval at each point of a line, as an area: between its borders, where it has some, else by steps. */
+function bandOf({ x, y, spec }, { look, borders, ends }) {
+  const [lower, upper] = borders ? borders() : stepsOf(ends, spec.x.domain);
+  const corners = [...upper, ...[...lower].reverse()].map(([px, py]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`);
+  return svg("path", { class: `interval ${look}`, d: corners.length ? `M${corners.join("L")}Z` : "" });
+}
+
+/** Points of the lower and of the upper ends of the intervals along an axis. */
+function stepsOf(ends, [low, high]) {
   const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
-  const ends = steps.map((at) => [at, ...one.ends(at)]).filter((point) => point.every(Number.isFinite));
-  const upper = ends.map(([at, , top]) => `${x(at).toFixed(1)} ${y(top).toFixed(1)}`);
-  const lower = ends.map(([at, bottom]) => `${x(at).toFixed(1)} ${y(bottom).toFixed(1)}`).reverse();
-  return svg("path", { class: `interval ${one.look}`, d: ends.length ? `M${[...upper, ...lower].join("L")}Z` : "" });
+  const intervals = steps.map((x) => [x, ...ends(x)]).filter((interval) => interval.every(Number.isFinite));
+  return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
 }
 
 function lineOf({ x, y }, one) {

@@ -12,10 +12,18 @@ const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
+const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(Number.isInteger));
+/** Why the page cannot say how sure rates are; null where every case counts as one. */
+const RATES_UNKNOWN = DATA.clustered
+  ? "cases come in clusters"
+  : MODELS.every(isWhole)
+    ? null
+    : "weights are not whole numbers of cases";
+
 /** The model whose interval is drawn: that of the cheapest system, or the first that is shown. */
-function bandedModel(models) {
+function bandedModel(models, known = BANDED) {
   const best = MODELS[result.best.model];
-  return !BANDED ? null : models.includes(best) ? best : models[0];
+  return !known ? null : models.includes(best) ? best : models[0];
 }
 
 /** What the band of a chart is, or why there is none. */
@@ -217,12 +225,13 @@ function showRoc() {
   const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
   const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
   const [series, touches] = [[], []];
+  const banded = bandedModel(visible(), !RATES_UNKNOWN);
   for (const model of visible()) {
     const point = (j) => rocPoint(model.table, j);
     const points = (cuts) => cuts.map(point).reverse();
     const all = range(model.table.scores.length + 1);
     series.push({ look: `${model.look} hull`, points: points(model.hull) });
-    series.push({ name: model.name, label: model.name, look: model.look, points: points(all) });
+    series.push({ ...rocBand(model.table, model === banded), name: model.name, label: model.name, look: model.look, points: points(all) });
     touches.push(
       ...model.hull.map((j) => ({ model, j, height: point(j)[1] - slope * point(j)[0] })),
     );
@@ -240,12 +249,13 @@ function showRoc() {
         [1, best.height + slope],
       ],
     });
-  place("roc-note").textContent = touched
-    ? tied(`The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`)
+  const seen = touched
+    ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
+      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
     : TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";
+  place("roc-note").textContent = tied(seen + rocBandText(banded?.name));
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: shareAxis("false-alarm rate", [0, 1]),
@@ -254,6 +264,34 @@ function showRoc() {
     marks: [],
     dots: visible().flatMap(operatingPoints),
   });
+}
+
+/** The band of a ROC curve: it follows neither costs nor prior, and is made when it is first asked for. */
+function rocBand(table, banded) {
+  if (RATES_UNKNOWN) return {};
+  const borders = () => (table.rocBorders ??= rocBorders(table));
+  return { banded, borders, ends: (x) => borders().map((border) => heightAt(border, x)) };
+}
+
+/**
+ * The lower and the upper border of where the rates may be. At a threshold they are independent:
+ * if Wilson's interval of each has the root of the level, both hold at once with the level. The
+ * borders join the corners of these boxes, so that each box is between them.
+ */
+function rocBorders({ below, totals, scores }) {
+  const boxes = range(scores.length + 1)
+    .map((j) => [0, 1].map((k) => wilson(totals[k] - below[k][j], totals[k], Math.sqrt(DATA.level))))
+    .reverse(); // by growing rates
+  return [
+    [[0, 0], ...boxes.map(([alarms, hits]) => [alarms[2], hits[1]])],
+    [...boxes.map(([alarms, hits]) => [alarms[1], hits[2]]), [1, 1]],
+  ];
+}
+
+function rocBandText(name) {
+  if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
+  const chosen = "as if the threshold had not been chosen on these cases";
+  return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, ${chosen}; the tooltip has those of the other lines.` : "";
 }
 
 /** Points of the ROC curve at which the systems of a model change their decision. */
@@ -332,14 +370,19 @@ function showReliability() {
       return { ...one, table, scores: posteriorsOf(table, prior), hull: one.hull ?? one.model.hull };
     },
   );
-  const cases = shown.length ? casesBelow(shown[0].table, shown[0].scores, far) : [];
-  place("reliability-note").textContent = tied(reliabilityNote(shown[0], cases));
+  const [first] = shown;
+  const tenths = first ? tenthsOf(first.table, first.scores, prior, far) : [];
+  const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
+  const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // others are empty
+  const known = !RATES_UNKNOWN;
+  place("reliability-note").textContent = tied(reliabilityNote(first, most));
   drawChart(place("reliability"), {
     title: "Observed share over the probability",
     x: shareAxis(`probability of ${classes[1]}`, [0, far]),
     y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, far]),
-    cases,
+    cases: tenths.map(({ low, high, cases }) => ({ low, high, cases, share: cases / most })),
     counted: true,
+    whiskers: known ? bins.map((bin) => binWhisker(bin, first.model.look)) : [],
     series: [
       {
         look: "plain",
@@ -359,7 +402,7 @@ function showReliability() {
       })),
     ],
     marks: [],
-    dots: [],
+    dots: bins.filter(({ share }) => share <= far).map((bin) => binDot(first.name, bin, first.model.look, known)),
   });
 }
 
@@ -372,23 +415,37 @@ function recalibratedWinner() {
   return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
 }
 
-/** What the bars and the thick line of the reliability diagram are. */
-function reliabilityNote(first, cases) {
+/** What the bars, the dots and the thick line of the reliability diagram are. */
+function reliabilityNote(first, most) {
   if (!first) return "";
-  const most = short(Math.max(...cases.map((bar) => bar.cases)));
   const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
-  return ` Bars: how many of the cases have such a probability by ${first.name}, at most ${most}.${thick}`;
+  const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
+  return (
+    ` Bars: how many of the cases have such a probability by ${first.name}, at most ${short(most)}.` +
+    ` Dots: its observed share in each tenth of the axis${whiskers}${thick}`
+  );
 }
 
-/** Cases counted in each tenth of an axis of probabilities; the fullest has a share of 1. */
-function casesBelow(table, scores, far) {
-  const bars = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0 }));
+/**
+ * Tenths of an axis of probabilities: cases, their mean probability, and the share of them that is
+ * of the positive class, with its interval. Another prior than that of the data moves the odds.
+ */
+function tenthsOf({ weights, totals }, scores, prior, far) {
+  const tenths = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0, hits: 0, mass: 0, moment: 0 }));
   scores.forEach((score, i) => {
-    const bar = bars[Math.min(9, Math.floor((10 * score) / far))];
-    if (bar && score <= far) bar.cases += sum(table.weights.map((weights) => weights[i]));
+    const tenth = tenths[Math.min(9, Math.floor((10 * score) / far))];
+    if (!tenth || score > far) return;
+    const mass = sum(prior.map((share, k) => (share * weights[k][i]) / totals[k]));
+    tenth.cases += weights[0][i] + weights[1][i];
+    tenth.hits += weights[1][i];
+    tenth.mass += mass;
+    tenth.moment += mass * score;
   });
-  const most = Math.max(...bars.map(({ cases }) => cases)) || 1;
-  return bars.map((bar) => ({ ...bar, share: bar.cases / most }));
+  const ratios = priorRatios(totals.map((total) => total / sum(totals)), prior);
+  return tenths.map(({ low, high, cases, hits, mass, moment }) => {
+    const [share, ...ends] = wilson(hits, cases).map((end) => movedBy(end, ratios));
+    return { low, high, cases, mean: moment / mass, share, ends };
+  });
 }
 
 /** A round probability above which half of the models have hardly any case. */

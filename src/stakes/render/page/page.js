@@ -162,6 +162,7 @@ function start() {
     },
     read: readChart,
     bands: readBands,
+    whiskers: readWhiskers,
     cases: (id) => drawn[id].cases,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
     write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
