@@ -16,7 +16,7 @@ function probabilityText(share, digits = 3) {
 const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
 /** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */
-const byProbability = ({ way, model }) => way !== "tuned" || MODELS[model].kind === "posteriors";
+const byProbability = ({ posterior, model }) => posterior || MODELS[model].kind === "posteriors";
 const thresholdText = (one) =>
   byProbability(one) ? probabilityText(one.threshold) : pointText(one.threshold, 4);
 
