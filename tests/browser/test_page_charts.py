@@ -13,9 +13,10 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Counts, Problem, ScoreTable, evaluate, shift_prior
+from stakes import Counts, Problem, Scores, ScoreTable, evaluate, shift_prior
 from stakes.decide import reachable_decisions
 from stakes.inference import profile_interval, wilson_bounds, wilson_rates
+from stakes.render.tables import sections
 from stakes.report import Stakes
 
 BANDS = "([id, x]) => stakesPage.bands(id, x)"
@@ -260,3 +261,28 @@ def test_what_the_classes_cost_adds_up_to_the_cost(digits, opened):
     rows = page.run("() => stakesPage.tables().classes")
     shown = [row[5] for row in rows if row[0] == best["name"]]
     np.testing.assert_allclose(shown, parts, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_thresholds_are_written_on_the_page_as_in_the_text(opened):
+    """Probabilities in percent, scores on their own scale, whichever way they were tuned."""
+    rng = np.random.default_rng(9)
+    y = (rng.random(300) < 0.3).astype(int)
+    score = rng.normal(2 * y, 1.0)
+    models = {"sure": 1 / (1 + np.exp(1 - score)), "raw": Scores(100 * score)}
+    problem = Problem.binary(false_alarm=1, miss=3)
+    report = evaluate(y, models, problem, calibrator=None, replicates=10)
+    page = opened(report)
+    written = {
+        row[0]: row[-1].replace("\u00a0", " ")
+        for section in sections(report)
+        if section.title in ("Cost of each system", "Bounds") and section.table is not None
+        for row in section.table.rows
+    }
+    heads = page.page.locator("#systems tbody th[scope=row]").all_inner_texts()
+    cells = page.page.locator("#systems tbody tr td:last-child").all_inner_texts()
+    shown = dict(zip(heads, cells, strict=True))
+    for system in report.systems:
+        cell = next(text for head, text in shown.items() if head.startswith(system.name))
+        assert cell.replace("\u00a0", " ") == written[system.name]
+        assert ("%" in cell) == (system.model == "sure")
