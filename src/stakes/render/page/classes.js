@@ -15,7 +15,7 @@ const FIRST_CLASSES = 12; // classes that the list shows at first
 let everyClass = false;
 
 /** A bar for every true class: what its cases contribute to the cost, and what one of them costs. */
-function showClassCosts(one, parts, what) {
+function showClassCosts({ counts }, parts, what) {
   place("class-costs-part").hidden = TWO;
   if (TWO) return;
   const each = classParts(parts);
@@ -28,7 +28,7 @@ function showClassCosts(one, parts, what) {
     const share = total > 0 && part >= 0 ? ` · ${wholePercent(part / total)}` : "";
     const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
     return explain(row, classes[k], [
-      ["cases counted", exact(sum(one.counts[k]))],
+      ["cases counted", exact(sum(counts[k]))],
       ["prior", exactPercent(result.prior[k])],
       [`${what} of one such case`, exact(part / result.prior[k])],
       [`part of the ${what} per case`, exact(part)],
@@ -43,9 +43,9 @@ function showClassCosts(one, parts, what) {
 
 /** The rows of a download: every system and class. */
 function classCostsToSave() {
-  const rows = result.systems.flatMap((one) =>
-    costParts(one.counts, one.costs, result.prior).map((row, k) =>
-      [one.name, classes[k], sum(one.counts[k]), result.prior[k], dot(one.costs[k], decisionRates(one.counts)[k]), sum(row)],
+  const rows = result.systems.flatMap(({ name, counts, costs }) =>
+    costParts(counts, costs, result.prior).map((row, k) =>
+      [name, classes[k], sum(counts[k]), result.prior[k], dot(costs[k], decisionRates(counts)[k]), sum(row)],
     ),
   );
   return [["system", "class", "cases", "prior", "cost of one such case", "part of cost per case"], ...rows];

@@ -105,7 +105,7 @@ function showThresholds() {
   });
   const shown = probable().filter((model) => model.stakes);
   const series = shown.map((model) => thresholdCurve(model));
-  const heights = [naive.cost, ...series.flatMap((one) => one.points.map((point) => point[1]))];
+  const heights = [naive.cost, ...series.flatMap(({ points }) => points.map((point) => point[1]))];
   const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
   drawChart(place("cost-curve"), {
     title: "Cost per case over the threshold",
@@ -124,8 +124,7 @@ function showThresholds() {
 /** Steps: the cost changes where the threshold passes a score. */
 function thresholdCurve(model) {
   const { thresholds, sums } = model.stakes;
-  const spent = thresholdCosts(sums, state.costs, result.prior);
-  const costs = spent.map((cost) => cost + model.running);
+  const costs = thresholdCosts(sums, state.costs, result.prior).map((cost) => cost + model.running);
   const at = (x) => costs[Math.max(0, cutAbove(thresholds, x) - 1)];
   const inside = range(costs.length).filter((j) => thresholds[j] > 0 && thresholds[j] < 1);
   const steps = inside.flatMap((j) => [
@@ -237,7 +236,7 @@ function showRoc() {
     );
   }
   const best = touches.reduce(
-    (high, one) => (high && high.height >= one.height ? high : one),
+    (best, touch) => (best && best.height >= touch.height ? best : touch),
     null,
   );
   const touched = best && Number.isFinite(best.height) && slope >= 0;
@@ -298,19 +297,19 @@ function rocBandText(name) {
 function operatingPoints(model) {
   if (TERMS) return [];
   const ordered = decisionRanges(result.costs).map((part) => part.decision); // by probability
-  const orderOf = (one) => (one.way === "tuned" ? range(decisions.length) : ordered);
-  const own = result.systems.filter((one) => MODELS[one.model] === model && one.way !== "fixed");
-  const wanted = isMoved(result.prior) ? "moved" : "as is";
-  const shown = BINARY ? own : own.filter((one) => one.way === wanted);
-  const dots = shown.flatMap((one) =>
-    range(orderOf(one).length - 1).map((i) => {
-      const above = orderOf(one).slice(i + 1);
-      const [x, y] = decisionRates(one.counts).map((row) => sum(above.map((d) => row[d])));
+  const orderOf = (system) => (system.way === "tuned" ? range(decisions.length) : ordered);
+  const systems = result.systems.filter((system) => MODELS[system.model] === model && system.way !== "fixed");
+  const way = isMoved(result.prior) ? "moved" : "as is";
+  const shown = BINARY ? systems : systems.filter((system) => system.way === way);
+  const dots = shown.flatMap((system) =>
+    range(orderOf(system).length - 1).map((i) => {
+      const above = orderOf(system).slice(i + 1);
+      const [x, y] = decisionRates(system.counts).map((row) => sum(above.map((d) => row[d])));
       const lines = [
         ["false-alarm rate", probabilityText(x, 6)],
         ["hit rate", probabilityText(y, 6)],
       ];
-      return { x, y, look: model.look, title: one.name, lines };
+      return { x, y, look: model.look, title: system.name, lines };
     }),
   );
   return dots.filter((dot) => Number.isFinite(dot.x + dot.y));
@@ -365,9 +364,9 @@ function showReliability() {
   const models = probable();
   const far = reachOf(models, prior);
   const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
-    (one) => {
-      const table = one.table ?? one.model.table;
-      return { ...one, table, scores: posteriorsOf(table, prior), hull: one.hull ?? one.model.hull };
+    (line) => {
+      const table = line.table ?? line.model.table;
+      return { ...line, table, scores: posteriorsOf(table, prior), hull: line.hull ?? line.model.hull };
     },
   );
   const [first] = shown;
@@ -465,7 +464,7 @@ function reachOf(models, prior) {
 
 function showRegions() {
   const { prior, rivals } = result;
-  const lines = rivals.map((one, i) => priorLine(one, prior, LAST, i));
+  const lines = rivals.map((rival, i) => priorLine(rival, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
   const parts = lowest(lines);
@@ -480,15 +479,15 @@ function showRegions() {
     inset: drawn["prior-chart"].inset,
   });
   if (!BINARY || FACTORS) return;
-  const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
-  band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
+  const byProportion = lowest(rivals.map(({ counts }, i) => proportionLine(counts, prior, i)));
+  band("proportion-band", "cost proportion", byProportion, { ends: [0, 1], now: proportion() });
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
-  const ratios = over.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
-  const wide = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
+  const ratios = byProportion.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
+  const reach = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
   band("ratio-band", "false alarm : miss", ratios, {
-    ends: [-wide, wide],
+    ends: [-reach, reach],
     now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
-    place: (r) => Math.max(-wide, Math.min(wide, Math.log10(r))),
+    place: (r) => Math.max(-reach, Math.min(reach, Math.log10(r))),
     say: ratioText,
   });
 }
@@ -508,8 +507,8 @@ function ratioText(ratio) {
 
 /** Shades of one hue, for the systems of one model. */
 function shade(rival) {
-  const own = result.rivals.filter((one) => one.look === rival.look);
-  return `${rival.look} s${own.indexOf(rival) % SHADES}`;
+  const alike = result.rivals.filter(({ look }) => look === rival.look);
+  return `${rival.look} s${alike.indexOf(rival) % SHADES}`;
 }
 
 /** A band and, below it, every part in words. */
@@ -554,25 +553,25 @@ const PRIOR_STEPS = range(61).map((i) => i / 60);
 
 /** What is seen in the chart of costs over the prior. */
 function showPriorNote(series) {
-  const banded = series.find((one) => one.banded);
+  const line = series.find(({ banded }) => banded);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
-  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(banded?.name)}`);
+  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
 }
 
 function drawPriorLines(lines, winners, top) {
   const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;
-  const along = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
-  const naive = (x) => naiveDecision(costs, along(x)).cost;
+  const priorAt = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
+  const naive = (x) => naiveDecision(costs, priorAt(x)).cost;
   const at = (line) => (x) => (1 - x) * line.start + x * line.end;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const own = lines.filter((_, i) => "reported" in rivals[i]);
+  const systemLines = lines.filter((_, i) => "reported" in rivals[i]);
   const able = BANDED ? reachable(costs) : null;
-  const endsOf = (one) => (x) => {
-    const given = { costs: state.costs, prior: along(x) };
-    return endsOfSystem({ ...one, cost: expectedCost(one.counts, costs, given.prior) + one.running }, given, able);
+  const endsOf = (system) => (x) => {
+    const stakes = { costs: state.costs, prior: priorAt(x) };
+    return endsOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
   };
-  const series = own.map((line, i) => ({
+  const series = systemLines.map((line, i) => ({
     ...(BANDED && winners.has(i) && "model" in rivals[i] ? { ends: endsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
     name: winners.has(i) ? rivals[i].name : null,
     label: winners.has(i) ? rivals[i].name : null,
