@@ -289,8 +289,7 @@ function rocBorders({ below, totals, scores }) {
 
 function rocBandText(name) {
   if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
-  const chosen = "as if the threshold had not been chosen on these cases";
-  return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, ${chosen}; the tooltip has those of the other lines.` : "";
+  return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, had it not been chosen on these cases.` : "";
 }
 
 /** Points of the ROC curve at which the systems of a model change their decision. */
@@ -420,8 +419,8 @@ function reliabilityNote(first, most) {
   const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
   const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
   return (
-    ` Bars: how many of the cases have such a probability by ${first.name}, at most ${short(most)}.` +
-    ` Dots: its observed share in each tenth of the axis${whiskers}${thick}`
+    ` Bars: cases with such a probability by ${first.name}, at most ${short(most)}.` +
+    ` Dots: the share observed in each tenth of the axis${whiskers}${thick}`
   );
 }
 
