@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Decisions, Limit, Problem, Report, evaluate
-from stakes._text import measured, supported
+from stakes import Decisions, Limit, Problem, Report, Scores, evaluate
+from stakes._text import measured, probability, supported
 from stakes.inference import Measured
 from stakes.render.layout import Section, middle
 from stakes.render.line_picture import LinePicture
@@ -18,6 +19,7 @@ from stakes.render.systems import in_order
 from stakes.render.tables import sections
 from stakes.report import Slice
 
+FAST: dict[str, Any] = {"calibrator": None, "replicates": 10}
 FRAUD = Problem(
     [[0, 3, 25], [180, 8, 0]],
     classes=["legit", "fraud"],
@@ -205,6 +207,21 @@ def test_the_winner_is_the_first_row_and_bounds_stand_apart():
     assert titles.index("Bounds") == titles.index("Cost of each system") + 1
 
 
+def test_thresholds_of_probabilities_are_in_percent_and_those_of_raw_scores_are_not():
+    y = np.arange(60) % 3 == 0
+    score = np.where(y, 3.5, 2.25) + np.arange(60) % 7 / 4
+    models = {"sure": score / 5.5, "raw": Scores(100 * score)}
+    report = evaluate(y.astype(int), models, Problem.binary(false_alarm=1, miss=3), **FAST)
+    rows = cells(report, "Cost of each system") + cells(report, "Bounds")
+    shown = {row[0]: row[-1].replace("\u00a0", " ") for row in rows}
+    tuned = {system.name: system.threshold for system in report.systems}
+    assert shown["sure (as is)"] == "25 %"
+    assert shown["sure (tuned)"] == probability(tuned["sure (tuned)"])
+    assert shown["sure (tuned)"].endswith(" %")
+    for name in ("raw (tuned)", "raw (tuned out of fold)"):
+        assert float(shown[name]) == pytest.approx(tuned[name], rel=1e-3)
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_systems_that_tie_the_winner_stands_first(order):
     y = np.arange(40) % 2
@@ -376,9 +393,13 @@ def test_names_of_marks_stand_where_there_is_room():
     [
         (["26–35", "36–50", ">50", "≤25"], ["≤25", "26–35", "36–50", ">50"]),
         (["over 65", "40 to 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["26–35", ">35", "≤25", "(missing)"], ["≤25", "26–35", ">35", "(missing)"]),
+        (["site 1", "site 10", "site 2"], ["site 1", "site 2", "site 10"]),
+        (["2024 Q10", "Q9", "(missing)"], ["2024 Q10", "Q9", "(missing)"]),
+        (["site 10", "site 2", "site 1"], ["site 10", "site 2", "site 1"]),  # categories
         (["north", "2", "10"], ["north", "2", "10"]),  # not all are ranges: as they are
     ],
 )
-def test_slices_that_are_ranges_stand_as_one_counts_them(groups, wanted):
+def test_slices_with_numbers_stand_as_one_counts_them(groups, wanted):
     slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
     assert [group.group for group in in_order(slices)] == wanted

@@ -13,9 +13,10 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Counts, Problem, ScoreTable, evaluate, shift_prior
+from stakes import Counts, Problem, Scores, ScoreTable, evaluate, shift_prior
 from stakes.decide import reachable_decisions
-from stakes.inference import profile_interval, wilson_bounds
+from stakes.inference import profile_interval, wilson_bounds, wilson_rates
+from stakes.render.tables import sections
 from stakes.report import Stakes
 
 BANDS = "([id, x]) => stakesPage.bands(id, x)"
@@ -32,19 +33,18 @@ def ends(counts: np.ndarray, problem: Problem, **options: Any) -> list[float]:
     return [float(interval.low), float(interval.high)]
 
 
-def tables(page: Any) -> dict[str, ScoreTable]:
-    """The scores that the page holds of every model with probabilities."""
+def embedded_table(packed: dict[str, Any]) -> ScoreTable:
+    """Scores with the cases of both classes, as the page holds them."""
+    cases = [[float(count) for count in packed[k]] for k in ("negatives", "positives")]
+    return ScoreTable(packed["scores"], np.transpose(cases))
 
-    def cases(packed: Any) -> list[float]:
-        return [float(digit) for digit in packed]
 
+def tables(page: Any, *kinds: str) -> dict[str, ScoreTable]:
+    """The scores that the page holds of every model of some kinds."""
     return {
-        model["name"]: ScoreTable(
-            model["table"]["scores"],
-            np.stack([cases(model["table"][k]) for k in ("negatives", "positives")], axis=1),
-        )
+        model["name"]: embedded_table(model["table"])
         for model in page.data["models"]
-        if model["table"] and model["kind"] == "posteriors"
+        if model["table"] and model["kind"] in (kinds or ("posteriors",))
     }
 
 
@@ -127,18 +127,81 @@ def test_bands_of_three_decisions_know_which_can_be_taken(demo, opened):
 
 
 @pytest.mark.slow
-def test_where_cases_come_in_clusters_there_is_no_band_and_the_charts_say_so(opened):
+def test_the_band_of_a_roc_curve_holds_the_boxes_of_both_rates(clinic, opened):
+    """The rates of a threshold are independent, each in an interval at the root of the level."""
+    page = opened(clinic)
+    for name, table in tables(page, "posteriors", "scores").items():
+        cuts = [cut(table, table.scores, threshold) for threshold in (-np.inf, *table.scores)]
+        intervals = [wilson_rates(Counts(counts)).interval(0.95**0.5) for counts in cuts[::-1]]
+        low = np.array([interval.low[:, 1] for interval in intervals])
+        high = np.array([interval.high[:, 1] for interval in intervals])
+        for x in (0.003, 0.0712, 0.44, 0.97):
+            lower = np.interp(x, [0, *high[:, 0]], [0, *low[:, 1]])
+            upper = np.interp(x, [*low[:, 0], 1], [*high[:, 1], 1])
+            np.testing.assert_allclose(bands(page, "roc", x)[name], [lower, upper], **CLOSE)
+        for (alarms, hits), (most_alarms, most_hits) in zip(low[::97], high[::97], strict=True):
+            assert bands(page, "roc", most_alarms - 1e-12)[name][0] <= hits + 1e-9
+            assert bands(page, "roc", alarms + 1e-12)[name][1] >= most_hits - 1e-9
+    assert page.page.locator("#roc path.interval").count() == 1
+    note = page.text("#roc-note")
+    assert f"at each threshold of {clinic.best.model} both rates lie in it with 95 %" in note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
+def test_whiskers_of_reliability_are_the_intervals_of_python(prior, clinic, opened):
+    """Wilson's interval of the share in each tenth, its odds moved with the prior."""
+    page = opened(clinic)
+    if prior is not None:
+        page.run("prior => stakesPage.set({prior})", prior)
+    best = page.run("() => stakesPage.result().best")
+    packed = page.data["models"][best["model"]]
+    repaired = best["way"] == "recalibrated"
+    table = embedded_table(packed["recalibrated" if repaired else "table"])
+    held_for = page.data["prior"] if repaired else page.data["holds_for"]
+    observed, shares = table.weights.sum(0) / table.weights.sum(), prior or page.data["prior"]
+    edges = [bar["high"] for bar in page.run("() => stakesPage.cases('reliability')")]
+    bins: list[list[tuple[float, np.ndarray]]] = [[] for _ in edges]
+    for score, cases in zip(table.scores, table.weights, strict=True):
+        moved = float(shift_prior(np.array([score]), held_for, shares)[0])
+        if moved <= edges[-1]:
+            bins[min(9, int(10 * moved / edges[-1]))].append((moved, cases))
+    expected = []
+    for members in filter(None, bins):
+        counts = sum(cases for _, cases in members)
+        ends = np.ravel(wilson_bounds(counts[1:] / counts.sum(), counts.sum(), 1.959963984540054**2))
+        masses = [cases @ (np.array(shares) / observed) for _, cases in members]
+        mean = np.average([moved for moved, _ in members], weights=masses)
+        expected.append([mean, *shift_prior(ends, observed, shares)])
+    whiskers = page.run("() => stakesPage.whiskers('reliability')")
+    np.testing.assert_allclose(whiskers, expected, **CLOSE)
+    assert page.page.locator("#reliability .whisker").count() == len(expected)
+    assert "whiskers: its 95 % interval" in page.text("#reliability-note")
+
+
+def noisy_report(**options: Any) -> Any:
     rng = np.random.default_rng(2)
     y = rng.random(200) < 0.3
     p = np.clip(0.3 + 0.3 * y + 0.2 * rng.normal(size=200), 0.01, 0.99)
     problem = Problem.binary(false_alarm=1, miss=5)
-    report = evaluate(
-        y.astype(int), p, problem, clusters=np.arange(200) // 4, calibrator=None, replicates=10
-    )
-    page = opened(report)
-    assert page.page.locator("path.interval").count() == 0
-    for note in ("#cost-curve-note", "#net-benefit-note", "#prior-note"):
+    return evaluate(y.astype(int), p, problem, calibrator=None, replicates=10, **options)
+
+
+@pytest.mark.slow
+def test_where_cases_come_in_clusters_there_is_no_band_and_the_charts_say_so(opened):
+    page = opened(noisy_report(clusters=np.arange(200) // 4))
+    assert page.page.locator("path.interval, .chart .whisker").count() == 0
+    for note in ("#cost-curve-note", "#net-benefit-note", "#prior-note", "#roc-note"):
         assert "No band: cases come in clusters" in page.text(note)
+    assert "No intervals: cases come in clusters" in page.text("#reliability-note")
+
+
+@pytest.mark.slow
+def test_where_weights_are_fractions_rates_have_no_band_and_the_charts_say_so(opened):
+    page = opened(noisy_report(weights=np.linspace(0.2, 1.7, 200)))
+    assert page.page.locator("#roc path.interval, #reliability .whisker").count() == 0
+    assert "No band: weights are not whole numbers" in page.text("#roc-note")
+    assert "No intervals: weights are not whole numbers" in page.text("#reliability-note")
 
 
 @pytest.mark.slow
@@ -198,3 +261,28 @@ def test_what_the_classes_cost_adds_up_to_the_cost(digits, opened):
     rows = page.run("() => stakesPage.tables().classes")
     shown = [row[5] for row in rows if row[0] == best["name"]]
     np.testing.assert_allclose(shown, parts, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_thresholds_are_written_on_the_page_as_in_the_text(opened):
+    """Probabilities in percent, scores on their own scale, whichever way they were tuned."""
+    rng = np.random.default_rng(9)
+    y = (rng.random(300) < 0.3).astype(int)
+    score = rng.normal(2 * y, 1.0)
+    models = {"sure": 1 / (1 + np.exp(1 - score)), "raw": Scores(100 * score)}
+    problem = Problem.binary(false_alarm=1, miss=3)
+    report = evaluate(y, models, problem, calibrator=None, replicates=10)
+    page = opened(report)
+    written = {
+        row[0]: row[-1].replace("\u00a0", " ")
+        for section in sections(report)
+        if section.title in ("Cost of each system", "Bounds") and section.table is not None
+        for row in section.table.rows
+    }
+    heads = page.page.locator("#systems tbody th[scope=row]").all_inner_texts()
+    cells = page.page.locator("#systems tbody tr td:last-child").all_inner_texts()
+    shown = dict(zip(heads, cells, strict=True))
+    for system in report.systems:
+        cell = next(text for head, text in shown.items() if head.startswith(system.name))
+        assert cell.replace("\u00a0", " ") == written[system.name]
+        assert ("%" in cell) == (system.model == "sure")

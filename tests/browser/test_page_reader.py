@@ -696,6 +696,12 @@ def test_downloads_say_for_which_stakes_they_hold(shown):
     described = picture.find("{http://www.w3.org/2000/svg}desc")
     assert described is not None
     assert "grant 7.5" in (described.text or "")
+    # The title of the page names what the report picked, which these stakes may not.
+    pick = page.page.title().rpartition(": ")[2]
+    assert pick
+    for text in (*(row["stakes"] for row in rows), described.text or ""):
+        assert text.startswith("What the decisions cost; stakes changed on the page; costs")
+        assert pick not in text
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from math import nan
+from typing import Any
 
 from stakes import _text
 from stakes.render.layout import (
@@ -37,6 +38,7 @@ from stakes.report import (
     Slice,
     System,
 )
+from stakes.rows import POSTERIORS
 
 _EXPLAINED = {
     BAYES: "As is: for each case the decision that is the cheapest by the model's probabilities.",
@@ -72,6 +74,7 @@ _RANGE = re.compile(
     r"\s*(?P<number>-?\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
+_DIGITS = re.compile("([0-9]+)")
 _BROKEN = (
     "They clearly break a limit of the problem, whatever they cost, and cannot be recommended."
 )
@@ -93,7 +96,11 @@ def system_sections(report: Report) -> Iterator[Section]:
         (value, nan, nan) for *_, value in known
     ]
     chance = _chance if len(rivals) > 1 else lambda _: ""  # a single system is always the cheapest
-    names = [(middle(system.name, NAME), chance(system), _threshold(system)) for system in shown]
+    thresholds = [_threshold(system, report) for system in shown]
+    names = [
+        (middle(system.name, NAME), chance(system), threshold)
+        for system, threshold in zip(shown, thresholds, strict=True)
+    ]
     names += [(name, "", "") for name, _, _ in known]
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
@@ -175,12 +182,14 @@ def _chance(system: System) -> str:
     )
 
 
-def _threshold(system: System) -> str:
+def _threshold(system: System, report: Report) -> str:
+    """Where a system changes its decision: in percent, but for scores on a scale of their own."""
     if system.cuts:
         return ", ".join(map(_text.probability, system.cuts))
     if system.threshold is None:
         return "–"
-    likely = system.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
+    kinds = {quality.model: quality.kind for quality in report.models}
+    likely = system.rule in POSTERIOR_RULES or kinds[system.model] == POSTERIORS
     return _text.probability(system.threshold) if likely else _text.point(system.threshold, 4)
 
 
@@ -210,9 +219,11 @@ def slice_section(report: Report) -> Section:
 
 
 def in_order(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices column by column; groups that are ranges of numbers as one counts them.
+    """Slices column by column, with numbers as one counts them; cases without a group come last.
 
-    Other groups stay as they are in the report.
+    Groups that are ranges (≤25, 26–35, >35) stand by their numbers, and texts that are sorted by
+    letters (site 10, site 2) by the numbers in them. Others, such as categories in an order of
+    their own, stay as they are in the report.
     """
     columns: dict[str | None, list[Slice]] = {}
     for part in slices:
@@ -221,16 +232,28 @@ def in_order(slices: Iterable[Slice]) -> list[Slice]:
 
 
 def _counted(groups: list[Slice]) -> list[Slice]:
-    """Groups such as ≤25, 26–35 and >35 by their numbers, where all are of this kind."""
-    ranges = {part.name: _RANGE.match(str(part.group)) for part in groups}
+    """The groups of one column with their numbers in order."""
+    n_named = len(groups) - (str(groups[-1].group).strip("()") == "missing")
+    named, gaps = groups[:n_named], groups[n_named:]
+    texts = [str(part.group) for part in named]
+    ranges = [match for match in map(_RANGE.match, texts) if match]
+    if len(ranges) == len(named):
+        keys: list[Any] = [_place(match) for match in ranges]
+    elif texts == sorted(texts):
+        keys = [[_number(piece) for piece in _DIGITS.split(text)] for text in texts]
+    else:
+        return groups
+    return [named[k] for k in sorted(range(len(named)), key=keys.__getitem__)] + gaps
 
-    def key(part: Slice) -> tuple[float, int]:
-        match = ranges[part.name]
-        assert match is not None
-        sign = match["sign"].lower()
-        return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
 
-    return sorted(groups, key=key) if all(ranges.values()) else groups
+def _place(match: re.Match[str]) -> tuple[float, int]:
+    """Where a range of numbers begins, and whether it is below, at or above that number."""
+    sign = match["sign"].lower()
+    return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
+
+
+def _number(piece: str) -> str | int:
+    return int(piece) if _DIGITS.fullmatch(piece) else piece
 
 
 def _slice(

@@ -73,15 +73,18 @@ function heightAt(points, x) {
 }
 
 /** Exact where the line comes from a formula. */
-const valueAt = (one, x) => (one.at ? one.at(x) : heightAt(one.points, x));
+const valueAt = (series, x) => (series.at ? series.at(x) : heightAt(series.points, x));
 
 /** Names and intervals of the lines of a chart at x, where they are known. */
 const readBands = (id, x) =>
-  drawn[id].series.filter((one) => one.ends).map((one) => [one.name, ...one.ends(x), Boolean(one.banded)]);
+  drawn[id].series.filter(({ ends }) => ends).map(({ name, ends, banded }) => [name, ...ends(x), Boolean(banded)]);
+
+/** Places and ends of the intervals of single points of a chart. */
+const readWhiskers = (id) => drawn[id].whiskers.map(({ x, ends }) => [x, ...ends]);
 
 /** Names and heights of the lines of a chart at x. */
 const readChart = (id, x) =>
-  drawn[id].series.filter((one) => one.name).map((one) => [one.name, valueAt(one, x)]);
+  drawn[id].series.filter(({ name }) => name).map((line) => [line.name, valueAt(line, x)]);
 
 /**
  * Draw lines over a common x axis, with names at the lines and a cross-hair that reads them.
@@ -108,13 +111,13 @@ function drawChart(host, spec) {
     (spec.shaded || []).map((part) => shadeOf(frame, part)),
     axes(frame),
     (spec.cases || []).map((bar) => caseBar(frame, bar)),
-    (spec.whiskers || []).map((whisker) => whiskerOf(frame, whisker)),
     svg(
       "g",
       { "clip-path": `url(#clip-${host.id})` },
-      spec.series.filter((one) => one.banded).map((one) => bandOf(frame, one)),
+      (spec.whiskers || []).map((whisker) => whiskerOf(frame, whisker)),
+      spec.series.filter(({ banded }) => banded).map((line) => bandOf(frame, line)),
       spec.marks.map((mark) => markLine(frame, mark)),
-      spec.series.map((one) => lineOf(frame, one)),
+      spec.series.map((line) => lineOf(frame, line)),
     ),
     spec.dots.map((dot) => dotOf(frame, dot)),
     lineNames(frame),
@@ -227,21 +230,25 @@ function cheaperBlind(naive, lines) {
 
 const BAND_STEPS = 60;
 
-/** The interval at each point of a line, as an area. */
-function bandOf({ x, y, spec }, one) {
-  const [low, high] = spec.x.domain;
-  const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
-  const ends = steps.map((at) => [at, ...one.ends(at)]).filter((point) => point.every(Number.isFinite));
-  const upper = ends.map(([at, , top]) => `${x(at).toFixed(1)} ${y(top).toFixed(1)}`);
-  const lower = ends.map(([at, bottom]) => `${x(at).toFixed(1)} ${y(bottom).toFixed(1)}`).reverse();
-  return svg("path", { class: `interval ${one.look}`, d: ends.length ? `M${[...upper, ...lower].join("L")}Z` : "" });
+/** The interval at each point of a line, as an area: between its borders, where it has some, else by steps. */
+function bandOf({ x, y, spec }, { look, borders, ends }) {
+  const [lower, upper] = borders ? borders() : stepsOf(ends, spec.x.domain);
+  const corners = [...upper, ...[...lower].reverse()].map(([px, py]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`);
+  return svg("path", { class: `interval ${look}`, d: corners.length ? `M${corners.join("L")}Z` : "" });
 }
 
-function lineOf({ x, y }, one) {
-  const path = one.points
+/** Points of the lower and of the upper ends of the intervals along an axis. */
+function stepsOf(ends, [low, high]) {
+  const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
+  const intervals = steps.map((x) => [x, ...ends(x)]).filter((interval) => interval.every(Number.isFinite));
+  return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
+}
+
+function lineOf({ x, y }, { points, look }) {
+  const path = points
     .filter((point) => point.every(Number.isFinite))
     .map(([px, py], i) => `${i ? "L" : "M"}${x(px).toFixed(2)} ${y(py).toFixed(2)}`);
-  return svg("path", { class: `line ${one.look}`, d: path.join("") });
+  return svg("path", { class: `line ${look}`, d: path.join("") });
 }
 
 const markLine = ({ x, foot }, mark) =>
@@ -278,8 +285,8 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
   const [low, high] = spec.x.domain;
   const at = (i) => low + ((frame.left + i * step - x(low)) / (x(high) - x(low))) * (high - low);
   const heights = spec.series
-    .filter((one) => !one.look.includes("hull"))
-    .map((one) => ({ one, ys: range(NAME.columns).map((i) => y(heightAt(one.points, at(i)))) }));
+    .filter(({ look }) => !look.includes("hull"))
+    .map((line) => ({ line, ys: range(NAME.columns).map((i) => y(heightAt(line.points, at(i)))) }));
   const taken = spec.marks.flatMap((mark) => [
     {
       left: x(mark.x) - widthOf(mark.label, LABEL) - 5,
@@ -290,40 +297,40 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
     { left: x(mark.x), right: x(mark.x), top: 0, bottom: height },
   ]);
   return heights
-    .filter(({ one, ys }) => one.label && ys.some(Number.isFinite))
-    .map(({ one, ys }) => {
-      const text = fitted(middle(one.label, 30), 0.55 * (frame.right - frame.left), LABEL);
-      const long = widthOf(text, LABEL);
-      const wide = Math.min(NAME.columns - 2, Math.ceil(long / step));
-      const spots = spotsOf(ys, wide).map((spot) => ({
+    .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
+    .map(({ line, ys }) => {
+      const text = fitted(middle(line.label, 30), 0.55 * (frame.right - frame.left), LABEL);
+      const width = widthOf(text, LABEL);
+      const columns = Math.min(NAME.columns - 2, Math.ceil(width / step));
+      const spots = spotsOf(ys, columns).map((spot) => ({
         ...spot,
         left: frame.left + spot.i * step,
-        right: frame.left + spot.i * step + long,
+        right: frame.left + spot.i * step + width,
         bottom: spot.top + NAME.height,
       }));
-      const bad = spots.map((spot) => badness(spot, heights, taken, frame, wide));
-      const best = spots[bad.indexOf(Math.min(...bad))];
+      const penalties = spots.map((spot) => penaltyOf(spot, heights, taken, frame, columns));
+      const best = spots[penalties.indexOf(Math.min(...penalties))];
       taken.push(best);
-      const title = svg("title", {}, one.label);
+      const title = svg("title", {}, line.label);
       const place = { x: best.left, y: best.bottom - 3 };
-      return svg("text", { class: `line-name ${one.look}`, ...place }, text, title);
+      return svg("text", { class: `line-name ${line.look}`, ...place }, text, title);
     });
 }
 
 /** Places of a name just above and just below its own line. */
-function spotsOf(ys, wide) {
-  return range(ys.length - wide).flatMap((i) => {
-    const own = ys.slice(i, i + wide + 1).filter(Number.isFinite);
-    if (!own.length) return [];
+function spotsOf(ys, columns) {
+  return range(ys.length - columns).flatMap((i) => {
+    const heights = ys.slice(i, i + columns + 1).filter(Number.isFinite);
+    if (!heights.length) return [];
     return [
-      { i, top: Math.min(...own) - NAME.height - 3, off: own[0] - Math.min(...own) },
-      { i, top: Math.max(...own) + 3, off: Math.max(...own) - own[0] },
+      { i, top: Math.min(...heights) - NAME.height - 3, off: heights[0] - Math.min(...heights) },
+      { i, top: Math.max(...heights) + 3, off: Math.max(...heights) - heights[0] },
     ];
   });
 }
 
 /** How much a name would hide or leave the frame, and how far it is from its line. */
-function badness(spot, heights, taken, frame, wide) {
+function penaltyOf(spot, heights, taken, frame, columns) {
   const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
   const overlaps = taken.filter(
     (box) =>
@@ -334,7 +341,7 @@ function badness(spot, heights, taken, frame, wide) {
   );
   let hidden = 0;
   for (const { ys } of heights) {
-    for (let i = spot.i; i <= spot.i + wide; i += 1) {
+    for (let i = spot.i; i <= spot.i + columns; i += 1) {
       if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) hidden += 1;
     }
   }
@@ -345,7 +352,7 @@ function badness(spot, heights, taken, frame, wide) {
 function crosshair(picture, { x, left, right, foot, spec }) {
   const [low, high] = spec.x.domain;
   const hair = svg("line", { class: "hair", y1: MARGIN.top, y2: foot });
-  const readable = spec.series.filter((one) => one.name);
+  const readable = spec.series.filter(({ name }) => name);
   let at = spec.marks.length ? spec.marks[0].x : (low + high) / 2;
   const read = (value, clientY) => {
     at = Math.min(high, Math.max(low, value));
@@ -353,8 +360,8 @@ function crosshair(picture, { x, left, right, foot, spec }) {
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const interval = (one) => (one.ends ? ` (${one.ends(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
-    const lines = readable.map((one) => [one.name, sayOf(spec.y)(valueAt(one, at), 6) + interval(one), one.look]);
+    const interval = ({ ends }) => (ends ? ` (${ends(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
+    const lines = readable.map((line) => [line.name, sayOf(spec.y)(valueAt(line, at), 6) + interval(line), line.look]);
     showTip(
       `${spec.x.label} ${sayOf(spec.x)(at)}`,
       lines,

@@ -15,7 +15,7 @@ const FIRST_CLASSES = 12; // classes that the list shows at first
 let everyClass = false;
 
 /** A bar for every true class: what its cases contribute to the cost, and what one of them costs. */
-function showClassCosts(one, parts, what) {
+function showClassCosts({ counts }, parts, what) {
   place("class-costs-part").hidden = TWO;
   if (TWO) return;
   const each = classParts(parts);
@@ -28,7 +28,7 @@ function showClassCosts(one, parts, what) {
     const share = total > 0 && part >= 0 ? ` · ${wholePercent(part / total)}` : "";
     const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
     return explain(row, classes[k], [
-      ["cases counted", exact(sum(one.counts[k]))],
+      ["cases counted", exact(sum(counts[k]))],
       ["prior", exactPercent(result.prior[k])],
       [`${what} of one such case`, exact(part / result.prior[k])],
       [`part of the ${what} per case`, exact(part)],
@@ -43,9 +43,9 @@ function showClassCosts(one, parts, what) {
 
 /** The rows of a download: every system and class. */
 function classCostsToSave() {
-  const rows = result.systems.flatMap((one) =>
-    costParts(one.counts, one.costs, result.prior).map((row, k) =>
-      [one.name, classes[k], sum(one.counts[k]), result.prior[k], dot(one.costs[k], decisionRates(one.counts)[k]), sum(row)],
+  const rows = result.systems.flatMap(({ name, counts, costs }) =>
+    costParts(counts, costs, result.prior).map((row, k) =>
+      [name, classes[k], sum(counts[k]), result.prior[k], dot(costs[k], decisionRates(counts)[k]), sum(row)],
     ),
   );
   return [["system", "class", "cases", "prior", "cost of one such case", "part of cost per case"], ...rows];
@@ -54,8 +54,8 @@ function classCostsToSave() {
 // How reliable the probabilities of a class are ---------------------------------------------------
 
 /** The share of a count with Wilson's interval, as Python's `wilson_bounds` has it. */
-function wilson(hits, cases) {
-  const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
+function wilson(hits, cases, level = DATA.level) {
+  const threshold = normalQuantile((1 - level) / 2) ** 2;
   const rate = hits / cases;
   const centre = (hits + threshold / 2) / (cases + threshold);
   const reach = Math.sqrt(threshold * (cases * rate * (1 - rate) + threshold / 4)) / (cases + threshold);
@@ -82,51 +82,57 @@ function showClassReliability() {
     look: model.look,
     points: model.class_bins[k].map(([, cases, hits, mean]) => [mean, hits / cases]),
   });
-  const bins = best ? best.class_bins[k] : [];
-  const counts = bins.map(([, cases]) => cases);
-  place("class-reliability-note").textContent = tied(classNote(k, best, counts));
+  const bins = best ? best.class_bins[k].map(binOf) : [];
+  const most = Math.max(...bins.map(({ cases }) => cases));
+  place("class-reliability-note").textContent = tied(classNote(k, best, most));
   drawChart(place("class-reliability"), {
     title: `Observed share over the probability of ${classes[k]}`,
     x: shareAxis(`probability of ${classes[k]}`, [0, 1]),
     y: shareAxis(`share that is ${classes[k]}; below: cases`, [0, 1]),
     ratio: 0.55,
-    cases: bins.map(([b, cases]) => ({ ...binOf(b), share: cases / Math.max(...counts), cases })),
+    cases: bins.map(({ low, high, cases }) => ({ low, high, share: cases / most, cases })),
     counted: true,
-    whiskers: BANDED && best ? bins.map(([, cases, hits, mean]) => ({ x: mean, ends: wilson(hits, cases).slice(1), look: best.look })) : [],
+    whiskers: BANDED ? bins.map((bin) => binWhisker(bin, best.look)) : [],
     series: [{ look: "plain", points: [[0, 0], [1, 1]] }, ...models.map(line)],
     marks: [],
-    dots: models.flatMap((model) => model.class_bins[k].map((bin) => binDot(model, bin))),
+    dots: models.flatMap((model) => model.class_bins[k].map((bin) => binDot(model.name, binOf(bin), model.look, BANDED))),
   });
   saved.reliability = reliabilityToSave;
 }
 
-const binOf = (b) => ({ low: b / 10, high: (b + 1) / 10 });
+/** A tenth of the probabilities, from how the page holds it: `share` is the observed one, with its interval. */
+function binOf([b, cases, hits, mean]) {
+  const [share, ...ends] = wilson(hits, cases);
+  return { low: b / 10, high: (b + 1) / 10, cases, mean, share, ends };
+}
 
-function classNote(k, best, counts) {
+function classNote(k, best, most) {
   if (!best) return "No model is shown.";
   const whiskers = BANDED ? ` Whiskers: ${percent(DATA.level)} intervals of ${best.name}.` : "";
   return (
     `How often a case was ${classes[k]} where its probability was in each tenth; calibrated probabilities follow the diagonal.` +
-    ` Bars: cases of ${best.name} in each tenth, at most ${short(Math.max(...counts))}.${whiskers}` +
+    ` Bars: cases of ${best.name} in each tenth, at most ${short(most)}.${whiskers}` +
     " On these cases, with the probabilities as they came: neither costs nor prior move it."
   );
 }
 
-function binDot(model, [b, cases, hits, mean]) {
-  const [share, low, high] = wilson(hits, cases);
+const binWhisker = ({ mean, ends }, look) => ({ x: mean, ends, look });
+
+/** The observed share of a bin; its interval is named where it is known. */
+function binDot(name, { low, high, cases, mean, share, ends }, look, known) {
   const lines = [
     ["mean probability", exactPercent(mean)],
     ["observed share", exactPercent(share)],
     ["cases", exact(cases)],
-    ...(BANDED ? [[percent(DATA.level), `${probabilityText(low)} to ${probabilityText(high)}`]] : []),
+    ...(known ? [[percent(DATA.level), ends.map((end) => probabilityText(end)).join(" to ")]] : []),
   ];
-  return { x: mean, y: share, look: model.look, title: `${model.name}, tenth ${b + 1}`, lines };
+  return { x: mean, y: share, look, title: `${name}, ${probabilityText(low)} to ${probabilityText(high)}`, lines };
 }
 
 function reliabilityToSave() {
   const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
     model.class_bins.flatMap((bins, k) =>
-      bins.map(([b, cases, hits, mean]) => [model.name, classes[k], ...Object.values(binOf(b)), cases, mean, ...(BANDED ? wilson(hits, cases) : [hits / cases, "", ""])]),
+      bins.map(binOf).map(({ low, high, cases, mean, share, ends }) => [model.name, classes[k], low, high, cases, mean, share, ...(BANDED ? ends : ["", ""])]),
     ),
   );
   return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];

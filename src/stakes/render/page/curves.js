@@ -12,10 +12,18 @@ const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
+const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(Number.isInteger));
+/** Why the page cannot say how sure rates are; null where every case counts as one. */
+const RATES_UNKNOWN = DATA.clustered
+  ? "cases come in clusters"
+  : MODELS.every(isWhole)
+    ? null
+    : "weights are not whole numbers of cases";
+
 /** The model whose interval is drawn: that of the cheapest system, or the first that is shown. */
-function bandedModel(models) {
+function bandedModel(models, known = BANDED) {
   const best = MODELS[result.best.model];
-  return !BANDED ? null : models.includes(best) ? best : models[0];
+  return !known ? null : models.includes(best) ? best : models[0];
 }
 
 /** What the band of a chart is, or why there is none. */
@@ -97,7 +105,7 @@ function showThresholds() {
   });
   const shown = probable().filter((model) => model.stakes);
   const series = shown.map((model) => thresholdCurve(model));
-  const heights = [naive.cost, ...series.flatMap((one) => one.points.map((point) => point[1]))];
+  const heights = [naive.cost, ...series.flatMap(({ points }) => points.map((point) => point[1]))];
   const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
   drawChart(place("cost-curve"), {
     title: "Cost per case over the threshold",
@@ -116,8 +124,7 @@ function showThresholds() {
 /** Steps: the cost changes where the threshold passes a score. */
 function thresholdCurve(model) {
   const { thresholds, sums } = model.stakes;
-  const spent = thresholdCosts(sums, state.costs, result.prior);
-  const costs = spent.map((cost) => cost + model.running);
+  const costs = thresholdCosts(sums, state.costs, result.prior).map((cost) => cost + model.running);
   const at = (x) => costs[Math.max(0, cutAbove(thresholds, x) - 1)];
   const inside = range(costs.length).filter((j) => thresholds[j] > 0 && thresholds[j] < 1);
   const steps = inside.flatMap((j) => [
@@ -217,18 +224,19 @@ function showRoc() {
   const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
   const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
   const [series, touches] = [[], []];
+  const banded = bandedModel(visible(), !RATES_UNKNOWN);
   for (const model of visible()) {
     const point = (j) => rocPoint(model.table, j);
     const points = (cuts) => cuts.map(point).reverse();
     const all = range(model.table.scores.length + 1);
     series.push({ look: `${model.look} hull`, points: points(model.hull) });
-    series.push({ name: model.name, label: model.name, look: model.look, points: points(all) });
+    series.push({ ...rocBand(model.table, model === banded), name: model.name, label: model.name, look: model.look, points: points(all) });
     touches.push(
       ...model.hull.map((j) => ({ model, j, height: point(j)[1] - slope * point(j)[0] })),
     );
   }
   const best = touches.reduce(
-    (high, one) => (high && high.height >= one.height ? high : one),
+    (best, touch) => (best && best.height >= touch.height ? best : touch),
     null,
   );
   const touched = best && Number.isFinite(best.height) && slope >= 0;
@@ -240,12 +248,13 @@ function showRoc() {
         [1, best.height + slope],
       ],
     });
-  place("roc-note").textContent = touched
-    ? tied(`The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`)
+  const seen = touched
+    ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
+      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
     : TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";
+  place("roc-note").textContent = tied(seen + rocBandText(banded?.name));
   drawChart(place("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: shareAxis("false-alarm rate", [0, 1]),
@@ -256,23 +265,50 @@ function showRoc() {
   });
 }
 
+/** The band of a ROC curve: it follows neither costs nor prior, and is made when it is first asked for. */
+function rocBand(table, banded) {
+  if (RATES_UNKNOWN) return {};
+  const borders = () => (table.rocBorders ??= rocBorders(table));
+  return { banded, borders, ends: (x) => borders().map((border) => heightAt(border, x)) };
+}
+
+/**
+ * The lower and the upper border of where the rates may be. At a threshold they are independent:
+ * if Wilson's interval of each has the root of the level, both hold at once with the level. The
+ * borders join the corners of these boxes, so that each box is between them.
+ */
+function rocBorders({ below, totals, scores }) {
+  const boxes = range(scores.length + 1)
+    .map((j) => [0, 1].map((k) => wilson(totals[k] - below[k][j], totals[k], Math.sqrt(DATA.level))))
+    .reverse(); // by growing rates
+  return [
+    [[0, 0], ...boxes.map(([alarms, hits]) => [alarms[2], hits[1]])],
+    [...boxes.map(([alarms, hits]) => [alarms[1], hits[2]]), [1, 1]],
+  ];
+}
+
+function rocBandText(name) {
+  if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
+  return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, had it not been chosen on these cases.` : "";
+}
+
 /** Points of the ROC curve at which the systems of a model change their decision. */
 function operatingPoints(model) {
   if (TERMS) return [];
   const ordered = decisionRanges(result.costs).map((part) => part.decision); // by probability
-  const orderOf = (one) => (one.way === "tuned" ? range(decisions.length) : ordered);
-  const own = result.systems.filter((one) => MODELS[one.model] === model && one.way !== "fixed");
-  const wanted = isMoved(result.prior) ? "moved" : "as is";
-  const shown = BINARY ? own : own.filter((one) => one.way === wanted);
-  const dots = shown.flatMap((one) =>
-    range(orderOf(one).length - 1).map((i) => {
-      const above = orderOf(one).slice(i + 1);
-      const [x, y] = decisionRates(one.counts).map((row) => sum(above.map((d) => row[d])));
+  const orderOf = (system) => (system.way === "tuned" ? range(decisions.length) : ordered);
+  const systems = result.systems.filter((system) => MODELS[system.model] === model && system.way !== "fixed");
+  const way = isMoved(result.prior) ? "moved" : "as is";
+  const shown = BINARY ? systems : systems.filter((system) => system.way === way);
+  const dots = shown.flatMap((system) =>
+    range(orderOf(system).length - 1).map((i) => {
+      const above = orderOf(system).slice(i + 1);
+      const [x, y] = decisionRates(system.counts).map((row) => sum(above.map((d) => row[d])));
       const lines = [
         ["false-alarm rate", probabilityText(x, 6)],
         ["hit rate", probabilityText(y, 6)],
       ];
-      return { x, y, look: model.look, title: one.name, lines };
+      return { x, y, look: model.look, title: system.name, lines };
     }),
   );
   return dots.filter((dot) => Number.isFinite(dot.x + dot.y));
@@ -327,19 +363,24 @@ function showReliability() {
   const models = probable();
   const far = reachOf(models, prior);
   const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
-    (one) => {
-      const table = one.table ?? one.model.table;
-      return { ...one, table, scores: posteriorsOf(table, prior), hull: one.hull ?? one.model.hull };
+    (line) => {
+      const table = line.table ?? line.model.table;
+      return { ...line, table, scores: posteriorsOf(table, prior), hull: line.hull ?? line.model.hull };
     },
   );
-  const cases = shown.length ? casesBelow(shown[0].table, shown[0].scores, far) : [];
-  place("reliability-note").textContent = tied(reliabilityNote(shown[0], cases));
+  const [first] = shown;
+  const tenths = first ? tenthsOf(first.table, first.scores, prior, far) : [];
+  const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
+  const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // others are empty
+  const known = !RATES_UNKNOWN;
+  place("reliability-note").textContent = tied(reliabilityNote(first, most));
   drawChart(place("reliability"), {
     title: "Observed share over the probability",
     x: shareAxis(`probability of ${classes[1]}`, [0, far]),
     y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, far]),
-    cases,
+    cases: tenths.map(({ low, high, cases }) => ({ low, high, cases, share: cases / most })),
     counted: true,
+    whiskers: known ? bins.map((bin) => binWhisker(bin, first.model.look)) : [],
     series: [
       {
         look: "plain",
@@ -359,7 +400,7 @@ function showReliability() {
       })),
     ],
     marks: [],
-    dots: [],
+    dots: bins.filter(({ share }) => share <= far).map((bin) => binDot(first.name, bin, first.model.look, known)),
   });
 }
 
@@ -372,23 +413,37 @@ function recalibratedWinner() {
   return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
 }
 
-/** What the bars and the thick line of the reliability diagram are. */
-function reliabilityNote(first, cases) {
+/** What the bars, the dots and the thick line of the reliability diagram are. */
+function reliabilityNote(first, most) {
   if (!first) return "";
-  const most = short(Math.max(...cases.map((bar) => bar.cases)));
   const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
-  return ` Bars: how many of the cases have such a probability by ${first.name}, at most ${most}.${thick}`;
+  const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
+  return (
+    ` Bars: cases with such a probability by ${first.name}, at most ${short(most)}.` +
+    ` Dots: the share observed in each tenth of the axis${whiskers}${thick}`
+  );
 }
 
-/** Cases counted in each tenth of an axis of probabilities; the fullest has a share of 1. */
-function casesBelow(table, scores, far) {
-  const bars = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0 }));
+/**
+ * Tenths of an axis of probabilities: cases, their mean probability, and the share of them that is
+ * of the positive class, with its interval. Another prior than that of the data moves the odds.
+ */
+function tenthsOf({ weights, totals }, scores, prior, far) {
+  const tenths = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0, hits: 0, mass: 0, moment: 0 }));
   scores.forEach((score, i) => {
-    const bar = bars[Math.min(9, Math.floor((10 * score) / far))];
-    if (bar && score <= far) bar.cases += sum(table.weights.map((weights) => weights[i]));
+    const tenth = tenths[Math.min(9, Math.floor((10 * score) / far))];
+    if (!tenth || score > far) return;
+    const mass = sum(prior.map((share, k) => (share * weights[k][i]) / totals[k]));
+    tenth.cases += weights[0][i] + weights[1][i];
+    tenth.hits += weights[1][i];
+    tenth.mass += mass;
+    tenth.moment += mass * score;
   });
-  const most = Math.max(...bars.map(({ cases }) => cases)) || 1;
-  return bars.map((bar) => ({ ...bar, share: bar.cases / most }));
+  const ratios = priorRatios(totals.map((total) => total / sum(totals)), prior);
+  return tenths.map(({ low, high, cases, hits, mass, moment }) => {
+    const [share, ...ends] = wilson(hits, cases).map((end) => movedBy(end, ratios));
+    return { low, high, cases, mean: moment / mass, share, ends };
+  });
 }
 
 /** A round probability above which half of the models have hardly any case. */
@@ -408,7 +463,7 @@ function reachOf(models, prior) {
 
 function showRegions() {
   const { prior, rivals } = result;
-  const lines = rivals.map((one, i) => priorLine(one, prior, LAST, i));
+  const lines = rivals.map((rival, i) => priorLine(rival, prior, LAST, i));
   const top = priorReach();
   saved.regions = [["axis", "low", "high", "cheapest"]];
   const parts = lowest(lines);
@@ -423,15 +478,15 @@ function showRegions() {
     inset: drawn["prior-chart"].inset,
   });
   if (!BINARY || FACTORS) return;
-  const over = lowest(rivals.map((one, i) => proportionLine(one.counts, prior, i)));
-  band("proportion-band", "cost proportion", over, { ends: [0, 1], now: proportion() });
+  const byProportion = lowest(rivals.map(({ counts }, i) => proportionLine(counts, prior, i)));
+  band("proportion-band", "cost proportion", byProportion, { ends: [0, 1], now: proportion() });
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
-  const ratios = over.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
-  const wide = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
+  const ratios = byProportion.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
+  const reach = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
   band("ratio-band", "false alarm : miss", ratios, {
-    ends: [-wide, wide],
+    ends: [-reach, reach],
     now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
-    place: (r) => Math.max(-wide, Math.min(wide, Math.log10(r))),
+    place: (r) => Math.max(-reach, Math.min(reach, Math.log10(r))),
     say: ratioText,
   });
 }
@@ -451,8 +506,8 @@ function ratioText(ratio) {
 
 /** Shades of one hue, for the systems of one model. */
 function shade(rival) {
-  const own = result.rivals.filter((one) => one.look === rival.look);
-  return `${rival.look} s${own.indexOf(rival) % SHADES}`;
+  const alike = result.rivals.filter(({ look }) => look === rival.look);
+  return `${rival.look} s${alike.indexOf(rival) % SHADES}`;
 }
 
 /** A band and, below it, every part in words. */
@@ -497,25 +552,25 @@ const PRIOR_STEPS = range(61).map((i) => i / 60);
 
 /** What is seen in the chart of costs over the prior. */
 function showPriorNote(series) {
-  const banded = series.find((one) => one.banded);
+  const line = series.find(({ banded }) => banded);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
-  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(banded?.name)}`);
+  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
 }
 
 function drawPriorLines(lines, winners, top) {
   const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;
-  const along = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
-  const naive = (x) => naiveDecision(costs, along(x)).cost;
+  const priorAt = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
+  const naive = (x) => naiveDecision(costs, priorAt(x)).cost;
   const at = (line) => (x) => (1 - x) * line.start + x * line.end;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const own = lines.filter((_, i) => "reported" in rivals[i]);
+  const systemLines = lines.filter((_, i) => "reported" in rivals[i]);
   const able = BANDED ? reachable(costs) : null;
-  const endsOf = (one) => (x) => {
-    const given = { costs: state.costs, prior: along(x) };
-    return endsOfSystem({ ...one, cost: expectedCost(one.counts, costs, given.prior) + one.running }, given, able);
+  const endsOf = (system) => (x) => {
+    const stakes = { costs: state.costs, prior: priorAt(x) };
+    return endsOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
   };
-  const series = own.map((line, i) => ({
+  const series = systemLines.map((line, i) => ({
     ...(BANDED && winners.has(i) && "model" in rivals[i] ? { ends: endsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
     name: winners.has(i) ? rivals[i].name : null,
     label: winners.has(i) ? rivals[i].name : null,

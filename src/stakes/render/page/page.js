@@ -164,6 +164,7 @@ function startPage() {
     },
     read: readChart,
     bands: readBands,
+    whiskers: readWhiskers,
     cases: (id) => drawn[id].cases,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
     write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },

@@ -16,9 +16,9 @@ function probabilityText(share, digits = 3) {
 const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
 /** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */
-const byProbability = ({ way, model }) => way !== "tuned" || MODELS[model].kind === "posteriors";
-const thresholdText = (one) =>
-  byProbability(one) ? probabilityText(one.threshold) : pointText(one.threshold, 4);
+const byProbability = ({ posterior, model }) => posterior || MODELS[model].kind === "posteriors";
+const thresholdText = (system) =>
+  byProbability(system) ? probabilityText(system.threshold) : pointText(system.threshold, 4);
 
 /** An axis from low to high, `at` the place of a value on it and `from` the value at a place. */
 const straight = (low, high) => ({ low, high, at: (x) => x, from: (x) => x, log: false });
@@ -35,26 +35,26 @@ function probabilityAxis(shares) {
   return { low: ends[0], high: ends[1], at, from: fromLogOdds, log: true };
 }
 
-const RULED = TWO && !TERMS && SYSTEMS.some((one) => one.way !== "fixed");
+const RULED = TWO && !TERMS && SYSTEMS.some(({ way }) => way !== "fixed");
 
 /** The decisions of a system along its own axis, and how the axis is called; null without one. */
-function ruleOf(one) {
-  if (TERMS || one.rule === DATA.as_decided || one.way === "fixed") return null;
-  const model = MODELS[one.model];
-  const [say, tell] = byProbability(one) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
-  if (one.way !== "tuned") {
+function ruleOf(system) {
+  if (TERMS || system.rule === DATA.as_decided || system.way === "fixed") return null;
+  const model = MODELS[system.model];
+  const [say, tell] = byProbability(system) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
+  if (system.way !== "tuned") {
     const parts = decisionRanges(result.costs);
     const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
-    const kind = one.way === "recalibrated" ? "recalibrated probability" : "probability";
+    const kind = system.way === "recalibrated" ? "recalibrated probability" : "probability";
     return { parts, axis, say, tell, of: `${kind} of ${classes[1]}` };
   }
-  const cut = one.threshold;
+  const cut = system.threshold;
   if (Number.isNaN(cut)) return null;
   const parts = [
     { low: -Infinity, high: cut, decision: 0 },
     { low: cut, high: Infinity, decision: 1 },
   ];
-  if (byProbability(one)) return { parts, axis: probabilityAxis([cut]), say, tell, of: `probability of ${classes[1]}` };
+  if (byProbability(system)) return { parts, axis: probabilityAxis([cut]), say, tell, of: `probability of ${classes[1]}` };
   const { scores } = model.table;
   const axis = straight(scores[0], scores[scores.length - 1]);
   return { parts, axis, say, tell, of: `score of ${model.name}` };

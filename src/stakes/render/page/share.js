@@ -74,7 +74,7 @@ function stakesLine() {
   const shares = classes.map((label, k) => `${label} ${state.prior[k]}`).join(", ");
   const changed = result.changed ? "stakes changed on the page" : "stakes of the report";
   const volume = DATA.volume ? `; ${DATA.volume} cases${DATA.period ? ` per ${DATA.period}` : ""}` : "";
-  return `${document.title}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
+  return `${document.querySelector("h1").textContent}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
 }
 
 /** Rows of a download with the stakes as the last column, so that every row carries them. */
