@@ -31,6 +31,7 @@ from click.testing import CliRunner, Result
 
 from stakes import InputError, Problem
 from stakes._text import printable, text_table
+from stakes.cli import column_options
 from stakes.cli.commands import stakes as command
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -96,6 +97,32 @@ def test_names_reach_no_terminal_as_they_are():
         assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
     assert "p\\x1b[31m" in guessed.stderr
     assert "bl\\x1b[31m\\u202eock" in shown.stdout
+
+
+# Sizes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--html", "--json"])
+def test_a_report_that_is_too_long_to_write_is_refused_before_a_row_is_read(option, monkeypatch):
+    known = column_options.refuse_too_long_to_write.__globals__
+    monkeypatch.setitem(known, "_MOST", 4 * (1 + 2 * 2) - 1)
+    wide = ROWS.replace("truth,p\n", "truth,p,q\n").replace("0.", ".1,0.")
+    Path("rows.csv").write_text(wide + "nobody,0.5,0.5\n")
+    models = ("--model", "p", "--model", "q")
+    done = run("evaluate", "rows.csv", *EVALUATE, *models, option, "out")
+    refused(done, "the report must have at most 19 numbers to be written; with 2 classes and 2")
+    assert "Print it" in done.stderr
+    assert not Path("out").exists()
+    refused(run("evaluate", "rows.csv", *EVALUATE, *models), "column 'truth' of rows.csv")
+
+
+@pytest.mark.parametrize("engine", ["numpy", "duckdb"])
+def test_costs_that_are_too_large_are_named_as_they_were_written(engine):
+    names: dict[str, Any] = {"classes": PROBLEM.classes, "decisions": PROBLEM.decisions}
+    Problem([[0, 25], [9e99, 0]], **names).to_toml("p.toml")
+    done = run("evaluate", "rows.csv", *EVALUATE, "--engine", engine)
+    refused(done, "costs must be of a size whose squares are numbers, from 1e-100 to 1e+40; the")
+    assert "the largest is 9e+99, of decision 'approve' in class 'fraud'" in done.stderr
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -195,6 +195,15 @@ def refuse_scale(problem: Problem) -> None:
     Parameters
     ----------
     problem : what is at stake; costs that depend on columns are not looked at
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> try:
+    ...     refuse_scale(Problem.binary(false_alarm=1, miss=9e99))
+    ... except InputError as error:
+    ...     print(str(error).partition("; ")[2])
+    the largest is 9e+99, of decision 0 in class 1. Choose a larger unit.
     """
     if problem.columns:
         return
