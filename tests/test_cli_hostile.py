@@ -6,6 +6,7 @@ Real files, and, where a process is needed, real streams and signals.
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import pty
 import random
@@ -28,11 +29,13 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from stakes import InputError, Problem
 from stakes._text import printable, text_table
-from stakes.cli import column_options
+from stakes.cli import column_options, output
 from stakes.cli.commands import stakes as command
+from stakes.render import Section, Table
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -97,6 +100,17 @@ def test_names_reach_no_terminal_as_they_are():
         assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
     assert "p\\x1b[31m" in guessed.stderr
     assert "bl\\x1b[31m\\u202eock" in shown.stdout
+
+
+@pytest.mark.parametrize("sign", OBEYED)
+def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
+    name, file = f"a{sign}b", io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system=None)
+    part = Section(name, (f"It is {name}.",), Table((name, "cost"), ((name, "5"),)))
+    output._show_section(console, part)
+    shown = file.getvalue()
+    assert sign not in shown
+    assert shown.count(printable(name)) >= 3  # of a sentence, lines may end between its words
 
 
 # Sizes -------------------------------------------------------------------------------------------
