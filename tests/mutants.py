@@ -7,8 +7,12 @@ Nothing is written to the source. One process imports everything and collects th
 each mutant is a fork of it in which the code of the changed function is replaced, and which runs
 the examples and tests that reach the line, the cheapest first, up to the first that fails or does
 not end. (What is computed on import needs a new process.) Which tests reach which lines is traced
-once. What fails must pass on the same way with unchanged code, up to the same test, or it says
-nothing: that test is left out, and the mutant tried again.
+once. What fails must pass with unchanged code, or it says nothing: the test by itself where it
+fails by itself, too, otherwise all up to it. A test that does not pass is left out, and the mutant
+tried again.
+
+``STAKES_MUTANTS_PART=1/2`` takes every second place only, for two processes side by side; a run
+without it counts what they found.
 
 The map and the results are kept in the folder ``STAKES_MUTANTS`` (default: ``stakes-mutants`` among
 the temporary files), so that a run can go on later: what was noticed stays noticed until its file
@@ -50,6 +54,7 @@ KEPT = Path(os.environ.get("STAKES_MUTANTS", Path(tempfile.gettempdir()) / "stak
 EXPLAINED = HERE / "mutants_explained.toml"
 ENOUGH = float(os.environ.get("STAKES_MUTANTS_ENOUGH", 15))  # seconds of tests for one mutant
 PATIENCE = 60 + 20 * ENOUGH
+PART, PARTS = map(int, os.environ.get("STAKES_MUTANTS_PART", "1/1").split("/"))
 
 # These need other environments: torch, Triton, Spark and Dask.
 ELSEWHERE = ("torch/", "adapters/cluster.py", "_version.py")
@@ -159,7 +164,7 @@ def _in_new_process(file: str, number: int, tests: dict[str, pytest.Item]) -> st
 
 def _options() -> list[str]:
     without = ["-p", "no:cacheprovider", "-p", "no:xdist"]
-    return [*without, "-m", "not slow", f"--basetemp={KEPT}/pytest"]
+    return [*without, "-m", "not slow", f"--basetemp={KEPT}/pytest{os.getpid()}"]
 
 
 if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled with its change
@@ -186,6 +191,7 @@ class Run:
     seconds: float
     paths: tuple[str, ...]
     void: set[str] = field(default_factory=set)
+    passing: dict[str, bool] = field(default_factory=dict)  # by itself, with unchanged code
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("noticed", "explained", "survived"), 0)
     )
@@ -241,7 +247,7 @@ class Run:
         }:
             if one[0].startswith(self.paths or ("",)):
                 self._say(f"explained, but no longer there: {one}")
-        return sorted(every, key=lambda one: one.order(self.seed))[: self.most]
+        return sorted(every, key=lambda one: one.order(self.seed))[: self.most][PART - 1 :: PARTS]
 
     def _map(self, session: pytest.Session) -> Map:
         """The map that was kept, with what it lacks."""
@@ -273,13 +279,22 @@ class Run:
             if who == "not found":
                 way = _in_new_process
                 continue
+            if not who or (who in names and self._alone(who, place, tests)):
+                return who
             ran = list(items)[: names.index(who) + 1] if who in names else names
-            if not who or not way(place.file, UNCHANGED, {name: tests[name] for name in ran}):
+            if not way(place.file, UNCHANGED, {name: tests[name] for name in ran}):
                 return who
             self._say(f"void: {who} fails with unchanged code, too ({place.file})")
             self.void.add(who)  # such as tests of engines whose threads a fork does not have
             names = [name for name in names if name != who] if who in names else []
         return ""
+
+    def _alone(self, who: str, place: Place, tests: dict[str, pytest.Item]) -> bool:
+        """Whether a test fails by itself with the change, and passes by itself without it."""
+        only = {who: tests[who]}
+        if who not in self.passing:
+            self.passing[who] = not _in_fork(place.file, UNCHANGED, only)
+        return self.passing[who] and _in_fork(place.file, place.number, only) == who
 
     def _say(self, text: str) -> None:
         print(text, file=sys.__stdout__, flush=True)

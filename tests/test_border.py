@@ -392,11 +392,40 @@ def test_a_table_of_costs_that_does_not_fit_is_refused_before_it_is_made(classes
     refuses(lambda: Problem.zero_one(classes), "^classes must be at most 10,000", "GiB", "Merge")
 
 
-@pytest.mark.parametrize("cost", [1e-300, 5e-324, 1e-101])
-def test_costs_whose_squares_are_nothing_are_refused_by_evaluate(cost):
-    problem = Problem([[0, cost], [cost, 0]])
+@pytest.mark.parametrize("cost", [1e-300, 5e-324, 1e-101, 1e41, 9e99])
+def test_costs_whose_squares_are_no_numbers_are_refused_by_evaluate_as_they_were_written(cost):
+    problem = Problem([[0, cost / 2, cost / 4], [-cost, 0, 0]], decisions=["no", "ask", "yes"])
     call = lambda: stakes.evaluate([0, 1, 1], [0.1, 0.4, 0.8], problem)  # noqa: E731
-    refuses(call, "^costs must be of a size whose squares are numbers", "Choose a smaller unit")
+    rule = "^costs must be of a size whose squares are numbers, from 1e-100 to 1e\\+40; "
+    written = f"the largest is {cost:g}, of decision 'no' in class 1".replace("+", r"\+")
+    refuses(call, rule, written, f"Choose a {'larger' if cost > 1 else 'smaller'} unit")
+
+
+@pytest.mark.parametrize("unit", [2.0**-300, 2.0**300])
+def test_shares_and_ratios_are_the_same_in_every_unit_of_costs(unit):
+    """A power of two rounds nothing, so that they agree to the last digit."""
+    y, first, second = ([int(k % m == 0) for k in range(48)] for m in (3, 4, 5))
+    usual, other = (Problem([[0, size], [5 * size, 0]]) for size in (1.0, unit))
+    joint = JointCounts.from_decisions(y, {"a": first, "b": second}, usual)
+    chances = [
+        stakes.inference.probability_cheapest(stakes.inference.contenders(joint, problem)).tolist()
+        for problem in (usual, other)
+    ]
+    assert chances[0] == chances[1]
+    assert 0 < min(chances[0]) < max(chances[0])
+    tally = Counts.from_decisions(y, first, usual, clusters=[k % 7 for k in range(48)])
+    bounds = [
+        stakes.inference.profile_normalized_interval(tally, problem) for problem in (usual, other)
+    ]
+    assert (bounds[0].low, bounds[0].high) == (bounds[1].low, bounds[1].high)
+
+
+def test_running_costs_beyond_all_others_are_evaluated_or_refused():
+    y, problem = [0, 1, 1] * 9, Problem([[0, 1e-100], [1e-100, 0]])
+    models = {"a": stakes.Decisions(y), "b": stakes.Decisions(y[::-1])}
+    run = lambda cost: stakes.evaluate(y, models, problem, running_costs={"a": cost})  # noqa: E731
+    assert run(1e40).verdict.cheapest != "a (as decided)"
+    refuses(lambda: run(1e41), r"^running_costs\['a'\] must be one real number within \[0, 1e")
 
 
 def test_small_costs_are_evaluated_without_a_warning_and_as_others_are():

@@ -22,6 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from stakes import Columns, InputError, Limit, Problem, evaluate, evaluate_frame
+from stakes.adapters.case_costs import between_scores
+from stakes.adapters.expressions import LOW
+from stakes.adapters.lazy import TRUTH, WEIGHT
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
 
@@ -120,3 +123,19 @@ def test_the_command_line_charges_every_case_its_own_costs(expected, tmp_path):
     bad = run(*command, "--running-cost", "p_strong")
     assert bad.exit_code == 2
     assert "MODEL=COST" in bad.output + bad.stderr
+
+
+@pytest.mark.parametrize("edges", [[], [0.3], [0.1, 0.3, 0.35, 0.9]])
+def test_terms_of_costs_are_summed_between_scores_as_in_plain_loops(edges):
+    """Groups lie below an edge up to the edge itself; the highest bins and classes may be empty."""
+    low, truth = np.array([0.1, 0.3, 0.3, 0.2, 0.6, 0.1]), np.array([0, 1, 0, 0, 0, 0])
+    weight, amount = (
+        np.array([1.0, 2.0, 0.5, 3.0, 1.5, 1.0]),
+        np.array([7.0, 1.0, 4.0, 2.0, 9.0, 3.0]),
+    )
+    problem = Problem([[0, "amount"], [5, 0]])
+    groups = {LOW: low, TRUTH: truth, WEIGHT: weight, "sum term_1": amount}
+    expected = np.zeros((len(edges) + 1, 2, 2))
+    for score, k, mass, total in zip(low, truth, weight, amount, strict=True):
+        expected[sum(edge < score for edge in edges), k] += mass, total
+    assert np.array_equal(between_scores(problem, groups)(np.array(edges)), expected)

@@ -6,6 +6,7 @@ Real files, and, where a process is needed, real streams and signals.
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import pty
 import random
@@ -28,10 +29,13 @@ pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from stakes import InputError, Problem
 from stakes._text import printable, text_table
+from stakes.cli import column_options, output
 from stakes.cli.commands import stakes as command
+from stakes.render import Section, Table
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -96,6 +100,43 @@ def test_names_reach_no_terminal_as_they_are():
         assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
     assert "p\\x1b[31m" in guessed.stderr
     assert "bl\\x1b[31m\\u202eock" in shown.stdout
+
+
+@pytest.mark.parametrize("sign", OBEYED)
+def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
+    name, file = f"a{sign}b", io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system=None)
+    part = Section(name, (f"It is {name}.",), Table((name, "cost"), ((name, "5"),)))
+    output._show_section(console, part)
+    shown = file.getvalue()
+    assert sign not in shown
+    assert shown.count(printable(name)) >= 3  # of a sentence, lines may end between its words
+
+
+# Sizes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--html", "--json"])
+def test_a_report_that_is_too_long_to_write_is_refused_before_a_row_is_read(option, monkeypatch):
+    known = column_options.refuse_too_long_to_write.__globals__
+    monkeypatch.setitem(known, "_MOST", 4 * (1 + 2 * 2) - 1)
+    wide = ROWS.replace("truth,p\n", "truth,p,q\n").replace("0.", ".1,0.")
+    Path("rows.csv").write_text(wide + "nobody,0.5,0.5\n")
+    models = ("--model", "p", "--model", "q")
+    done = run("evaluate", "rows.csv", *EVALUATE, *models, option, "out")
+    refused(done, "the report must have at most 19 numbers to be written; with 2 classes and 2")
+    assert "Print it" in done.stderr
+    assert not Path("out").exists()
+    refused(run("evaluate", "rows.csv", *EVALUATE, *models), "column 'truth' of rows.csv")
+
+
+@pytest.mark.parametrize("engine", ["numpy", "duckdb"])
+def test_costs_that_are_too_large_are_named_as_they_were_written(engine):
+    names: dict[str, Any] = {"classes": PROBLEM.classes, "decisions": PROBLEM.decisions}
+    Problem([[0, 25], [9e99, 0]], **names).to_toml("p.toml")
+    done = run("evaluate", "rows.csv", *EVALUATE, "--engine", engine)
+    refused(done, "costs must be of a size whose squares are numbers, from 1e-100 to 1e+40; the")
+    assert "the largest is 9e+99, of decision 'approve' in class 'fraud'" in done.stderr
 
 
 # Files -------------------------------------------------------------------------------------------

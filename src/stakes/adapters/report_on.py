@@ -17,7 +17,14 @@ from stakes.adapters.sources import NUMPY, Rows, Source, checked, opened
 from stakes.adapters.tallies import tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import Evidence, evaluate, read_operation, read_unknown, report_of
+from stakes.evaluation import (
+    Evidence,
+    evaluate,
+    read_operation,
+    read_unknown,
+    refuse_scale,
+    report_of,
+)
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
@@ -38,6 +45,7 @@ def report_on(
 ) -> Report:
     """The report on the predictions in some columns; see `stakes.evaluate_frame`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    refuse_scale(problem)
     options: dict[str, Any] = {"posterior_prior": posterior_prior, "calibrator": calibrator}
     limit = memory_size(memory_limit)
     with opened(frame, engine) as source:

@@ -24,6 +24,7 @@ from stakes.adapters.sources import Source, holds_probabilities, in_class_order
 from stakes.cli.output import Terminal
 from stakes.errors import InputError
 from stakes.problem import Problem
+from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
 from stakes.rows import Decisions, Posteriors, Scores
 
@@ -85,13 +86,16 @@ def report_on(
     *,
     engine: str | None = None,
     master: str | None = None,
+    written: bool = False,
     **options: Any,
 ) -> Report:
-    """The report on the predictions in files."""
+    """The report on the predictions in files; what cannot be `written` is not begun."""
     if master is not None and engine != "spark":
         raise InputError("--master must stand beside --engine spark. Add it, or leave this out.")
     with input_source(files, engine, master) as source:
         columns = request.columns(source, problem)
+        if written:
+            refuse_too_long_to_write(problem, len(columns.models))
         try:
             return evaluate_frame(source, problem, **columns, **options, engine=engine)
         except InputError as error:

@@ -156,6 +156,7 @@ def evaluate(
         files,
         problem,
         request,
+        written=bool({"html", "json"} & set(targets)),
         posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),
         running_costs=_running_costs(options["running_costs"]),

@@ -191,14 +191,19 @@ def show_section(part: Section) -> None:
 
 def _show_section(console: Console, part: Section) -> None:
     console.print()
-    console.print(Text(plain(part.title), style="bold"))
+    console.print(_harmless(part.title, "bold"))
     for sentence in part.sentences:
-        console.print(Text(wrapped(sentence, console.width)))
+        console.print(_harmless(wrapped(sentence, console.width)))
     if part.table is not None:
         table = RichTable(box=None, pad_edge=False, header_style="dim")
         for place, head in enumerate(part.table.header):
             side: Literal["left", "right"] = "right" if place else "left"
-            table.add_column(Text(plain(head)), justify=side, overflow="fold")
+            table.add_column(_harmless(head), justify=side, overflow="fold")
         for row in part.table.rows:
-            table.add_row(*(Text(plain(cell)) for cell in row))
+            table.add_row(*map(_harmless, row))
         console.print(table)
+
+
+def _harmless(text: str, style: str = "") -> Text:
+    """A text as it is, without emphasis, and with control sequences shown as their escapes."""
+    return Text(printable(plain(text)), style=style)

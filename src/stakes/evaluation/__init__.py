@@ -16,6 +16,7 @@ from stakes.evaluation.cases import (
     read_models,
     refuse_misaligned,
     refuse_needless,
+    refuse_scale,
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
@@ -70,6 +71,7 @@ __all__ = [
     "recalibrated",
     "refuse_misaligned",
     "refuse_needless",
+    "refuse_scale",
     "refuse_unknown",
     "report_of",
     "rules_of",

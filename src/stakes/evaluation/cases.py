@@ -19,6 +19,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be show
 
 MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
+DEAREST = 1e40  # of costs: squares of their ratios to the smallest must be numbers, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def read_cases(
     >>> cases.truth.tolist(), cases.weights.tolist(), cases.n_rows
     ([0, 1], [1.0, 2.0], 3)
     """
-    _refuse_tiny(problem)
+    refuse_scale(problem)
     columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
@@ -188,15 +189,34 @@ def _case_costs(
     return costs.only(kept)
 
 
-def _refuse_tiny(problem: Problem) -> None:
-    """Refuse costs whose squares come to nothing, so that their errors would, too."""
-    largest = 0.0 if problem.columns else float(np.abs(problem.costs).max())
-    if 0 < largest < LIGHTEST:
-        raise InputError(
-            f"costs must be of a size whose squares are numbers, {LIGHTEST:g} or more; the largest "
-            f"is {largest:g}. Choose a smaller unit.",
-            argument="problem",
-        )
+def refuse_scale(problem: Problem) -> None:
+    """Refuse costs whose squares, or those of what they are compared with, are no numbers.
+
+    Parameters
+    ----------
+    problem : what is at stake; costs that depend on columns are not looked at
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> try:
+    ...     refuse_scale(Problem.binary(false_alarm=1, miss=9e99))
+    ... except InputError as error:
+    ...     print(str(error).partition("; ")[2])
+    the largest is 9e+99, of decision 0 in class 1. Choose a larger unit.
+    """
+    if problem.columns:
+        return
+    sizes = np.abs(problem.costs)
+    k, m = np.unravel_index(int(sizes.argmax()), sizes.shape)
+    if sizes[k, m] == 0 or LIGHTEST <= sizes[k, m] <= DEAREST:
+        return
+    raise InputError(
+        f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to {DEAREST:g}; "
+        f"the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} in class "
+        f"{problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
+        argument="problem",
+    )
 
 
 def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:

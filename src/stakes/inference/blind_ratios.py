@@ -18,6 +18,9 @@ def normalized_bounds(
     cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The largest of the bounds over blind decisions, (…); regrets are (K, M), `added` (…)."""
+    # Ratios have no unit: in this one, a power of two, no product of costs leaves the numbers.
+    unit = 2.0 ** np.frexp(regrets.max())[1]
+    regrets, added = regrets / unit, added / unit
     cells, regret, possible = _pooled(cells, regrets, able)
     losses = regret + added[..., None, None]
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell

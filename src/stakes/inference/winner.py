@@ -189,9 +189,12 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         chances[places] = stdtr(degrees, np.array([t, -t]))
         return chances
     centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
+    # In such a unit that no square leaves the range of numbers; a power of two rounds nothing.
+    unit = 2.0 ** (np.frexp(noise)[1] // 2)
+    noise, covariance = noise / unit**2, covariance / unit**2
     # Satterthwaite's number of dimensions: correlated errors count for fewer than J − 1.
     dimensions = noise**2 / float(np.sum(covariance**2))
-    q = dimensions * float(np.sum(centred**2)) / noise
+    q = dimensions * float(np.sum((centred / unit) ** 2)) / noise
     b = (np.arange(_SHRINKAGES) + 0.5) / _SHRINKAGES
     log_weight = (dimensions - 1) / 2 * np.log(b) - b * q / 2
     weight = np.exp(log_weight - log_weight.max())  # the largest is 1, so that none overflows

@@ -222,7 +222,7 @@ def _points(curves: list[Curve]) -> FloatArray:
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
     crossings = [curve.crossings(other) for curve, other in combinations(_near_lowest(curves), 2)]
-    points = np.unique(np.concatenate([np.empty(0), *crossings]))
+    points = np.unique(np.concatenate([[low], *crossings]))
     sliver = _TIE * (high - low)
     points = points[(points > low + sliver) & (points < high - sliver)]
     apart = np.diff(points, prepend=low) > sliver

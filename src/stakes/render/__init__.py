@@ -2,7 +2,7 @@
 
 from stakes.render.against import clearly
 from stakes.render.html import to_html
-from stakes.render.json import from_json, to_json
+from stakes.render.json import from_json, refuse_too_long_to_write, to_json
 from stakes.render.layout import Section, Table, plain
 from stakes.render.markdown import to_markdown
 from stakes.render.notebook import to_notebook
@@ -17,6 +17,7 @@ __all__ = [
     "from_json",
     "number",
     "plain",
+    "refuse_too_long_to_write",
     "report_schema",
     "section_text",
     "sections",

@@ -104,15 +104,37 @@ def from_json(source: str | Path) -> Report:
 
 def refuse_too_long(report: Report) -> None:
     """Refuse a report of so many classes that writing every cell takes gigabytes."""
-    problem = report.problem
-    shared = problem.n_classes * problem.n_decisions * (1 + len(report.systems))  # and of the rules
-    numbers = shared + _numbers(report)
+    problem, systems = report.problem, len(report.systems)
+    shared = problem.n_classes * problem.n_decisions * (1 + systems)  # and of the rules
+    _refuse_numbers(shared + _numbers(report), problem, f"{systems:,} systems it has about")
+
+
+def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
+    """The same before there is a report, by what it will hold at least.
+
+    Parameters
+    ----------
+    problem : what is at stake
+    n_models : number of models, each of which will have a rule and a table of counts
+
+    Examples
+    --------
+    >>> try:
+    ...     refuse_too_long_to_write(Problem.zero_one(5000), 2)
+    ... except InputError as error:
+    ...     print(str(error).partition("; ")[2].partition(". ")[0])
+    with 5,000 classes and 2 models it will have at least 125,000,000
+    """
+    least = problem.n_classes * problem.n_decisions * (1 + 2 * n_models)
+    _refuse_numbers(least, problem, f"{n_models:,} models it will have at least")
+
+
+def _refuse_numbers(numbers: int, problem: Problem, said: str) -> None:
     if numbers > _MOST:
         raise InputError(
             f"the report must have at most {_MOST:,} numbers to be written; with "
-            f"{problem.n_classes:,} classes and {len(report.systems):,} systems it has about "
-            f"{numbers:,}. Print it, take tables by report.frame(), or merge classes that are "
-            f"treated alike."
+            f"{problem.n_classes:,} classes and {said} {numbers:,}. Print it, take tables by "
+            f"report.frame(), or merge classes that are treated alike."
         )
 
 
