@@ -239,7 +239,7 @@ class Page:
 
 def ledger(titles: Sequence[str], comparisons: Sequence[Comparison]) -> str:
     """A table of comparisons."""
-    rows = [(one.what, one.printed, one.here, one.verdict) for one in comparisons]
+    rows = [(row.what, row.printed, row.here, row.verdict) for row in comparisons]
     return markdown_table(dict(zip(titles, zip(*rows, strict=True), strict=True)))
 
 
@@ -248,7 +248,7 @@ def flat(values: object) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(values.ravel())
     if isinstance(values, list | tuple):
-        return [one for value in values for one in flat(value)]
+        return [item for value in values for item in flat(value)]
     return [values]
 
 

@@ -128,9 +128,12 @@ def row(paper: str, item: str, page: Page) -> tuple[object, ...]:
     """The line of one item in the overview."""
     place, _, shows = words(paper, item)[0].partition(". ")
     link = f"[{place}](#{anchor(heading(paper, item))})"
-    good = [one for one in page.comparisons if one.good]
-    counts = [sum(one.agrees and one.kind.value == kind for one in good) for kind in COUNTED]
-    counts += [sum(not one.agrees for one in good), len(page.comparisons) - len(good)]
+    good = [comparison for comparison in page.comparisons if comparison.good]
+    counts = [
+        sum(comparison.agrees and comparison.kind.value == kind for comparison in good)
+        for kind in COUNTED
+    ]
+    counts += [sum(not comparison.agrees for comparison in good), len(page.comparisons) - len(good)]
     return paper, item, link, shows, *(count or "–" for count in counts)
 
 
@@ -155,18 +158,20 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="build the page of all papers")
     parser.add_argument("--fast", action="store_true", help="smaller simulations")
     parser.add_argument("--into", type=Path, help="folder of the page, with --all")
-    given = parser.parse_args()
-    if given.all == (given.paper is not None):
+    options = parser.parse_args()
+    if options.all == (options.paper is not None):
         parser.error("name a paper or ask for --all, and not both")
-    if given.into and not given.all:
+    if options.into and not options.all:
         parser.error("--into goes with --all; one item's pictures go to build/papers")
-    if given.all:
+    if options.all:
         build_dir = HERE.parent / "build" / "papers"
-        return not build_all(given.into or (build_dir if given.fast else HERE), fast=given.fast)
-    items = PAPERS[given.paper] if given.item is None else (given.item,)
-    if not set(items) <= set(PAPERS[given.paper]):
-        parser.error(f"items of {given.paper} are {', '.join(PAPERS[given.paper])}")
-    return not show(given.paper, items, fast=given.fast)
+        return not build_all(
+            options.into or (build_dir if options.fast else HERE), fast=options.fast
+        )
+    items = PAPERS[options.paper] if options.item is None else (options.item,)
+    if not set(items) <= set(PAPERS[options.paper]):
+        parser.error(f"items of {options.paper} are {', '.join(PAPERS[options.paper])}")
+    return not show(options.paper, items, fast=options.fast)
 
 
 if __name__ == "__main__":

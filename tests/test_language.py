@@ -1,7 +1,9 @@
 """One word for one thing: synonyms that the style bans stay out of what users see first.
 
 Public names, their parameters and the first sentence of every docstring are read. What is listed
-as `LEFT` is to be renamed; a name that has gone must leave the list, and none may join it.
+as `LEFT` is to be renamed; a name that has gone must leave the list, and none may join it. Local
+names say what they hold in the library and in every other script: tests, benchmarks, examples,
+tutorials, papers and the scripts of the documentation.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from test_docs import SOURCE, reference_pages
+from test_docs import ROOT, SOURCE, reference_pages
 
 # Parts of a name, and what to write instead.
 BANNED_IN_NAMES = {
@@ -45,6 +47,12 @@ LEFT = {
 # Names of local variables and parameters that say nothing about what they hold, and how many of
 # them each room may still have. Numbers may fall; none may rise, and no room may join.
 NAMES_THAT_SAY_NOTHING = {"found", "made", "own", "given", "held", "one"}
+NO_CODE = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*'
+    r"|from hypothesis import [^\n]*",
+    re.DOTALL,
+)
+AS_A_NAME = re.compile(rf"(?<![\w.@])(?:{'|'.join(NAMES_THAT_SAY_NOTHING)})(?![\w=])")
 ROOMS_TO_EDIT = {
     "problem": 1,  # Limit.rate(given), see above
 }
@@ -54,6 +62,20 @@ BANNED_IN_SENTENCES = re.compile(
     r"\b(redraw\w*|(?:told|tells?) apart|nought|dear(?:er|est)?|hence|trusted|unheld|hangs on"
     r"|thereof|lest|aught|promis\w+)\b"
 )
+# Scripts beside the library, and words that neither their names nor their sentences may have.
+SCRIPTS = ("tests", "benchmarks", "docs", "examples", "papers")
+ARCHAIC = re.compile(
+    r"(?<![^\W_])(nought|dear(?:er)?|hence|thereof|lest|aught|unheld|seldom|hangs[ _]on)(?![^\W_])"
+)
+# They are being rewritten.
+SCRIPTS_TO_EDIT = {
+    "tests/browser/test_layout.py",
+    "tests/fuzz.py",
+    "tests/fuzz_representations.py",
+    "tests/mutants.py",
+    "tests/mutants_map.py",
+    "tests/mutants_places.py",
+}
 ROOMS = [room for room in reference_pages.rooms() if room not in ("sklearn", "torch")]
 
 
@@ -124,16 +146,18 @@ def test_the_words_of_a_name_are_seen_in_both_spellings(name):
 
 
 def local_names(code: CodeType) -> Iterator[tuple[str, str]]:
-    """Each function, and its parameters and variables; those of comprehensions are its own."""
+    """Each function with its name, parameters and variables, those of comprehensions among them."""
     function = re.sub(r"\.<locals>\.<(?:\w+comp|genexpr)>", "", code.co_qualname)
-    yield from ((function, name) for name in (*code.co_varnames, *code.co_cellvars))
+    yield from ((function, name) for name in (code.co_name, *code.co_varnames, *code.co_cellvars))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from local_names(constant)
 
 
 def names_that_say_nothing(source: str) -> int:
-    # Compiled, not parsed: code objects list local names, and take a fraction of the time.
+    if not AS_A_NAME.search(NO_CODE.sub("", source)):  # most files, in a fraction of the time
+        return 0
+    # Compiled, not parsed: code objects list local names, which is faster than to walk a tree.
     names = set(local_names(compile(source, "source", "exec")))
     return sum(name in NAMES_THAT_SAY_NOTHING for _, name in names)
 
@@ -146,10 +170,36 @@ def test_local_names_say_what_they_hold():
     assert excess == {}
 
 
+def scripts() -> dict[str, str]:
+    """Every script beside the library, by its path in the repository."""
+    paths = (path for folder in SCRIPTS for path in (ROOT / folder).rglob("*.py"))
+    made_by_sphinx = ("docs/_build/", "docs/gallery/")
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+    return {path: text for path, text in texts.items() if not path.startswith(made_by_sphinx)}
+
+
+def test_local_names_of_scripts_say_what_they_hold():
+    counts = {path: names_that_say_nothing(text) for path, text in scripts().items()}
+    assert {path for path, count in counts.items() if count} <= SCRIPTS_TO_EDIT
+
+
+def test_no_script_has_an_archaic_word():
+    words = {path: {*ARCHAIC.findall(text)} for path, text in scripts().items()}
+    words.pop("tests/test_language.py")
+    assert {path: archaic for path, archaic in words.items() if archaic} == {}
+
+
+@pytest.mark.parametrize("text", ["a_dear_case", "# nought", "test_it_hangs_on", '"hence"'])
+def test_archaic_words_are_seen_in_names_and_sentences(text):
+    assert ARCHAIC.search(text)
+    assert not ARCHAIC.search(text.replace("_", "x").replace(" ", "x").replace('"', "x"))
+
+
 @pytest.mark.parametrize(
     ("source", "count"),
     [
         ("def f(own): return [one for one in own]", 2),
+        ("def made(): return 1", 1),
         ("def f(x):\n    def g(given): return given\n    return g", 1),
         ("g = lambda one: one", 1),
         ("def f(ownership): return ownership.one", 0),

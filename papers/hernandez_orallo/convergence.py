@@ -57,7 +57,7 @@ def _draw(sizes, gaps):
             axis.loglog(sizes, shown, mark, color=colour, ms=4, lw=1.1, label=name)
     axis.loglog(sizes, 1 / sizes, color=style.GREY, lw=0.8, ls="--", label="1/n")
     axis.set(
-        title="MAE with midpoints is exact, hence not shown",
+        title="MAE with midpoints is exact, so it is not shown",
         xlabel="cases n",
         ylabel="distance to the limit",
     )
