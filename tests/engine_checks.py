@@ -48,7 +48,7 @@ ROWS["p"][:4] = [0.0, -0.0, 0.0, -0.0]  # one score
 
 
 def same(actual: Any, expected: Any) -> None:
-    """Two tallies with the same labels and, but for the order of sums, the same numbers."""
+    """Two tallies with the same labels and, up to the order of sums, the same numbers."""
     assert type(actual) is type(expected)
     for name, value in vars(expected).items():
         if isinstance(value, np.ndarray):

@@ -168,7 +168,7 @@ def given_to(rule: Rule) -> Any:
 
 
 def contents(report: Report) -> Any:
-    """All that a report says, but for where its rows came from."""
+    """Everything that a report says, except where its rows came from."""
     data = json.loads(report.to_json())
     data.pop("joint")  # which needs rows
     for name in ("frame_library", "engine"):
@@ -250,7 +250,7 @@ SCALINGS: dict[str, Any] = {
 
 @cache
 def three_classes(n: int) -> dict[str, Any]:
-    """Posteriors of three classes that are too sure of themselves; some are zero."""
+    """Overconfident posteriors of three classes; some are zero."""
     rng = np.random.default_rng([n, 3])
     logits = rng.normal([0.5, 0.0, -1.0], 1.5, (n, 3))
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

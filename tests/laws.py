@@ -44,7 +44,7 @@ def repeated(cases: Sequence[Case], weights: Sequence[int]) -> list[Case]:
 
 
 def priors(size: int) -> st.SearchStrategy[list[float] | None]:
-    """A prior for so many classes, with zeros among its entries, or none."""
+    """A prior for this many classes, with zeros among its entries, or none."""
     parts = st.tuples(*[st.integers(0, 5)] * size).filter(any)
     return st.none() | parts.map(lambda values: [value / sum(values) for value in values])
 

@@ -172,7 +172,7 @@ def documents(
 def run(
     mutants: int, seed: int, kinds: Iterable[str] = tuple(KINDS)
 ) -> tuple[Counter[str], list[str]]:
-    """How the documents fared, and what leaked."""
+    """What became of the documents, and what leaked."""
     rng = np.random.default_rng(seed)
     every = [(name, Tampering(data, rng), use) for name, data, use in documents(kinds)]
     fates: Counter[str] = Counter()

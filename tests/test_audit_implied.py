@@ -251,7 +251,7 @@ def test_tied_optima_are_all_listed():
 
 
 def chooses(cut):
-    """A metric whose favourite is the cut that gives the positive decision to so many cases."""
+    """A metric whose favourite is the cut that gives the positive decision to this many cases."""
     return Gain(lambda counts: -np.abs(counts.values[..., 1].sum(axis=-1) - cut))
 
 

@@ -218,7 +218,7 @@ def test_exact_values_take_losses_and_cost_matrices_as_well():
 
 @pytest.mark.parametrize("utilities", [[[1, 0], [0, 0.3]], [[0, 1], [0, 1]], [[1, 0], [0.5, 0.2]]])
 def test_exact_values_of_any_cost_matrix_agree_with_draws(utilities):
-    """Also of matrices that reward mistakes in one class, or in one more than they should."""
+    """Also of matrices that reward mistakes in one class, or reward one class too much."""
     metric = Loss(partial(expected_cost, problem=Problem.from_utilities(utilities)))
     setting = uniform_setting()
     exact = exact_misranking(metric, **setting)

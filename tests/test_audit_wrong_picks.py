@@ -1,4 +1,4 @@
-"""How likely a metric picks the wrong one of one's own models."""
+"""How likely a metric is to pick the wrong one among your models."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_larger_errors_in_the_costs_pick_wrong_more_often():
 
 @pytest.mark.slow
 def test_known_tables_and_drawn_problems_are_the_study_of_the_paper():
-    """Two random classifiers under random utilities: D9 by another door."""
+    """Two random classifiers under random utilities: D9 in another way."""
     rng = np.random.default_rng(8)
     size = 20_000
     share, rates = rng.random(size), RisingRates()(rng, (2, 2, size))

@@ -67,7 +67,7 @@ fitted_by_likelihood = pytest.mark.parametrize(
 
 
 def two_classes(n: int, seed: int, *, slope: float = 0.6) -> tuple[FloatArray, IntArray]:
-    """Posteriors that are too sure of themselves and biased, and the classes of the cases."""
+    """Overconfident, biased posteriors, and the classes of the cases."""
     rng = np.random.default_rng(seed)
     odds = rng.normal(scale=2.0, size=n)
     y = (rng.random(n) < 1 / (1 + np.exp(-slope * odds + 0.5))).astype(np.intp)
@@ -610,7 +610,7 @@ def test_posteriors_of_exactly_zero_and_one_are_taken(calibrator: Calibrator) ->
 
 @dataclass(frozen=True, eq=False)
 class Told(CalibrationMap):
-    """Gives one to scores that the fit has seen, and zero to others."""
+    """Maps scores that the fit has seen to one, and others to zero."""
 
     kind: ClassVar[str] = "told"
 
@@ -622,7 +622,7 @@ class Told(CalibrationMap):
 
 @dataclass(frozen=True, eq=False)
 class Spy(Calibrator):
-    """Remembers which scores it was fitted on, and gives new ones a posterior that tells."""
+    """Remembers the scores that it was fitted on, and gives new ones a recognisable posterior."""
 
     def fit(self, scores: Any, y: Any, **options: Any) -> Told:
         return Told(frozenset(np.asarray(scores).tolist()))

@@ -1,4 +1,4 @@
-"""A world whose posteriors are known: calibration is seen where it is broken, and mended."""
+"""A world whose posteriors are known: miscalibration is detected and repaired."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def samples() -> tuple[SimulatedCases, SimulatedCases]:
 
 @pytest.fixture(scope="module")
 def repaired(samples: tuple[SimulatedCases, SimulatedCases]) -> dict[Calibrator, FloatArray]:
-    """Sharpened posteriors of the test cases, mended by maps fitted on the others."""
+    """Sharpened posteriors of the test cases, repaired by maps fitted on the others."""
     fit, test = samples
     fitted = {
         calibrator: calibrator.fit(sharpened(fit.posteriors), fit.y_true)
@@ -70,7 +70,7 @@ def repaired(samples: tuple[SimulatedCases, SimulatedCases]) -> dict[Calibrator,
 
 
 def sharpened(posteriors: FloatArray) -> FloatArray:
-    """Posteriors at temperature one half: twice too sure."""
+    """Posteriors at temperature one half, which are overconfident."""
     squared = posteriors**2
     return np.asarray(squared / squared.sum(axis=1, keepdims=True))
 

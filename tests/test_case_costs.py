@@ -346,7 +346,7 @@ def test_scores_weighed_by_stakes_cost_at_every_threshold_what_the_cases_cost(pr
 
 
 def test_the_numbers_of_empulse_come_out():
-    """What empulse 0.13.1 prints for its own example, and for drawn costs.
+    """What empulse 0.13.1 prints for its example, and for drawn costs.
 
     With y_true = [0, 1, 1, 0], y_pred = [0, 1, 0, 0], fp_cost = [4, 1, 2, 2] and fn_cost =
     [1, 3, 3, 1] ``cost_loss(…, normalize=True)`` is 0.75 and ``savings_score(…)`` 0.5; for the

@@ -108,7 +108,7 @@ def test_frames_of_a_report_have_totals_where_a_volume_is_stated(world, yearly):
 
 
 def test_a_model_that_decides_as_the_costs_alone_do_is_reported_to_cost_the_same(world):
-    """It is chosen among several, and a choice flatters; but it cannot cost more than its twin."""
+    """It is chosen among several, and so looks cheaper; but it cannot cost more than its twin."""
     shares = (world.y == "fraud").mean()
     blind = stakes.bayes_decisions(np.full(400, shares), PAYMENTS, data=world.data)
     rng = np.random.default_rng(1)

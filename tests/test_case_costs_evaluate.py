@@ -169,7 +169,7 @@ def test_the_mean_matrix_would_decide_otherwise():
 
 
 def test_a_model_that_loses_to_the_costs_alone_is_not_deployed():
-    """It is cheaper than every constant decision, though."""
+    """It is still cheaper than every constant decision."""
     world = World(n=2000)
     rng = np.random.default_rng(9)
     blind = stakes.bayes_decisions(np.full(2000, 0.15), PAYMENTS, data=world.data)
@@ -543,7 +543,7 @@ def test_a_constant_decision_is_named_where_the_costs_of_each_case_decide_the_sa
 
 
 def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for_sure():
-    """In a rare class, what not looking costs varies: a known cost is then no known share of it."""
+    """In a rare class the cost of a blind decision varies: a known cost is no known share of it."""
     rng = np.random.default_rng(7)
     y = (rng.random(1000) < 0.02).astype(int)
     models = {"m": Decisions(y ^ (rng.random(1000) < 0.05))}

@@ -79,7 +79,7 @@ def report_of(done: Result) -> Report:
 
 
 def unnamed(report: Report) -> Report:
-    """The report as of arrays, whose rules know no columns."""
+    """The report made from arrays, whose rules know no columns."""
     return replace(report, rules=report.rules.with_columns({}))
 
 

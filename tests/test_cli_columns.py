@@ -1,4 +1,4 @@
-"""Columns out of files: every format, labels by text, and guesses that are safe or not made."""
+"""Columns from files: every format, labels by text, and no guess that is not safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that terminals obey, files that must not be lost, input that is torn: the command refuses.
+"""Names that terminals obey, files that must not be lost, truncated input: the command refuses.
 
 Real files, and, where a process is needed, real streams and signals.
 """
@@ -255,7 +255,7 @@ def test_a_condition_of_three_thousand_parts_is_refused():
 
 @pytest.mark.slow
 def test_a_file_name_of_no_encoding_is_named_and_a_terminal_of_no_width_is_written_to():
-    """In a real terminal: a colour is its own business, what names ask of it is shown."""
+    """In a real terminal: its colours are allowed, escape sequences in names are shown as text."""
     coloured, odd = "rows\x1b[31m.csv", os.fsdecode(b"ro\xffws\x1b[31m.csv")
     for name in (coloured, odd):
         shutil.copy("rows.csv", name)

@@ -1,4 +1,4 @@
-"""The command as a process: exit codes, no tracebacks, and no halves of files, whatever happens."""
+"""The command as a process: exit codes, no tracebacks, and no partial files, whatever happens."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes any stream for a terminal
     with working("reading", 10_000_000) as advance:
         advance(5_000_000)
-    assert capsys.readouterr().err == ""  # it was done before anybody could wonder
+    assert capsys.readouterr().err == ""  # it ends before progress would be shown
     monkeypatch.setattr(output, "PATIENCE", 0.0)
     with working("reading [bold]", 10) as advance:
         advance(5, "pass 1 of 2")

@@ -78,7 +78,7 @@ def run(name: str, *arguments: str, stdin: bytes | None = None) -> Result:
 
 
 def contents(done: Result) -> Any:
-    """The report, but for what tallied its rows."""
+    """The report, except what tallied its rows."""
     data = json.loads(done.stdout)
     data["assumptions"].pop("engine")
     for rule in data["rules"].values():

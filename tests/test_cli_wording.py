@@ -1,4 +1,4 @@
-"""Complaints of the library in the words of the command line, met where the library makes them."""
+"""Messages of the library in the words of the command line, checked where they are raised."""
 
 from __future__ import annotations
 

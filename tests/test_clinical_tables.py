@@ -187,7 +187,7 @@ def test_the_ends_of_the_ratio_are_where_the_score_test_rejects():
 
 @pytest.mark.parametrize(("x", "m", "y", "n"), [(80, 100, 0, 1000), (20, 20, 0, 20), (1, 9, 0, 4)])
 def test_without_hits_on_one_side_the_other_end_is_where_the_score_test_rejects(x, m, y, n):
-    """Nobody was alarmed needlessly: the ratio is far above one, and no further than it is known.
+    """There are no false alarms: the ratio is far above one, and no further than it is known.
 
     The most likely proportions are a root of a quadratic; here they are searched on a grid.
     """
@@ -244,7 +244,7 @@ def test_halved_weights_tell_as_much_as_the_cases(prior):
 
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
 def test_cases_that_come_twice_tell_no_more_than_once(prior):
-    """Clusters of two equal cases: intervals of single cases, but for Student's t of many."""
+    """Clusters of two equal cases: intervals of single cases, except for Student's t."""
     problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
     truth, decided = rows_of([[300, 110], [40, 90]])
     pairs = [*range(len(truth))] * 2

@@ -1,4 +1,4 @@
-"""Expected cost and its kin, against plain loops and the papers."""
+"""Expected cost and related measures, against plain loops and the papers."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_the_intervals_of_the_demo_are_of_the_right_width(report):
 
 
 def test_the_demo_tells_its_story(report):
-    """Whatever the folds: moving or recalibrating pays, ranks mislead, the first two are close."""
+    """For any folds: moving or recalibrating pays, ranks mislead, the first two are close."""
     assert report.verdict.cheapest in {"boosting (recalibrated)", "logistic (moved)"}
     assert report.verdict.told_apart is False
     assert {caveat.kind for caveat in report.caveats} >= {"prior mismatch", "miscalibration"}

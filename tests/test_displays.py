@@ -348,7 +348,7 @@ def test_tiny_samples_are_drawn_and_not_refused(y, scores):
 
 
 class Classifier:
-    """All that is asked of an estimator; its classes are sorted the other way round."""
+    """The least that is required of an estimator; its classes are sorted the other way round."""
 
     classes_ = np.array(["ill", "well"])
 
@@ -357,7 +357,7 @@ class Classifier:
 
 
 class Machine:
-    """One that has no probabilities; its scores speak for "well"."""
+    """An estimator without probabilities; its scores are for "well"."""
 
     classes_ = np.array(["ill", "well"])
 
@@ -456,7 +456,7 @@ def test_the_interval_of_a_bin_is_that_of_its_share():
 
 @pytest.mark.parametrize("design", DESIGNS, ids=["cases", "weights", "clusters"])
 def test_the_smooth_line_solves_the_equations_of_logistic_regression(design):
-    """Residuals have no mean and no slope in the log-odds, but for half of each slope (Firth)."""
+    """Residuals have no mean and no slope in the log-odds, up to half of each slope (Firth)."""
     y, models = rows(1500, seed=4)
     more = {name: np.resize(column, y.size) for name, column in design.items()}
     scores = models["sharp"].clip(0.01, 0.99)

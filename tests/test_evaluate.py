@@ -367,7 +367,7 @@ def test_absent_and_tiny_classes_are_reported():
 
 
 def test_a_winner_whose_threshold_was_tuned_on_the_same_cases_is_reported():
-    """For want of other folds: there is one positive case only."""
+    """There is only one positive case, which leaves no other folds."""
     rng = np.random.default_rng(2)
     y = (np.arange(100) == 99).astype(int)
     winner = few(y, {"raw": Scores(rng.normal(3 * y))}, BINARY)
@@ -475,7 +475,7 @@ def test_miscalibration_is_reported_with_a_calibrator_and_without():
 
 @pytest.mark.slow
 def test_calibrated_posteriors_rarely_seem_miscalibrated_without_a_calibrator():
-    """Hindsight is corrected for its optimism: it finds nothing half of the time, and little."""
+    """Hindsight is corrected for its optimism: half of the time it finds nothing, else little."""
     costs, said = [], 0
     for seed in range(60):
         y, models = two_models(300, seed=seed)

@@ -118,12 +118,12 @@ def of_arrays(**extra: Any) -> Report:
 
 
 def unnamed(report: Report) -> Report:
-    """The report of arrays, whose rules know no columns."""
+    """The report made from arrays, whose rules know no columns."""
     return replace(report, rules=report.rules.with_columns({}))
 
 
 def contents(report: Report) -> Any:
-    """All that a report says, but for the library of the frame and what was left out."""
+    """Everything that a report says, except the library of the frame and what was left out."""
     data = json.loads(unnamed(report).to_json())
     for name in ("frame_library", "engine"):
         data["assumptions"].pop(name, None)
@@ -158,7 +158,7 @@ def test_the_same_rows_give_the_same_report_from_everywhere(tmp_path, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Polars, lazy", "DuckDB", "a path", "a glob"])
 def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_path, kind):
-    """The limit holds the tallies, and not the columns."""
+    """The memory limit has room for the tallies, but not for the columns."""
     named = {**NAMED, "models": {"forest": "p_forest", "old": "old"}, "clusters": None}
     needed = N * (2 * 8 + 4 * 4)
     rows = FRAMES[kind](tmp_path)

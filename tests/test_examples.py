@@ -1,4 +1,4 @@
-"""The examples run as they are, quietly, and say what they are there to say."""
+"""The examples run without warnings, and print what they are meant to show."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_bins_keep_the_decisions_of_the_report(problem):
 
 
 def test_rare_positives_keep_their_bins():
-    """Both classes are parted evenly: no bin holds more than its share of the rare class."""
+    """Both classes are split evenly: no bin holds more than its share of the rare class."""
     rng = np.random.default_rng(6)
     y = (np.arange(100_000) < 500).astype(int)
     scores = 1 / (1 + np.exp(-rng.normal(3.0 * y - 5)))

@@ -1,4 +1,4 @@
-"""Few clusters: Student's t wherever an interval, a test or a plan is read off them."""
+"""Few clusters: Student's t wherever an interval, a test or a plan is derived from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compared(values: np.ndarray, rng: np.random.Generator, replicates: int = 199
 
 
 def close(actual: float, samples: int) -> bool:
-    """95 % within four standard errors of a share of so many samples."""
+    """95 % within four standard errors of a share of this many samples."""
     return abs(actual - 0.95) <= 4 * np.sqrt(0.95 * 0.05 / samples)
 
 

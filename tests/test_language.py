@@ -157,7 +157,7 @@ def local_names(code: CodeType) -> Iterator[tuple[str, str]]:
 def names_that_say_nothing(source: str) -> int:
     if not AS_A_NAME.search(NO_CODE.sub("", source)):  # most files, in a fraction of the time
         return 0
-    # Compiled, not parsed: code objects list local names, which is faster than to walk a tree.
+    # Compiled, not parsed: code objects list local names, which is faster than walking a tree.
     names = set(local_names(compile(source, "source", "exec")))
     return sum(name in NAMES_THAT_SAY_NOTHING for _, name in names)
 

@@ -363,7 +363,7 @@ def test_isotonic_scores_follow_the_min_max_formula(rows: Rows) -> None:
 
 
 def agree(first: ScoreTable, second: ScoreTable) -> bool:
-    """Whether all rank measures have one value on both tables; names the first that has not."""
+    """Whether all rank measures have one value on both tables; names the first that does not."""
     for name, (measure, _) in MEASURES.items():
         assert close(measure(first), measure(second)), name
     return True

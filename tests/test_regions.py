@@ -780,7 +780,7 @@ def test_bayes_decisions_change_where_the_decision_regions_do():
 
 
 def test_of_rivals_that_arrive_together_the_steepest_is_named_whatever_rounding_says():
-    """Once declining costs as little as granting, any that declines more wins, the boldest most."""
+    """Once declining costs as little as granting, whoever declines more wins, the boldest most."""
     problem = Problem(
         [[0.168, 7.717, 0.223], [0.0, -0.505, -0.978]],
         decisions=["grant", "review", "decline"],

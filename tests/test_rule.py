@@ -53,7 +53,7 @@ THREE = Problem(
 
 
 def cases(n_cases: int = 400, seed: int = 1) -> tuple[Any, Any]:
-    """True places of two classes, and posteriors that are too sure of themselves, with ties."""
+    """True codes of two classes, and overconfident posteriors with ties."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n_cases) < 0.3).astype(int)
     log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5) - 0.8

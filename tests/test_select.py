@@ -133,7 +133,7 @@ def test_candidates_that_fail_are_dropped_and_none_is_reported():
 
 
 def test_groups_stay_whole_while_choosing():
-    """Cases that come three times look like other cases unless they stay together."""
+    """Cases that occur three times look like different cases unless they stay together."""
     kinds: dict[str, list[str]] = {"apart": [], "together": []}
     for seed in range(12):
         y, odds = two_classes(60, seed)

@@ -96,7 +96,7 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
         (THREE, {}),
         (THREE, {"clusters": 5}),
         (FRAUD, {"clusters": 2}),
-        (FRAUD, {"calibrator": Isotonic()}),  # a map fitted on ten cases is all but unknown
+        (FRAUD, {"calibrator": Isotonic()}),  # a map fitted on ten cases is nearly unknown
         (FRAUD.with_prior([0.9, 0.1]), {"calibrator": Isotonic()}),
     ],
 )

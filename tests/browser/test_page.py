@@ -94,7 +94,7 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
 
 @pytest.mark.slow
 def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
-    """Scores that know nothing and are sure of it."""
+    """Scores that are sure and carry no information."""
     rng = np.random.default_rng(0)
     y = (rng.random(300) < 0.3).astype(int)
     models = {"coin": rng.random(300), "dice": rng.random(300)}

@@ -169,7 +169,9 @@ def test_whiskers_of_reliability_are_the_intervals_of_python(prior, clinic, open
     expected = []
     for members in filter(None, bins):
         counts = sum(cases for _, cases in members)
-        ends = np.ravel(wilson_bounds(counts[1:] / counts.sum(), counts.sum(), 1.959963984540054**2))
+        ends = np.ravel(
+            wilson_bounds(counts[1:] / counts.sum(), counts.sum(), 1.959963984540054**2)
+        )
         masses = [cases @ (np.array(shares) / observed) for _, cases in members]
         mean = np.average([moved for moved, _ in members], weights=masses)
         expected.append([mean, *shift_prior(ends, observed, shares)])

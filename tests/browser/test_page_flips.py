@@ -57,7 +57,7 @@ def ends(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], float, str, l
 
 
 def written(what: str, value: float) -> str:
-    """A number as the page writes it and as one types it: priors in percent."""
+    """A number as the page writes it and as a reader types it: priors in percent."""
     if not what.startswith("prior of "):
         return np.format_float_positional(value, trim="-")
     return np.format_float_positional(float(f"{100 * value:.15g}"), trim="-") + " %"
@@ -147,7 +147,7 @@ def test_kept_decisions_flip_where_the_report_says(duel, opened):
 
 @pytest.mark.slow
 def test_no_flip_is_listed_where_nobody_can_go(demo, opened):
-    """Costs that nobody stated as gains do not become any; of two classes one prior says both."""
+    """Costs that were not stated as gains do not become gains; one prior determines both."""
     rows = flips(opened(demo))
     assert sum(row["what"].startswith("prior") for row in rows) == 1
     assert len(rows) == demo.problem.costs.size + 1

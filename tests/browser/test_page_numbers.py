@@ -219,7 +219,7 @@ def test_regions_and_margins_begin_as_those_of_the_report(name, opened, request)
 
 
 def assert_regions(rows, axis, regions):
-    """The same intervals, but for slivers that rounding alone makes."""
+    """The same intervals, except for slivers that only rounding makes."""
     pieces = [row[1:] for row in rows if row[0] == axis and row[2] - row[1] > 1e-9]
     parts = [part for part in regions.parts if part.high - part.low > 1e-9]
     assert [row[2] for row in pieces] == ["; ".join(part.cheapest) for part in parts]

@@ -31,7 +31,7 @@ QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
 
 
 def patients(n_cases: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
-    """Log-odds of being ill, calibrated but for the prior, and who is ill."""
+    """Log-odds of being ill, calibrated except for the prior, and who is ill."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n_cases) < 0.12).astype(int)
     return np.array(["well", "ill"])[y], rng.normal(np.where(y == 1, 1.2, -1.2), 1.55) - 2, rng

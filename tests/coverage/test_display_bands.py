@@ -36,7 +36,7 @@ SAMPLES = 800
 
 @dataclass(frozen=True)
 class World:
-    """Cases of which a share is positive; a model of so much evidence, and one with noise."""
+    """Cases, some of them positive; a model with this much evidence, and one with noise."""
 
     n_cases: int
     share: float
@@ -149,7 +149,7 @@ def test_smooth_lines_and_bins_cover_the_diagonal_of_calibrated_probabilities(wo
         assert 0.94 - 3 * error <= np.mean(band) <= 0.995
 
 
-@pytest.mark.parametrize("stretch", [1.0, 2.0])  # of the log-odds: calibrated, and boastful
+@pytest.mark.parametrize("stretch", [1.0, 2.0])  # of the log-odds: calibrated, and overconfident
 def test_bands_of_capacities_and_coverages_hold_the_truth(stretch):
     problem, capacities = Problem([[0, 3, 25], [180, 8, 0]]), [0, 0.02, 0.05, 0.1, 0.2, 0.4]
     coverages = [0.3, 0.6, 0.8, 0.9, 0.95, 1]

@@ -1,4 +1,4 @@
-"""The round trip: a shipped rule costs on fresh cases what its report says, as often as it says.
+"""The round trip: what a shipped rule costs on new cases lies in the interval of its report.
 
 The world is known, so that what a rule will cost is computed exactly from the scores at which its
 decisions change; a million fresh cases, decided by the rule that was read from its file, say the

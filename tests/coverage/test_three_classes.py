@@ -29,7 +29,7 @@ def draw(size: int, shares: Array, rng: np.random.Generator) -> tuple[Array, Arr
 
 
 def said(x: Array, shares: Array, bend: float) -> Array:
-    """Posteriors that are too sure, shifted, and, with a bend, of no form that a map has."""
+    """Overconfident, shifted posteriors; with a bend, no map fits them exactly."""
     log = -0.5 * ((x[:, None] - MEANS) ** 2).sum(axis=-1) + np.log(shares)
     log = 1.8 * log + np.array([-0.8, 0.0, 0.8]) + bend * np.sin(2 * x[:, :1])
     odds = np.exp(log - log.max(axis=1, keepdims=True))

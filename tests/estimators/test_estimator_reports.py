@@ -1,4 +1,4 @@
-"""evaluate_estimators: the report that `evaluate` makes of out-of-fold predictions."""
+"""evaluate_estimators: the report of `evaluate` on out-of-fold predictions."""
 
 from __future__ import annotations
 

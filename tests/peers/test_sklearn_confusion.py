@@ -32,7 +32,7 @@ LABELS = ["ant", "bee", "cat", "dog"]
 
 @st.composite
 def labelled(draw, *, n_labels=None):
-    """Rows and their counts: labels, imbalance, weights; a class may lack on either side."""
+    """Rows and their counts: labels, imbalance, weights; a class may be missing on either side."""
     names = LABELS[: n_labels or draw(st.integers(2, 4))]
     size = draw(st.integers(2, 30))
     label = st.sampled_from(names + names[:1] * 3)

@@ -168,7 +168,7 @@ def test_mixed_precision_is_read_as_it_is(dtype):
     costs = BayesCost(BINARY)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         costs.update(scores, torch.tensor(Y))
-    if dtype != torch.bfloat16:  # which numpy has not
+    if dtype != torch.bfloat16:  # which numpy does not have
         counts = bayes_counts(scores.numpy(), Y.astype(int), BINARY)
         np.testing.assert_array_equal(costs.counts().values, counts.values)
 

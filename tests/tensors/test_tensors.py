@@ -176,7 +176,7 @@ def test_the_table_of_a_tensor_is_that_of_numpy(dtype, weights):
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("block", [977, 1 << 26])
 def test_sorted_keys_make_the_table_of_numpy_in_blocks_of_any_size(dtype, block, monkeypatch):
-    """What GPUs run, run on the CPU."""
+    """The code of GPUs, run on the CPU."""
     monkeypatch.setattr(exact_room, "_BLOCK", block)
     for scores in (tensor(NASTY[:9000], dtype), tensor(np.abs(NASTY[:9000]), dtype)):
         truth = torch.tensor(TRUTH[:9000])
