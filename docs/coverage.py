@@ -43,7 +43,7 @@ DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 
 @dataclass(frozen=True)
 class Task:
-    """One row of a table, or a few that are made together."""
+    """One row of a table, or several that are computed together."""
 
     section: str
     samples: int
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """A seed of its own, so that a row is the same whatever runs beside it."""
+        """A separate seed, so that a row is the same whatever runs beside it."""
         return SEED + crc32(self.key.encode())
 
 

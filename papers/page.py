@@ -112,7 +112,7 @@ class Page:
     def table(
         self, columns: Mapping[str, Iterable[object]], *, decimals: int | None = None
     ) -> None:
-        """Add a table, given by its columns; fractions with so many decimals."""
+        """Add a table, given by its columns; fractions with this many decimals."""
         self.parts.append(markdown_table(columns, decimals))
 
     def rows(
@@ -127,7 +127,7 @@ class Page:
         self.parts.append(markdown_table(columns, decimals))
 
     def picture(self, figure: Figure, seen: str) -> None:
-        """Save a picture and show it; `seen` is what those who cannot see it would see."""
+        """Save a picture and show it; `seen` describes it to those who cannot see it."""
         path = style.save(figure, self.pictures, self.name)
         link = Path(os.path.relpath(path, self.base)).as_posix()
         self.parts.append(f"![{' '.join(seen.split())}]({link})")
@@ -270,7 +270,7 @@ def show(printed: Any, decimals: int) -> str:
 
 
 def largest_gap(left: npt.ArrayLike, right: npt.ArrayLike) -> float:
-    """The largest distance between numbers that ought to be the same; nan if one is undefined."""
+    """The largest distance between numbers that should be the same; nan if one is undefined."""
     return float(np.max(np.abs(np.subtract(left, right))))
 
 
@@ -280,12 +280,12 @@ def near(gap: float) -> str:
 
 
 def apart(gap: float) -> str:
-    """The same for numbers that ought to be equal."""
+    """The same for numbers that should be equal."""
     return near(gap) if gap < ROUNDING else f"off by {gap:.2g}"
 
 
 def listed(values: npt.ArrayLike, decimals: int) -> str:
-    """Numbers in a row, with so many decimals."""
+    """Numbers in a row, with this many decimals."""
     return ", ".join(f"{value:.{decimals}f}" for value in np.ravel(values))
 
 

@@ -86,7 +86,7 @@ class Amounts:
 
 
 def checked(design: Amounts, rng: np.random.Generator) -> list[float]:
-    """One data set: which of the intervals hold, and how wide that of the first cost is."""
+    """One data set: which of the intervals cover, and how wide that of the first cost is."""
     y, decided, amount = design.draw(design.size, rng)
     cases = read_cases(y, design.problem, None, None, None, {"amount": amount})
     charges = charges_of(cases, decided)

@@ -49,7 +49,7 @@ class Setting:
 
 
 def covered(estimate: Estimate, truth: FloatArray) -> FloatArray:
-    """Share of the samples (first axis), in %, whose interval holds the truth; nan misses it."""
+    """Share of the samples (first axis), in %, whose interval covers the truth; nan does not."""
     return np.asarray(100 * estimate.interval(LEVEL).covers(truth).mean(axis=0))
 
 
@@ -159,7 +159,7 @@ def by_units(
     replicates: int,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, Row]]:
-    """Coverage by every interval type of samples of as many clusters of as many cases."""
+    """Coverage of every interval type, in samples of `count` clusters of `cases` cases."""
     for measure, tally, cells, names in subjects:
         truth = measure(tally(cells.ravel()))
         coverage: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Reports from cross-validation: what the intervals of `evaluate_estimators` hold.
+"""Reports from cross-validation: what the intervals of `evaluate_estimators` cover.
 
 Two classes of normal features; a logistic regression, which is right about them, and a tree, whose
 fits differ much from sample to sample. Three truths can be meant: the mean cost of the very fits of
@@ -50,7 +50,7 @@ class Fitting:
                        decisions=["clear", "ask", "act"])  # fmt: skip
 
     def features(self, y: Any, rng: np.random.Generator, owner: Any = None) -> FloatArray:
-        """Five of them, of which three tell the classes apart."""
+        """Five of them, three of which separate the classes."""
         noise = rng.standard_normal((len(y), 5))
         if owner is not None:
             shared = rng.standard_normal((owner.max() + 1, 5))[owner]
@@ -81,7 +81,7 @@ class Fitting:
 
 
 def row_of(design: Fitting, samples: int, seed: int) -> dict[str, Any]:
-    """Coverages in %, by learner and truth, of intervals of as many data sets."""
+    """Coverages in %, by learner and truth, of intervals of this many data sets."""
     rng = np.random.default_rng(seed)
     results = [looked_at(design, *design.draw(rng)) for _ in range(samples)]
     ends = np.array([result[0] for result in results])  # (sample, learner, value low high)
@@ -101,7 +101,7 @@ def row_of(design: Fitting, samples: int, seed: int) -> dict[str, Any]:
 
 
 def learners() -> dict[str, Any]:
-    """A stable one and one whose fits differ."""
+    """A stable learner, and one whose fits vary."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.tree import DecisionTreeClassifier
 

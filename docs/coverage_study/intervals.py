@@ -150,7 +150,7 @@ def of_clusters(
 def _weighted(
     counts: np.ndarray[Any, Any], spread: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums of the lognormal weights of as many cases, and of their squares."""
+    """Sums of lognormal weights, one for each case, and of their squares."""
     cells = np.repeat(np.arange(counts.size), counts.ravel())
     weights = rng.lognormal(0, spread, cells.size) if spread else np.ones(cells.size)
     sums, squares = (np.bincount(cells, weights**power, counts.size) for power in (1, 2))

@@ -107,7 +107,7 @@ class Design:
         return float(self.shares @ np.sum(-np.diff(edges, axis=1) * self.problem.costs, axis=1))
 
     def posterior(self, place: int, score: FloatArray) -> FloatArray:
-        """What a system says: a probability of the second class that is too sure of itself."""
+        """The probability of the second class that a system gives, which is overconfident."""
         skill = self.skill[place]
         log_odds = skill * score - skill**2 / 2 + np.log(self.prevalence / (1 - self.prevalence))
         return np.asarray(expit(1.6 * log_odds))

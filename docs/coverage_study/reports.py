@@ -92,7 +92,7 @@ def _holds(interval: Measured | None, truth: float) -> float:
 
 
 def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str, float]:
-    """One data set: which numbers hold, and what else the table shows."""
+    """One data set: which intervals cover, and what else the table shows."""
     rows = design.draw(rng)
     said = printed(design, rows, chances=chances)
     truth = true_costs(design, rows, said.systems)

@@ -51,7 +51,7 @@ class World:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Posteriors that are somewhat too sure of themselves."""
+        """Somewhat overconfident posteriors."""
         odds = (self.cells[:, 1] / self.cells[:, 0]) ** 1.2
         return np.asarray(odds / (1 + odds))
 

@@ -10,14 +10,14 @@ from stakes.measures import decision_rates
 
 
 def tables(sizes, k12, k21) -> Counts:
-    """Tables of so many wrong decisions, (…, 2, 2)."""
+    """Tables of this many wrong decisions, (…, 2, 2)."""
     k12, k21 = np.broadcast_arrays(k12, k21)
     rows = [[sizes[0] - k12, k12], [k21, sizes[1] - k21]]
     return Counts(np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1)))
 
 
 def normalized(counts: Counts, miss: float) -> np.ndarray:
-    """Normalised cost when a miss costs so many false alarms."""
+    """Normalised cost when a miss costs this many false alarms."""
     return normalized_cost(counts, Problem.binary(false_alarm=1, miss=miss))
 
 

@@ -43,7 +43,7 @@ def decided(sample: SimulatedCases, problem: Problem) -> Counts:
 
 
 def population(ten: GaussianWorld, problem: Problem, cases: int) -> Counts:
-    """The same decisions about the whole population, as counts of so many cases, (3, K, M)."""
+    """The same decisions about the whole population, as counts of this many cases, (3, K, M)."""
     naive = np.outer(ten.prior, np.array(problem.decisions) == problem.naive.decision)
     argmax = np.zeros(problem.costs.shape)
     argmax[:, : len(CLASSES)] = ten.bayes_counts(PLAIN).values
