@@ -384,7 +384,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
 const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 
 /** Interval of the cost of decisions with these counts, at any stakes. */
-function endsOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
+function intervalOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
   const ranges = costs.map((row) => [Math.min, Math.max].map((pick) => pick(...row.filter((_, d) => available[d]))));
@@ -394,7 +394,7 @@ function endsOfCounts(counts, stated, prior, available = decisions.map(() => tru
 }
 
 /** Interval of the cost of a single system under these stakes. */
-function endsOfSystem(system, stakes, reachableNow) {
+function intervalOfSystem(system, stakes, reachableNow) {
   const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
   return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
 }

@@ -411,7 +411,7 @@ function drawPriorCurves(top) {
   const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
   const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
   const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
-  const ends = (system) => (x) => endsOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
+  const ends = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
   const heights = points.map(naive).filter(Number.isFinite);
   const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
