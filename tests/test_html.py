@@ -144,6 +144,20 @@ def test_every_script_is_part_of_the_page(report):
         assert re.sub(r"\s", "", "".join(code[-20:])) in bare
 
 
+def test_the_script_leaves_out_comments_and_keeps_every_string(report):
+    script = re.findall(r"<script>(.*?)</script>", to_html(report), flags=re.DOTALL)[-1]
+    assert re.findall(r"(?m)(?:^|\s)// .*$|/\*\*", script) == []
+    for path in PAGE.glob("*.js"):
+        code = re.sub(r"/\*\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for line in re.sub(r"(?m)(?:^|\s)// .*$", "", code).splitlines():
+            strings = (
+                re.findall(r'"[^"]*"|`[^`]*`', line)
+                if line.count("`") in (0, 2)
+                else [line.strip()]
+            )
+            assert all(string in script for string in strings), (path.name, line)
+
+
 # The tallies -------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@
 // threshold divides, the systems are taken to decide independently.
 
 const N_DECISIONS = decisions.length;
-const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d))); // of a bin that is a single decision
+// shares of the decisions in a bin that is a single decision
+const PURE_SHARES = range(N_DECISIONS).map((b) => range(N_DECISIONS).map((d) => Number(b === d)));
 const JOINT = DATA.joint && {
   ...DATA.joint,
   sources: DATA.joint.sources.map((source) => ({ ...source, bins: source.ends.length || N_DECISIONS })),
@@ -94,11 +95,12 @@ function pairTable(first, second) {
       tables[k][turned ? b * N_DECISIONS + a : a * N_DECISIONS + b] += cases;
       continue;
     }
-    const [left, right] = [low.within?.[k][a] ?? PURE_SHARES[a], high.within?.[k][b] ?? PURE_SHARES[b]];
+    const [lowShares, highShares] = [low.within?.[k][a] ?? PURE_SHARES[a], high.within?.[k][b] ?? PURE_SHARES[b]];
     for (let d = 0; d < N_DECISIONS; d += 1) {
-      if (!left[d]) continue;
+      if (!lowShares[d]) continue;
       for (let e = 0; e < N_DECISIONS; e += 1)
-        if (right[e]) tables[k][turned ? e * N_DECISIONS + d : d * N_DECISIONS + e] += cases * left[d] * right[e];
+        if (highShares[e])
+          tables[k][turned ? e * N_DECISIONS + d : d * N_DECISIONS + e] += cases * lowShares[d] * highShares[e];
     }
   }
   return tables;
@@ -119,15 +121,15 @@ function covarianceOf(pair, costs, prior) {
   };
   let total = 0;
   strata.forEach((stratum, r) => {
-    let [size, x, y, products] = [0, 0, 0, 0];
+    let [size, firstSum, secondSum, products] = [0, 0, 0, 0];
     overCells(stratum, (cases, first, second) => {
       size += cases;
-      x += cases * first;
-      y += cases * second;
+      firstSum += cases * first;
+      secondSum += cases * second;
     });
     if (!(size > 1)) return;
     overCells(stratum, (cases, first, second) => {
-      products += cases * (first - x / size) * (second - y / size);
+      products += cases * (first - firstSum / size) * (second - secondSum / size);
     });
     total += ((prior ? prior[r] ** 2 : 1) * products) / (size * (size - 1));
   });
@@ -156,7 +158,7 @@ function strataOf(tables, values, ranges, prior, shift) {
       costs.push(factor * values[k][c]);
       cases.push(cells[c]);
     }
-    return [costs, cases, ...ranges[k].map((end) => factor * end)];
+    return [costs, cases, ...ranges[k].map((bound) => factor * bound)];
   });
   const strata = prior
     ? parts.map((part) => stratumOf(...part))
@@ -170,7 +172,8 @@ function strataOf(tables, values, ranges, prior, shift) {
       ];
   const [first, ...rest] = strata;
   const shifted = (value) => value + shift;
-  return [{ ...first, values: first.values.map(shifted), lowest: shifted(first.lowest), highest: shifted(first.highest) }, ...rest];
+  const bounds = { lowest: shifted(first.lowest), highest: shifted(first.highest) };
+  return [{ ...first, values: first.values.map(shifted), ...bounds }, ...rest];
 }
 
 /** For two classes, whether each decision is the cheapest at some probability; ties count. */
@@ -212,8 +215,8 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const within = source < 0 ? null : withinBins(system, JOINT.sources[source]);
     return { ...system, source, within, available: availableDecisions(system, reachableNow) };
   });
-  const spent = all.map((system) => system.cost - base);
-  const tiedBest = lowestOf(spent);
+  const estimates = all.map((system) => system.cost - base);
+  const tiedBest = lowestOf(estimates);
   const best = tiedBest[0];
   const rangeOf = (system) =>
     costs.map((row) => {
@@ -245,54 +248,57 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
   const variance = memoized((i) => varianceOf(all[i].counts, costs, prior));
   // the variance from fitting a calibration map is known at the stakes of the report only; elsewhere
   // it is assumed to keep its ratio to the sampling variance
-  const ratios = all.map((system, i) => lazy(() => (system.reportedVariance > 0 ? Math.sqrt(Math.max(variance(i), 0) / system.reportedVariance) : 0)));
-  const fitting = (i, j) => {
+  const ratios = all.map(({ reportedVariance }, i) =>
+    lazy(() => (reportedVariance > 0 ? Math.sqrt(Math.max(variance(i), 0) / reportedVariance) : 0)),
+  );
+  const fittingCovariance = (i, j) => {
     const [a, b] = [all[i].position, all[j].position];
     const added = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
     return added ? added * ratios[i]() * ratios[j]() : 0;
   };
-  const fittingOf = (i, j) => Math.max(fitting(i, i) + fitting(j, j) - 2 * fitting(i, j), 0);
-  const sampled = memoized((key) => {
+  const fittingVariance = (i, j) =>
+    Math.max(fittingCovariance(i, i) + fittingCovariance(j, j) - 2 * fittingCovariance(i, j), 0);
+  const samplingCovariance = memoized((key) => {
     const [i, j] = [Math.floor(key / all.length), key % all.length];
     return i === j ? variance(i) : covarianceOf(pair(i, j), costs, prior);
   });
-  const covariance = (i, j) => sampled(Math.min(i, j) * all.length + Math.max(i, j)) + fitting(i, j);
-  const covarianceAmong = (places) => places.map((i) => places.map((j) => covariance(i, j)));
-  const law = lazy(() => maxLaw(spent, covarianceAmong(range(all.length))));
+  const covariance = (i, j) => samplingCovariance(Math.min(i, j) * all.length + Math.max(i, j)) + fittingCovariance(i, j);
+  const covarianceAmong = (indices) => indices.map((i) => indices.map((j) => covariance(i, j)));
+  const law = lazy(() => maxLaw(estimates, covarianceAmong(range(all.length))));
   const strata = (i, j) =>
     strataOf(pair(i, j), gaps(), pairRange(all[i], all[j]), prior, all[i].running - all[j].running);
-  const share = 1 - DATA.level;
+  const alpha = 1 - DATA.level;
   /** Whether a system is statistically indistinguishable from the cheapest. */
   const isContender = memoized((i) => {
     if (tiedBest.includes(i)) return true;
     const square = Math.min(
-      ...tiedBest.map((j) => ratioBelow(strata(i, j), 0, spent[i] - spent[j], fittingOf(i, j))),
+      ...tiedBest.map((j) => ratioBelow(strata(i, j), 0, estimates[i] - estimates[j], fittingVariance(i, j))),
     );
     // one comparison and all of them bound the simultaneous test, which takes much longer
     const tail = erfc(Math.sqrt(square / 2));
-    if (tail >= share) return true;
-    if ((all.length - 1) * tail < share) return false;
-    return law().stays(i, square, share);
+    if (tail >= alpha) return true;
+    if ((all.length - 1) * tail < alpha) return false;
+    return law().stays(i, square, alpha);
   });
   const contenders = lazy(() => {
-    const left = range(all.length).filter(isContender);
-    const most = largest(spent.map((cost) => cost - spent[best])) || 1;
-    const rounded = (i) => Math.round(((spent[i] - spent[best]) / most) * 1e9);
-    return left.sort((a, b) => Number(b === best) - Number(a === best) || rounded(a) - rounded(b) || a - b);
+    const remaining = range(all.length).filter(isContender);
+    const widest = largest(estimates.map((cost) => cost - estimates[best])) || 1;
+    const rounded = (i) => Math.round(((estimates[i] - estimates[best]) / widest) * 1e9);
+    return remaining.sort((a, b) => Number(b === best) - Number(a === best) || rounded(a) - rounded(b) || a - b);
   });
   const bounds = lazy(() => {
     const runningCosts = all.map((system) => system.running);
-    const end = (pick) => {
-      const each = costs.map((row) => pick(...row));
-      return prior ? dot(prior, each) : pick(...each);
+    const boundBy = (pick) => {
+      const byClass = costs.map((row) => pick(...row));
+      return prior ? dot(prior, byClass) : pick(...byClass);
     };
-    return [end(Math.min) + Math.min(...runningCosts), end(Math.max) + Math.max(...runningCosts)];
+    return [boundBy(Math.min) + Math.min(...runningCosts), boundBy(Math.max) + Math.max(...runningCosts)];
   });
   /** Cost of a system with its interval. */
   const costOf = memoized((i) => {
     const costStrata = strataOf(all[i].counts, costs, rangeOf(all[i]), prior, all[i].running);
-    const [low, high] = profileInterval(costStrata, threshold, spent[i], fitting(i, i));
-    return [spent[i] + base, low + base, high + base];
+    const [low, high] = profileInterval(costStrata, threshold, estimates[i], fittingCovariance(i, i));
+    return [estimates[i] + base, low + base, high + base];
   });
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const naive = naiveDecision(costs, classShares);
@@ -305,7 +311,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const withBlind = rivals.map((i) => covarianceOf(blindPair(i), costs, prior));
     const blindVariance = covarianceOf(blindRow(blindCounts, naive.decision), costs, prior);
     const bordered = covarianceAmong(rivals).map((row, i) => [...row, withBlind[i]]);
-    return choiceDraws(rivals.map((i) => spent[i]), [...bordered, [...withBlind, blindVariance]], rivals.indexOf(best));
+    return choiceDraws(rivals.map((i) => estimates[i]), [...bordered, [...withBlind, blindVariance]], rivals.indexOf(best));
   });
   const effectOf = (against) =>
     inInputOrder().length < 2 ? { bias: 0, reach: 0 } : selectionEffect(draws(), DATA.level, against);
@@ -324,22 +330,22 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     if (isBlind(i)) return [0, 0, 0];
     const bound = pairRange({ available: decisions.map((_, d) => d === naive.decision) }, all[i]);
     const savingStrata = strataOf(blindPair(i), gaps(), bound, prior, -all[i].running);
-    const value = naive.cost - spent[i];
-    return [value, ...profileInterval(savingStrata, threshold, value, fitting(i, i))];
+    const value = naive.cost - estimates[i];
+    return [value, ...profileInterval(savingStrata, threshold, value, fittingCovariance(i, i))];
   });
   const saving = lazy(() => {
     if (isBlind(best)) return [0, 0, 0];
     const [value, low, high] = plainSaving(best);
-    const [least, most] = bounds();
-    const farther = Math.min(low, Math.max(low - blindEffect().reach, least - most));
+    const [lowest, highest] = bounds();
+    const farther = Math.min(low, Math.max(low - blindEffect().reach, lowest - highest));
     const corrected = Math.max(value - effect().bias, farther);
     const rounding = 1e-12 * Math.abs(naive.cost + base);
     return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
   });
   /** Excess cost of a system over the cheapest, with a simultaneous interval. */
   const more = (i) => {
-    const value = tiedBest.includes(i) ? 0 : spent[i] - spent[best];
-    const [low, high] = profileInterval(strata(i, best), law().quantile(i, share), value, fittingOf(i, best));
+    const value = tiedBest.includes(i) ? 0 : estimates[i] - estimates[best];
+    const [low, high] = profileInterval(strata(i, best), law().quantile(i, alpha), value, fittingVariance(i, best));
     return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
   const chances = lazy(() => (inInputOrder().length < 2 ? [1] : shrunkChances(draws())));
@@ -357,7 +363,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const [, low, high] = plainSaving(best);
     const i = all.findIndex((system) => system.name === name);
     if (i >= 0) return (isBlind(best) ? plainSaving(i)[2] : high) > 0 && isContender(i);
-    return name === blindName && (low <= 0 || (low < 3 * (naive.cost - spent[best] - low) && saving()[1] <= 0));
+    return name === blindName && (low <= 0 || (low < 3 * (naive.cost - estimates[best] - low) && saving()[1] <= 0));
   };
   return {
     best: all[best].name,
@@ -378,17 +384,17 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
 const BANDED = Boolean(JOINT) && !TERMS; // whether the page can compute intervals
 
 /** Interval of the cost of decisions with these counts, at any stakes. */
-function endsOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
+function intervalOfCounts(counts, stated, prior, available = decisions.map(() => true)) {
   const base = Math.min(...stated.flat());
   const costs = stated.map((row) => row.map((cost) => cost - base));
-  const ranges = costs.map((row) => [Math.min, Math.max].map((end) => end(...row.filter((_, d) => available[d]))));
+  const ranges = costs.map((row) => [Math.min, Math.max].map((pick) => pick(...row.filter((_, d) => available[d]))));
   const strata = strataOf(counts, costs, ranges, statedPrior(prior), 0);
   const threshold = normalQuantile((1 - DATA.level) / 2) ** 2;
-  return profileInterval(strata, threshold, NaN, 0).map((end) => end + base);
+  return profileInterval(strata, threshold, NaN, 0).map((bound) => bound + base);
 }
 
 /** Interval of the cost of a single system under these stakes. */
-function endsOfSystem(system, stakes, reachableNow) {
+function intervalOfSystem(system, stakes, reachableNow) {
   const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
   return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
 }

@@ -146,7 +146,7 @@ function showCostCurves() {
   };
   const lossLine = (model) => {
     const cut = cutOf(model);
-    const ends = (c) => endsOfCounts(cutCounts(model.table, cut(c)), [[0, 2 * c], [2 * (1 - c), 0]], prior);
+    const ends = (c) => intervalOfCounts(cutCounts(model.table, cut(c)), [[0, 2 * c], [2 * (1 - c), 0]], prior);
     return curve(model, 1, (c) => lossAtCut(model.table, cut(c), prior, c), ends, banded);
   };
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
@@ -186,7 +186,7 @@ function showPriorCurves() {
   const lines = probable().map((model) => {
     const at = (share) => expectedCost(countsAt(model, share), costs, [1 - share, share]) + model.running;
     const ends = (share) =>
-      endsOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
+      intervalOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
     return curve(model, top, at, ends, banded);
   });
   place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
@@ -326,7 +326,7 @@ function showNetBenefit() {
     // the benefit of a hit is a cost of −1, and an alarm costs the odds of the threshold
     const ends = (p) => {
       if (p >= 1) return [NaN, NaN];
-      const spans = endsOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
+      const spans = intervalOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
       return spans.map((end) => -end).reverse();
     };
     const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), ends, banded);
@@ -568,7 +568,7 @@ function drawPriorLines(lines, winners, top) {
   const able = BANDED ? reachable(costs) : null;
   const endsOf = (system) => (x) => {
     const stakes = { costs: state.costs, prior: priorAt(x) };
-    return endsOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
+    return intervalOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
   };
   const series = systemLines.map((line, i) => ({
     ...(BANDED && winners.has(i) && "model" in rivals[i] ? { ends: endsOf(rivals[i]), banded: rivals[i] === result.best } : {}),

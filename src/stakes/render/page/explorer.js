@@ -56,10 +56,10 @@ function bestCuts({ table, scores }, order, { costs, prior }) {
     const spentAfter = spent[i + 1];
     const choice = [];
     let low = Infinity;
-    let where = 0;
+    let bestStart = 0;
     const next = spentAfter.map((paid, j) => {
-      if (least[j] - spentAfter[j] <= low) [low, where] = [least[j] - spentAfter[j], j];
-      choice.push(where);
+      if (least[j] - spentAfter[j] <= low) [low, bestStart] = [least[j] - spentAfter[j], j];
+      choice.push(bestStart);
       return paid + low;
     });
     least = next;
@@ -79,7 +79,8 @@ function exploration() {
   const option = explored();
   const { costs, prior } = result;
   const moved = option.raw ? option.table.scores : posteriorsOf(option.table, prior);
-  const scores = moved.some(Number.isNaN) ? option.table.scores : moved; // posteriors of exactly 0 or 1 cannot be moved to another prior
+  // posteriors of exactly 0 or 1 cannot be moved to every prior
+  const scores = moved.some(Number.isNaN) ? option.table.scores : moved;
   const view = { ...option, scores };
   const order = orderOfDecisions(costs);
   const ranges = decisionRanges(costs);

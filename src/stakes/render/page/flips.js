@@ -21,11 +21,11 @@ function standingAt(stakes, kept) {
         withCosts(system, decide(system, stakes), stakes, NaN),
       );
   const sure = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
-  return sure || pointwise(rivals, stakes);
+  return sure || standingByEstimates(rivals, stakes);
 }
 
 /** The same by the estimated costs alone, if the page cannot compute intervals. */
-function pointwise(systems, { costs, prior }) {
+function standingByEstimates(systems, { costs, prior }) {
   const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
   const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
@@ -106,8 +106,8 @@ function namesWithMovedPrior(choice) {
 function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.ends;
   const inside = (value) => Math.min(Math.max(value, least), most);
-  const isHeld = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
-  const stays = (value) => isHeld(standingAt(move.stakesAt(value), kept));
+  const isStillPossible = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
+  const stays = (value) => isStillPossible(standingAt(move.stakesAt(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
     const value = inside(move.shift(move.now, side * step));
@@ -131,7 +131,7 @@ function* searchFlip(move, side, choice, kept) {
     const value = roundedAway(far, move.now, digits);
     if (value < least || value > most) continue;
     const standing = standingAt(move.stakesAt(value), kept);
-    if (!isHeld(standing))
+    if (!isStillPossible(standing))
       return { value, possible: standing.possible(), verdict: standing.verdict() };
   }
   return null;
@@ -337,7 +337,7 @@ function zonePieces(axis, kept, zones) {
   const zonesFound = [];
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
   const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
-  const look = (x) => () => {
+  const visit = (x) => () => {
     const possible = names(x);
     const last = zonesFound[zonesFound.length - 1];
     if (last && key(last.possible) === key(possible)) last.high = x;
@@ -353,7 +353,7 @@ function zonePieces(axis, kept, zones) {
     } else zonesFound.push({ low: axis.ends[0], high: x, possible });
   };
   return [
-    ...axis.points.map(look),
+    ...axis.points.map(visit),
     () => {
       zonesFound[zonesFound.length - 1].high = axis.ends[1];
       zones.set(axis.id, zonesFound);
@@ -411,7 +411,7 @@ function drawPriorCurves(top) {
   const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
   const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
   const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
-  const ends = (system) => (x) => endsOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
+  const ends = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
   const heights = points.map(naive).filter(Number.isFinite);
   const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));

@@ -125,7 +125,8 @@ function reserveRoom() {
   const [stackHeight, cardHeight] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
   const [stackNow, cardNow] = heights[heights.length - 1];
   const spareLines = innerWidth > 700 ? 1 : 2;
-  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight); // other stakes may need slightly longer sentences
+  // other stakes may need slightly longer sentences
+  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight);
   const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - cardNow);
   const growth = left < 0 ? Infinity : left; // the card stays on the first screen if it fits there now
   stack.style.minHeight = `${Math.max(stackHeight, stackNow + Math.min(growth, stackHeight + spare - stackNow))}px`;

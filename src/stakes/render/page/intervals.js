@@ -49,10 +49,10 @@ function withPseudoCase(strata, index) {
 /** The u ≥ 0 with Σ n / (u + s g) = 1 over counts n and gaps g; zero if the sum stays below 1. */
 function levelOf({ gaps, counts, total }, s) {
   if (!(total > 0)) return 0;
-  let least = total - (s * dot(counts, gaps)) / total;
-  for (let j = 0; j < gaps.length; j += 1) least = Math.max(least, counts[j] - s * gaps[j]);
-  least = Math.max(least, 0);
-  let level = least;
+  let lowest = total - (s * dot(counts, gaps)) / total;
+  for (let j = 0; j < gaps.length; j += 1) lowest = Math.max(lowest, counts[j] - s * gaps[j]);
+  lowest = Math.max(lowest, 0);
+  let level = lowest;
   for (let step = 0; step < 100; step += 1) {
     let [mass, slope] = [0, 0];
     for (let j = 0; j < gaps.length; j += 1) {
@@ -60,7 +60,7 @@ function levelOf({ gaps, counts, total }, s) {
       mass += counts[j] / divisor;
       slope += counts[j] / divisor / divisor;
     }
-    const next = Math.max(level + (mass * (mass - 1)) / slope, least);
+    const next = Math.max(level + (mass * (mass - 1)) / slope, lowest);
     const done = Math.abs(next - level) <= 1e-14 * total;
     level = next;
     if (done) break;
@@ -75,52 +75,52 @@ function tilted(cells, s) {
     const { gaps, counts, total } = cell;
     if (!(total > 0)) continue;
     const level = levelOf(cell, s);
-    let [pulled, weight, tilt] = [0, 0, 0];
+    let [weightedTilt, weight, tilt] = [0, 0, 0];
     for (let j = 0; j < gaps.length; j += 1) {
       const divisor = level + s * gaps[j];
       const share = counts[j] / divisor;
       ratio += counts[j] * Math.log1p((divisor - total) / total);
       mean += share * gaps[j];
       tilt += share * s * gaps[j];
-      pulled += (share / divisor) * s * gaps[j];
+      weightedTilt += (share / divisor) * s * gaps[j];
       weight += share / divisor;
     }
-    slope += tilt - (level > 0 ? pulled / weight : 0);
+    slope += tilt - (level > 0 ? weightedTilt / weight : 0);
   }
   return { ratio: 2 * ratio, slope: 2 * slope, mean, s };
 }
 
 /** The tilt at which an increasing measure reaches a goal, by bracketed Newton steps. */
 function tiltTo(goal, measure, cells, guess) {
-  let [logS, low, high, last] = [guess, -Infinity, Infinity, Infinity];
+  let [logS, low, high, lastStep] = [guess, -Infinity, Infinity, Infinity];
   let solution = null;
   for (let step = 0; step < 100; step += 1) {
     solution = tilted(cells, Math.exp(logS));
     const [value, slope] = measure(solution);
     if (value < goal) low = logS;
     else high = logS;
-    const sound = value > 0 && slope > 0;
-    const newton = sound ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
+    const usable = value > 0 && slope > 0;
+    const newton = usable ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
     let move = Math.max(-LONGEST_STEP, Math.min(LONGEST_STEP, newton));
     const outside = logS + move < low || logS + move > high;
     // bisect where Newton's step leaves the bracket or does not halve the last one
-    const jumps = outside || Math.abs(move) > Math.max(last / 2, 1e-5);
-    if (jumps && Number.isFinite(high - low)) move = (low + high) / 2 - logS;
-    last = Math.abs(move);
+    const bisects = outside || Math.abs(move) > Math.max(lastStep / 2, 1e-5);
+    if (bisects && Number.isFinite(high - low)) move = (low + high) / 2 - logS;
+    lastStep = Math.abs(move);
     logS += move;
-    if (last <= 1e-9 || logS > guess + 200) break;
+    if (lastStep <= 1e-9 || logS > guess + 200) break;
   }
-  return last <= 1e-9 ? tilted(cells, Math.exp(logS)) : solution;
+  return lastStep <= 1e-9 ? tilted(cells, Math.exp(logS)) : solution;
 }
 
 /** The variance of the mean gap: near zero tilt, the likelihood ratio is about s² times this. */
-function firstGuess(cells) {
-  const each = cells.map(({ gaps, counts, total }) => {
+function varianceOfMeanGap(cells) {
+  const variances = cells.map(({ gaps, counts, total }) => {
     if (!(total > 0)) return 0;
     const mean = dot(counts, gaps) / total;
     return sum(gaps.map((gap, j) => counts[j] * (gap - mean) ** 2)) / total ** 2;
   });
-  return sum(each) || 1;
+  return sum(variances) || 1;
 }
 
 /** The largest mean whose likelihood ratio is within a threshold; any stratum may have the pseudo-case. */
@@ -129,7 +129,7 @@ function upperBound(strata, threshold) {
   const bounds = strata.map((_, index) => {
     const { scale, cells } = withPseudoCase(strata, index);
     if (!(scale > 0)) return top;
-    const guess = (Math.log(threshold) - Math.log(firstGuess(cells))) / 2;
+    const guess = (Math.log(threshold) - Math.log(varianceOfMeanGap(cells))) / 2;
     const solution = tiltTo(threshold, ({ ratio, slope }) => [ratio, slope], cells, guess);
     return top - scale * solution.mean;
   });
@@ -143,21 +143,21 @@ function profileInterval(strata, threshold, estimate, variance) {
     low = estimate - Math.sqrt((low - estimate) ** 2 + variance * threshold);
     high = estimate + Math.sqrt((high - estimate) ** 2 + variance * threshold);
   }
-  const least = sum(strata.map((stratum) => stratum.lowest));
-  const most = sum(strata.map((stratum) => stratum.highest));
-  return [low, high].map((end) => Math.min(Math.max(end, least), most));
+  const lowest = sum(strata.map((stratum) => stratum.lowest));
+  const highest = sum(strata.map((stratum) => stratum.highest));
+  return [low, high].map((bound) => Math.min(Math.max(bound, lowest), highest));
 }
 
 /** The smallest threshold whose interval reaches down to a value below the estimate. */
 function ratioBelow(strata, value, estimate, variance) {
   const mirrored = negated(strata);
   const distance = Math.max(estimate - value, 0);
-  const available = sum(mirrored.map((stratum) => stratum.highest)) + value;
+  const aboveLowest = sum(mirrored.map((stratum) => stratum.highest)) + value;
   const ratios = mirrored.map((_, index) => {
     const { scale, cells } = withPseudoCase(mirrored, index);
     const meanGap = sum(cells.map((cell) => (cell.total > 0 ? dot(cell.counts, cell.gaps) / cell.total : 0)));
-    const goal = scale * meanGap - available;
-    if (available < 0 || (goal > 0 && available <= 1e-12 * scale && variance === 0)) return Infinity;
+    const goal = scale * meanGap - aboveLowest;
+    if (aboveLowest < 0 || (goal > 0 && aboveLowest <= 1e-12 * scale && variance === 0)) return Infinity;
     if (!(goal > 0)) return 0;
     const distanceReached = ({ ratio, slope, mean, s }) => {
       const rest = distance ** 2 - variance * ratio;
@@ -166,7 +166,7 @@ function ratioBelow(strata, value, estimate, variance) {
       const reached = scale * Math.max(meanGap - mean, 0) + distance - profileDistance;
       return [reached, slope * (scale / (2 * s) + varianceSlope)];
     };
-    const guess = Math.log(goal) - Math.log(firstGuess(cells) * scale);
+    const guess = Math.log(goal) - Math.log(varianceOfMeanGap(cells) * scale);
     return tiltTo(goal, distanceReached, cells, guess).ratio;
   });
   return Math.min(...ratios);
@@ -326,8 +326,8 @@ const DIRECTIONS = 1024;
 function maxLaw(costs, covariance) {
   const variances = differenceVariances(covariance);
   const scale = Math.max(...costs.map(Math.abs));
-  const apart = (i, j) => variances[i][j] > 0 || Math.abs(costs[i] - costs[j]) > 1e-12 * scale;
-  const distinct = range(costs.length).filter((i) => range(i).every((j) => apart(i, j))).length;
+  const areDistinct = (i, j) => variances[i][j] > 0 || Math.abs(costs[i] - costs[j]) > 1e-12 * scale;
+  const distinct = range(costs.length).filter((i) => range(i).every((j) => areDistinct(i, j))).length;
   const comparisons = Math.max(1, distinct - 1);
   let directions = null;
   const extents = (i) => {
@@ -360,33 +360,34 @@ function maxLaw(costs, covariance) {
       total += chiTail(directions.rank, square > 0 ? square / extent[r] ** 2 : 0);
     return total / DIRECTIONS;
   };
-  const beyond = (i, square) => {
-    const [least, most] = [normalTail(square), Math.min(1, comparisons * normalTail(square))];
+  const tailProbability = (i, square) => {
+    const [lower, upper] = [normalTail(square), Math.min(1, comparisons * normalTail(square))];
     const tail = meanTail(i, square);
-    return tail === null ? most : Math.min(Math.max(tail, least), most);
+    return tail === null ? upper : Math.min(Math.max(tail, lower), upper);
   };
   /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
-  const stays = (i, square, share) => {
-    if (normalTail(square) >= share) return true;
-    if (comparisons * normalTail(square) < share) return false;
-    return !(beyond(i, square) < share);
+  const stays = (i, square, alpha) => {
+    if (normalTail(square) >= alpha) return true;
+    if (comparisons * normalTail(square) < alpha) return false;
+    return !(tailProbability(i, square) < alpha);
   };
-  const quantile = (i, share) => {
-    const [least, most] = [share / 2, share / 2 / comparisons].map((p) => normalQuantile(p) ** 2);
-    if (meanTail(i, most) === null || comparisons === 1) return most;
-    let [last, square] = [least, most];
-    let [before, now] = [last, square].map((end) => Math.log(meanTail(i, end) / share));
+  const quantile = (i, alpha) => {
+    const [lower, upper] = [alpha / 2, alpha / 2 / comparisons].map((p) => normalQuantile(p) ** 2);
+    if (meanTail(i, upper) === null || comparisons === 1) return upper;
+    let [previous, square] = [lower, upper];
+    // secant steps in the logarithm of the tail
+    let [previousLog, log] = [previous, square].map((point) => Math.log(meanTail(i, point) / alpha));
     for (let step = 0; step < 20; step += 1) {
-      const flat = now === before || square === last;
-      const next = flat ? square : square - (now * (square - last)) / (now - before);
-      [last, before] = [square, now];
-      square = Math.min(Math.max(next, least), most);
-      if (Math.abs(last - square) <= 1e-12 * square) break;
-      now = Math.log(meanTail(i, square) / share);
+      const flat = log === previousLog || square === previous;
+      const next = flat ? square : square - (log * (square - previous)) / (log - previousLog);
+      [previous, previousLog] = [square, log];
+      square = Math.min(Math.max(next, lower), upper);
+      if (Math.abs(previous - square) <= 1e-12 * square) break;
+      log = Math.log(meanTail(i, square) / alpha);
     }
     return square;
   };
-  return { stays, quantile, beyond };
+  return { stays, quantile };
 }
 
 const DRAWS = 2048;
@@ -409,29 +410,30 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
   const mean = sum(costs) / size;
   const spread = sum(costs.map((cost) => (cost - mean) ** 2));
   const noise = sum(among.map((row, i) => row[i])) - sum(among.flat()) / size;
-  const kept = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
-  const least = new Float64Array(DRAWS).fill(Infinity);
+  const shrinkage = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
+  // costs shrunk towards their mean, by as much as noise explains their spread, plus drawn errors
+  const lowest = new Float64Array(DRAWS).fill(Infinity);
   const errors = new Float64Array(DRAWS);
   costs.forEach((cost, i) => {
-    const [systemErrors, shift] = [drawn[i], kept * (cost - mean)];
+    const [systemErrors, shift] = [drawn[i], shrinkage * (cost - mean)];
     for (let r = 0; r < DRAWS; r += 1) {
-      if (!(shift + systemErrors[r] < least[r])) continue;
-      least[r] = shift + systemErrors[r];
+      if (!(shift + systemErrors[r] < lowest[r])) continue;
+      lowest[r] = shift + systemErrors[r];
       errors[r] = systemErrors[r];
     }
   });
   const bias = -sum(Array.from(errors));
   if (against) for (let r = 0; r < DRAWS; r += 1) errors[r] -= drawn[size][r];
   errors.sort();
-  const share = (1 - level) / 2;
-  const at = share * (DRAWS - 1);
+  const tail = (1 - level) / 2;
+  const position = tail * (DRAWS - 1);
   const quantile =
-    errors[Math.floor(at)] + (at % 1) * (errors[Math.ceil(at)] - errors[Math.floor(at)]);
+    errors[Math.floor(position)] + (position % 1) * (errors[Math.ceil(position)] - errors[Math.floor(position)]);
   const variance = against
     ? differenceVariances(covariance)[winner][size]
     : covariance[winner][winner];
-  const beyond = normalQuantile(share) * Math.sqrt(variance) - quantile;
-  return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, beyond) };
+  const excess = normalQuantile(tail) * Math.sqrt(variance) - quantile;
+  return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, excess) };
 }
 
 const SHRINKAGES = 64;
@@ -445,9 +447,9 @@ function shrunkChances({ costs, among, drawn }) {
   const noise = sum(centred.map((row, i) => row[i]));
   if (!(noise > 1e-12 * sum(among.map((row, i) => row[i])))) return costs.map(() => 1 / size);
   const mean = sum(costs) / size;
-  const apart = costs.map((cost) => cost - mean);
+  const deviations = costs.map((cost) => cost - mean);
   const dimensions = noise ** 2 / sum(centred.flat().map((value) => value ** 2));
-  const q = (dimensions * sum(apart.map((value) => value ** 2))) / noise;
+  const q = (dimensions * sum(deviations.map((value) => value ** 2))) / noise;
   const shrinkages = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
   const logs = shrinkages.map((shrinkage) => ((dimensions - 1) / 2) * Math.log(shrinkage) - (shrinkage * q) / 2);
   const weights = logs.map((log) => Math.exp(log - Math.max(...logs)));
@@ -456,14 +458,17 @@ function shrunkChances({ costs, among, drawn }) {
   const chances = costs.map(() => 0);
   const indices = new Int32Array(size);
   for (let r = 0; r < DRAWS; r += 1) {
-    const possible = everLowest(apart, drawn, r, factors, indices);
+    const possible = everLowest(deviations, drawn, r, factors, indices);
     factors.forEach((factor, step) => {
-      let least = Infinity;
-      for (let n = 0; n < possible.count; n += 1) least = Math.min(least, factor * apart[indices[n]] + drawn[indices[n]][r]);
-      let ties = 0; // systems with identical decisions share a win
-      for (let n = 0; n < possible.count; n += 1) ties += factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack;
+      let lowest = Infinity;
       for (let n = 0; n < possible.count; n += 1)
-        if (factor * apart[indices[n]] + drawn[indices[n]][r] <= least + possible.slack) chances[indices[n]] += parts[step] / ties;
+        lowest = Math.min(lowest, factor * deviations[indices[n]] + drawn[indices[n]][r]);
+      let ties = 0; // systems with identical decisions share a win
+      for (let n = 0; n < possible.count; n += 1)
+        ties += factor * deviations[indices[n]] + drawn[indices[n]][r] <= lowest + possible.slack;
+      for (let n = 0; n < possible.count; n += 1)
+        if (factor * deviations[indices[n]] + drawn[indices[n]][r] <= lowest + possible.slack)
+          chances[indices[n]] += parts[step] / ties;
     });
   }
   return chances;
@@ -474,21 +479,23 @@ function shrunkChances({ costs, among, drawn }) {
  * Costs are linear in the factor: a system that costs more than another at both extreme factors
  * costs more at all of them.
  */
-function everLowest(apart, drawn, r, factors, indices) {
+function everLowest(deviations, drawn, r, factors, indices) {
   const [high, low] = [factors[0], factors[factors.length - 1]];
   const lowest = { high: Infinity, low: Infinity, most: -Infinity };
   let [first, second] = [0, 0];
-  for (let i = 0; i < apart.length; i += 1) {
-    const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
+  for (let i = 0; i < deviations.length; i += 1) {
+    const [above, below] = [high * deviations[i] + drawn[i][r], low * deviations[i] + drawn[i][r]];
     if (above < lowest.high) [lowest.high, first] = [above, i];
     if (below < lowest.low) [lowest.low, second] = [below, i];
     lowest.most = Math.max(lowest.most, above, below);
   }
   const slack = 1e-12 * (lowest.most - Math.min(lowest.high, lowest.low));
   let count = 0;
-  for (let i = 0; i < apart.length; i += 1) {
-    const [above, below] = [high * apart[i] + drawn[i][r], low * apart[i] + drawn[i][r]];
-    const costsMore = (j) => above > high * apart[j] + drawn[j][r] + slack && below > low * apart[j] + drawn[j][r] + slack;
+  for (let i = 0; i < deviations.length; i += 1) {
+    const [above, below] = [high * deviations[i] + drawn[i][r], low * deviations[i] + drawn[i][r]];
+    const costsMore = (j) =>
+      above > high * deviations[j] + drawn[j][r] + slack &&
+      below > low * deviations[j] + drawn[j][r] + slack;
     if (!costsMore(first) && !costsMore(second)) indices[count++] = i;
   }
   return { count, slack };

@@ -3,7 +3,8 @@
 
 const saved = {};
 const CHANCE_HEAD = "chance of being cheapest";
-const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1; // a single candidate is always the cheapest
+// a single candidate is always the cheapest
+const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1;
 const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
 let pickedSystem = null; // name of the system whose cells are shown; null for the cheapest
@@ -13,8 +14,8 @@ let pickedSystem = null; // name of the system whose cells are shown; null for t
 /** The rule of a system in words, with its threshold if it has one. */
 function ruleText(system) {
   if (system.rule === DATA.as_decided) return "its own decisions";
-  const has = BINARY && system.threshold !== null && Number.isFinite(system.threshold);
-  return has ? `${system.rule} (${decisions[1]} above ${thresholdText(system)})` : system.rule;
+  const hasThreshold = BINARY && system.threshold !== null && Number.isFinite(system.threshold);
+  return hasThreshold ? `${system.rule} (${decisions[1]} above ${thresholdText(system)})` : system.rule;
 }
 
 /** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
@@ -165,15 +166,15 @@ function showSystems() {
   const { ranked, bounds, looking } = result;
   const { shown, buttons } = foldedSystems(ranked);
   const references = referencesOf(result);
-  const every = [...shown, ...references];
+  const entries = [...shown, ...references];
   const costAndUpper = (system) => [system.cost, intervalOf(system, result)[2]];
-  const top = Math.max(...every.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
-  const sureness = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
+  const top = Math.max(...entries.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
+  const inferenceHead = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
   const normalizedHead = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
-  const head = ["system", "", "cost", ...sureness, ...normalizedHead, ...periodHead(), "decisions"];
+  const head = ["system", "", "cost", ...inferenceHead, ...normalizedHead, ...periodHead(), "decisions"];
   if (THRESHOLDED) head.push("threshold");
-  const [costs, shares, totals] = costColumns(every, result);
-  const rows = every.map((system, i) => {
+  const [costs, shares, totals] = costColumns(entries, result);
+  const rows = entries.map((system, i) => {
     const total = numberCell((DATA.volume || 0) * system.cost, null, totals[i][0]);
     const furtherCells = [
       ...normalizedHead.map(() => numberCell(system.normalized, null, shares[i][0])),
@@ -198,7 +199,10 @@ const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "i
 
 /** Rows of the download: every system and reference, with all digits. */
 function systemsToSave() {
-  const end = (system, at) => (Number.isFinite(intervalOf(system, result)[at]) ? intervalOf(system, result)[at] : "");
+  const boundOf = (system, position) => {
+    const bound = intervalOf(system, result)[position];
+    return Number.isFinite(bound) ? bound : "";
+  };
   const total = (system) => (DATA.volume ? [DATA.volume * system.cost] : []);
   return [
     [
@@ -207,7 +211,7 @@ function systemsToSave() {
     ],
     ...result.ranked.map((system) => [
       ...[system.name, MODELS[system.model].name, system.rule, system.cost],
-      ...[end(system, 1), end(system, 2), system.normalized],
+      ...[boundOf(system, 1), boundOf(system, 2), system.normalized],
       ...[system.candidate ? chanceOf(system, result) ?? "" : "", system.threshold, system.candidate],
       ...total(system),
     ]),
@@ -236,20 +240,22 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const approximate = changed && !keepsDecisions && isSystem && isApproximate(entry);
   const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "as tallied")] : [];
   const probability = isSystem && entry.candidate ? chanceOf(entry, result) : null;
-  const chance = probability !== null ? chanceText(probability) : isSystem && entry.candidate ? { text: "–", look: "unknown" } : "";
+  const unknown = isSystem && entry.candidate ? { text: "–", look: "unknown" } : "";
+  const chance = probability !== null ? chanceText(probability) : unknown;
   const look = entry.look || "plain";
   const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
-  const ends = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
+  const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
     isSystem ? fragmentOf(nameWithSwatch(entry.name, entry.look, notes), ...buttons) : entry.name,
     entry.name === "perfect decisions" ? "" : bar,
     numberCell(entry.cost, isSystem ? "strong" : null, cost[0]),
-    ends,
+    boundsCell,
     ...(COMPARED ? [chance] : []),
     ...furtherCells,
     entry.counts ? decisionMix(entry) : "",
   ];
-  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), byProbability(entry) ? exactPercent : exact) : "");
+  const tell = isSystem && byProbability(entry) ? exactPercent : exact;
+  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), tell) : "");
   if (!isSystem) return { look: `reference-row${!looking && entry.name === unaided.name ? " best" : ""}`, cells };
   return { look: entry === best && looking ? "best" : entry.candidate ? null : "barred", cells };
 }
@@ -324,7 +330,7 @@ function showMoney() {
       : `Each cell’s share of the cost, once deployed${runningNote}; below it the cases that were counted.`;
   const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
   const rates = decisionRates(system.counts);
-  const linesOf = ({ k, d, part, share }) => [
+  const tooltipLines = ({ k, d, part, share }) => [
     ["cases", exact(system.counts[k][d])],
     ["share of the class", exactPercent(rates[k][d])],
     [TERMS ? "mean cost of each" : "cost of each", money(system.costs[k][d])],
@@ -340,7 +346,7 @@ function showMoney() {
       html("small", {}, short(system.counts[k][d])),
     );
     node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
-    return explain(node, `${decisions[d]} for ${classes[k]}`, linesOf(cell));
+    return explain(node, `${decisions[d]} for ${classes[k]}`, tooltipLines(cell));
   };
   const body = classes.map((label, k) =>
     html(
@@ -367,14 +373,14 @@ function showMoney() {
     ),
   );
   place("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);
-  showCostliestCells(cells, peak, linesOf, gains && TERMS);
+  showCostliestCells(cells, peak, tooltipLines, gains && TERMS);
   showClassCosts(system, parts, quantity);
   saved.classes = classCostsToSave;
   saved.decisions = decisionsToSave;
 }
 
 /** The cells that cost the most, in descending order. */
-function showCostliestCells(cells, peak, linesOf, amountOnly) {
+function showCostliestCells(cells, peak, tooltipLines, amountOnly) {
   const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
   const rows = costly.slice(0, 6).map((cell) => {
     const bar = html("i", {});
@@ -391,7 +397,7 @@ function showCostliestCells(cells, peak, linesOf, amountOnly) {
       ),
       bar,
     );
-    return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, linesOf(cell));
+    return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, tooltipLines(cell));
   });
   place("dearest").replaceChildren(...rows);
 }

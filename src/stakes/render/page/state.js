@@ -158,7 +158,8 @@ const isChanged = ({ costs, prior }) =>
 function decide(system, stakes) {
   const { costs, prior } = stakes;
   const model = MODELS[system.model];
-  if (system.way === "tuned" && !isChanged(stakes)) return system; // the report knows its exact threshold, the page only bins
+  // the report knows the exact threshold, the page only bins
+  if (system.way === "tuned" && !isChanged(stakes)) return system;
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };

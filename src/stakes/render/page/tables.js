@@ -6,7 +6,7 @@
 /** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
-  const sureness = [percent(DATA.level), "clearly"];
+  const inferenceHead = [percent(DATA.level), "clearly"];
   const unknown = { text: "–", look: "unknown" };
   const yes = { true: "yes", false: "no" };
   const systemsOf = (i) =>
@@ -26,7 +26,7 @@ function showDisagreement() {
     return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - fractionLength(text))) : text;
   };
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
-  const row = (name, scores, chosen, look, write, q = null) => {
+  const row = (name, scores, chosen, look, write, index = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
@@ -35,18 +35,19 @@ function showDisagreement() {
       Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, write(value)),
     );
     const cells = written.filter((_, i) => inTables(i));
-    const worse = regret > 0 && (result.changed || clear[q] !== false);
+    const worse = regret > 0 && (result.changed || clear[index] !== false);
     const last = numberCell(regret, worse ? "worse" : "fine", costText(regret));
-    const known = q === null || clear[q] === null ? ["", ""] : [intervalText(numbers(more[q])), yes[clear[q]]];
-    const sure = result.changed && q !== null ? [unknown, unknown] : known;
+    const compared = index !== null && clear[index] !== null;
+    const known = compared ? [intervalText(numbers(more[index])), yes[clear[index]]] : ["", ""];
+    const sure = result.changed && index !== null ? [unknown, unknown] : known;
     return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...sure, ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
-    ...metrics.map((name, q) => row(name, numbers(values[q]), picks[q], null, inLine((value) => metricText(value)), q)),
+    ...metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, inLine((value) => metricText(value)), index)),
   ];
   place("disagreement").replaceChildren(
-    tableOf(["metric", textCell("picks"), "costs more", ...sureness, ...models.filter((_, i) => inTables(i))], rows),
+    tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
 
@@ -113,7 +114,7 @@ function showMargins() {
   const end = (point, i, margin) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [numberCell(point, null, say(point, margin), exactTextOf(margin)), { text: nameWithSwatch(rivals[i].name, rivals[i].look), look: "words" }];
+      : [numberCell(point, null, say(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
   const rows = allMargins.slice(0, 12).map((margin) => ({
     cells: [
       marginName(margin),
@@ -130,10 +131,10 @@ function showMargins() {
     ),
   );
   const { best, unaided, looking, changed } = result;
-  const lucky = !changed && !looking && best.cost < unaided.cost;
+  const cheaperInSampleOnly = !changed && !looking && best.cost < unaided.cost;
   place("margins-note").textContent = [
     allMargins.length > 12 ? `The nearest twelve of ${allMargins.length}; the CSV has all.` : "",
-    lucky ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
+    cheaperInSampleOnly ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
   showNearestMargin(allMargins[0], marginName, say);
 }
@@ -175,13 +176,13 @@ function qualities() {
     ["cost of miscalibration", (model) => model.wasted, wasted],
     ...losses.map((name) => [name, lossOf(name), (value) => metricText(value, size)]),
   ];
-  const read = columns.map(([name, valueOf, write]) => ({
+  const withValues = columns.map(([name, valueOf, write]) => ({
     name,
     loss: losses.includes(name),
     values: MODELS.map((model) => number(valueOf(model))),
     write,
   }));
-  return read.filter(({ values }) => values.some((value) => value !== null));
+  return withValues.filter(({ values }) => values.some((value) => value !== null));
 }
 
 function buildQuality() {
