@@ -214,7 +214,7 @@ def test_thresholds_of_probabilities_are_in_percent_and_those_of_raw_scores_are_
     report = evaluate(y.astype(int), models, Problem.binary(false_alarm=1, miss=3), **FAST)
     rows = cells(report, "Cost of each system") + cells(report, "Bounds")
     shown = {row[0]: row[-1].replace("\u00a0", " ") for row in rows}
-    tuned = {system.name: system.threshold for system in report.systems}
+    tuned = {system.name: float(system.threshold or 0) for system in report.systems}
     assert shown["sure (as is)"] == "25 %"
     assert shown["sure (tuned)"] == probability(tuned["sure (tuned)"])
     assert shown["sure (tuned)"].endswith(" %")

@@ -21,6 +21,7 @@ from stakes.report import Stakes
 
 BANDS = "([id, x]) => stakesPage.bands(id, x)"
 CLOSE: dict[str, Any] = {"rtol": 0, "atol": 1e-9}
+SQUARED_QUANTILE = 1.959963984540054**2  # of the normal distribution, at 97.5 %
 
 
 def bands(page: Any, chart: str, x: float) -> dict[str, list[float]]:
@@ -168,10 +169,8 @@ def test_whiskers_of_reliability_are_the_intervals_of_python(prior, clinic, open
             bins[min(9, int(10 * moved / edges[-1]))].append((moved, cases))
     expected = []
     for members in filter(None, bins):
-        counts = sum(cases for _, cases in members)
-        ends = np.ravel(
-            wilson_bounds(counts[1:] / counts.sum(), counts.sum(), 1.959963984540054**2)
-        )
+        counts = np.sum([cases for _, cases in members], axis=0)
+        ends = np.ravel(wilson_bounds(counts[1:] / counts.sum(), counts.sum(), SQUARED_QUANTILE))
         masses = [cases @ (np.array(shares) / observed) for _, cases in members]
         mean = np.average([moved for moved, _ in members], weights=masses)
         expected.append([mean, *shift_prior(ends, observed, shares)])
@@ -240,7 +239,7 @@ def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits,
         assert any(abs(x - a) < 1e-4 and abs(y - b) < 1e-12 for a, b in dots)
     rows = page.run("() => stakesPage.tables().reliability")
     diagram = [row for row in rows if row[0] == digits.best.model and row[1] == "digit 3"]
-    low, high = wilson_bounds(shares, cases[full], 1.959963984540054**2)
+    low, high = wilson_bounds(shares, cases[full], SQUARED_QUANTILE)
     np.testing.assert_allclose([row[7:] for row in diagram], np.stack([low, high], 1), **CLOSE)
     titles = page.page.locator("#class-reliability .axis-name").all_text_contents()
     assert all("digit 3" in title for title in titles)

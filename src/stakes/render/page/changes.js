@@ -38,12 +38,8 @@ const isApproximate = (system) =>
 function limitsOfChange({ best, sure }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
-  const by = best.way === "recalibrated" ? "recalibrated probabilities" : "probabilities";
-  const bins = MODELS[best.model].binned ? ", held in bins" : "";
   return [
-    ...(isApproximate(best)
-      ? [`These numbers are approximate, mostly to a few percent: the page decides anew by the ${by} of the report${bins}.`]
-      : []),
+    ...(isApproximate(best) ? ["Approximate, mostly to a few percent: see “≈” below."] : []), // short: phones reserve its room
     ...(sure ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }

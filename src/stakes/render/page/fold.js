@@ -147,7 +147,8 @@ function reserveRuleRoom() {
 /** Keep the heights of the verdict and the flips: they may grow, but never shrink under the reader. */
 function keepHeights() {
   const parts = [place("verdict-title").parentNode, place("flips")];
-  const heights = parts.map((part) => part.offsetHeight); // read all before writing: one layout, not two
+  // Read all before writing: one layout, not two. Not in whole pixels: a shift of half a pixel repaints all below.
+  const heights = parts.map((part) => part.getBoundingClientRect().height);
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 

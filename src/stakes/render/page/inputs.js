@@ -55,8 +55,9 @@ function control({ name, read, write, slider, field }) {
   let shown = null; // unchanged fields are skipped: there may be many
   inputUpdates.push(() => {
     const value = read();
-    if (shown === `${value} ${result.changed}`) return;
-    shown = `${value} ${result.changed}`;
+    const stretched = !result.changed && (line.min < limits.min || line.max > limits.max);
+    if (Object.is(value, shown) && !stretched) return;
+    shown = value;
     if (document.activeElement !== box || box.valueAsNumber !== value) fillBox();
     const position = slider.to(value);
     const reach = result.changed ? line : limits; // a stretched slider keeps its range until the reset
