@@ -44,6 +44,7 @@ PROBLEM = Problem(
 )
 ROWS = "truth,p\n" + "legit,0.05\nlegit,0.2\nfraud,0.7\nfraud,0.1\n" * 20
 EVALUATE = ("-p", "p.toml", "--calibrate", "none", "--replicates", "5")
+APPLY = ("-p", "p.toml", "--model", "p")
 OBEYED = ["\x1b[31m", "\x9b31m", "\u202e", "\u2066", "\x07", "\r", "\x00", "\ud800"]
 
 
@@ -210,6 +211,11 @@ def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
             ROWS + "legit,0.1\n" * 30_000 + "fraud,1,2\n" + "legit,0.1\n" * 30_000,
             "bad.csv must have 2 fields in every row, as in its header; line 30082",
         ),
+        (
+            ROWS + "legit,0.1\n" * 30_000 + "fraud,zwölf\n" + "legit,0.1\n" * 30_000,
+            "bad.csv must hold one kind of entry in every column; 'p' holds another in line 30082 "
+            "than in the first: 'fraud,zwölf'. Mend that row.",
+        ),
     ],
 )
 def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, sentence):
@@ -222,9 +228,34 @@ def test_half_a_packed_stream_and_a_pipe_are_refused():
     done = run("evaluate", "-", *EVALUATE, stdin=packed[: len(packed) // 2])
     refused(done, "standard input cannot be read: ")
     assert "stakes-" not in done.stderr
+    for torn in (packed[:20], packed[:12] + b"x" * 50):  # not one row of it can be unpacked
+        refused(run("evaluate", "-", *EVALUATE, given=torn), "standard input cannot be unpacked: ")
     os.mkfifo("pipe.csv")
     refused(run("evaluate", "pipe.csv", *EVALUATE), "pipe.csv must be a file; it is a pipe")
     refused(run("problem", "show", "pipe.csv"), "pipe.csv must be a file; it is a folder, a pipe")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "rows.csv", *EVALUATE, "--baseline", "pipe.json"),
+        ("diff", "pipe.json", "pipe.json"),
+        ("decide", "rows.csv", "--rule", "pipe.json", "-o", "x.csv"),
+        ("decide", "rows.csv", "-p", "p.toml", "--map", "pipe.json", "-o", "x.csv"),
+        ("calibrate", "apply", "rows.csv", *APPLY, "--map", "pipe.json", "-o", "x.csv"),
+    ],
+)
+def test_no_command_waits_for_a_pipe_that_nobody_writes_to(arguments):
+    os.mkfifo("pipe.json")
+    writer = os.open("pipe.json", os.O_RDWR)  # whoever opens the pipe waits for what is written
+    signal.alarm(60)  # who waits ends the tests, and is seen
+    try:
+        done = run(*arguments)
+    finally:
+        signal.alarm(0)
+        os.close(writer)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "it is a folder, a pipe or a device" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ __all__ = [
     "checksum",
     "discard_unfinished",
     "parsed",
+    "read_text",
     "sealed",
     "temporary_folder",
     "text_of",
@@ -108,6 +109,13 @@ def discard_unfinished() -> None:
 # JSON --------------------------------------------------------------------------------------------
 
 
+def read_text(path: str | Path) -> str:
+    """The text of a file; a pipe that nobody writes to would be waited for."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError("it is a folder, a pipe or a device")
+    return Path(path).read_text(encoding="utf-8")
+
+
 def text_of(name: str, source: object, what: str) -> str:
     """The JSON itself, which begins with a brace, or what is in the file of that path."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
@@ -115,7 +123,7 @@ def text_of(name: str, source: object, what: str) -> str:
     try:
         if source == "":
             raise FileNotFoundError("it is empty")
-        return Path(source).read_text(encoding="utf-8")  # type: ignore[arg-type]
+        return read_text(source)  # type: ignore[arg-type]
     except OSError as error:
         fault = error.strerror or str(error)
     except UnicodeDecodeError:

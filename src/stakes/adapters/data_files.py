@@ -9,6 +9,7 @@ import gzip
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -138,6 +139,8 @@ def _by_content(name: str, path: Path) -> Format:
         raise InputError(
             f"{name} cannot be read: {error.strerror or error}. Name a file that can be."
         ) from None
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"{name} cannot be unpacked: {error}. Mend the file.") from None
     if not start:
         raise InputError(f"{name} must hold rows; it is empty.")
     if start.startswith(b"PAR1"):
@@ -211,7 +214,9 @@ def refuse_torn(files: Files, n_columns: int) -> None:
     if files.format is not Format.CSV:
         return
     for path in files.paths:
-        with suppress(OSError, UnicodeDecodeError, csv.Error), _opened_text(path) as file:
+        # What cannot be read is named by the engine.
+        unreadable = OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error
+        with suppress(*unreadable), _opened_text(path) as file:
             _refuse_torn(files.name if len(files.paths) == 1 else str(path), file, n_columns)
 
 
@@ -260,6 +265,12 @@ def engine_errors(name: str) -> Iterator[None]:
             raise InputError(
                 f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
                 f"has more or fewer: {torn[2][:60]!r}. Mend that row."
+            ) from None
+        other = re.search(r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.', str(error))
+        if other:
+            raise InputError(
+                f"{name} must hold one kind of entry in every column; {other[3]!r} holds another "
+                f"in line {other[1]} than in the first: {other[2][:60]!r}. Mend that row."
             ) from None
         if "sniffing" in str(error):
             raise InputError(

@@ -157,9 +157,10 @@ def read_problem(path: str) -> Problem:
 def read_report(path: str) -> Report:
     """Read a report from its JSON file; errors name the file."""
     if not Path(path).is_file():
+        other = "it is a folder, a pipe or a device"
+        why = other if Path(path).exists() else "there is no such file"
         raise InputError(
-            f"{path} must be the JSON of a report; there is no such file. Write one with stakes "
-            f"evaluate --json."
+            f"{path} must be the JSON of a report; {why}. Write one with stakes evaluate --json."
         )
     try:
         return Report.from_json(Path(path))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes._files import whole_file
+from stakes._files import read_text, whole_file
 from stakes.adapters.data_files import Format, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
 from stakes.calibration import CalibrationMap, from_json, sealed_map
@@ -51,7 +51,7 @@ class ShippedMap:
 def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
         fitted = from_json(text)
         stated = json.loads(text).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
