@@ -58,7 +58,7 @@ def cut(table: ScoreTable, scores: np.ndarray, threshold: float) -> np.ndarray:
 @pytest.mark.slow
 def test_bands_of_losses_and_benefits_are_the_intervals_of_python(clinic, opened):
     page = opened(clinic)
-    page.page.get_by_label("thresholds as the probabilities say").check()
+    page.page.get_by_label("thresholds taken from the probabilities").check()
     for setting in ([0.7, 0.3], list(clinic.assumptions.prior)):
         page.run("prior => stakesPage.set({prior})", setting)
         prior = setting if setting == [0.7, 0.3] else None  # else class shares are those observed

@@ -264,7 +264,7 @@ def test_curves_are_those_of_python(clinic, opened):
         place = result.scores.size // 2
         lines = dict(page.run(read, ["reliability", float(result.scores[place])]))
         assert lines[name] == pytest.approx(float(result.observed[place]), abs=1e-9)
-    page.page.get_by_label("thresholds as the probabilities say").check()
+    page.page.get_by_label("thresholds taken from the probabilities").check()
     for x in (0.013, 0.2, 0.47):
         lines = dict(page.run(read, ["cost-curve", x]))
         for name, table in moved.items():

@@ -16,7 +16,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 
-_DEAREST = 1e100  # the largest cost that a Problem accepts
+_LARGEST_COST = 1e100  # the largest cost that a Problem accepts
 
 
 @click.group(no_args_is_help=False)
@@ -164,7 +164,7 @@ def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -
     """Ask what a decision costs for a class; the right decision costs 0 by default."""
     suits = len(classes) == len(decisions) and classes.index(label) == decisions.index(decision)
     question = f"What does it cost to choose {decision} when the truth is {label}?"
-    return _number(question, low=-_DEAREST, high=_DEAREST, default=0.0 if suits else None)
+    return _number(question, low=-_LARGEST_COST, high=_LARGEST_COST, default=0.0 if suits else None)
 
 
 def _prior(classes: list[str]) -> list[float] | None:

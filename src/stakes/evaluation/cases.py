@@ -19,7 +19,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be show
 
 MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
-DEAREST = 1e40  # of costs: squares of their ratios to the smallest must be numbers, too
+LARGEST_COST = 1e40  # of costs: squares of their ratios to the smallest must be numbers, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +209,10 @@ def refuse_scale(problem: Problem) -> None:
         return
     sizes = np.abs(problem.costs)
     k, m = np.unravel_index(int(sizes.argmax()), sizes.shape)
-    if sizes[k, m] == 0 or LIGHTEST <= sizes[k, m] <= DEAREST:
+    if sizes[k, m] == 0 or LIGHTEST <= sizes[k, m] <= LARGEST_COST:
         return
     raise InputError(
-        f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to {DEAREST:g}; "
+        f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to {LARGEST_COST:g}; "
         f"the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} in class "
         f"{problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
         argument="problem",

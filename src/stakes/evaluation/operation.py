@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stakes import _check
 from stakes.errors import InputError
-from stakes.evaluation.cases import DEAREST
+from stakes.evaluation.cases import LARGEST_COST
 from stakes.inference import Measured
 
 
@@ -73,7 +73,7 @@ def read_operation(
         )
     return Operation(
         {
-            str(name): _check.number(f"running_costs[{name!r}]", cost, low=0, high=DEAREST)
+            str(name): _check.number(f"running_costs[{name!r}]", cost, low=0, high=LARGEST_COST)
             for name, cost in running.items()
         },
         None if volume is None else _volume(volume),

@@ -28,7 +28,11 @@ _MANY = 50_000  # with more cases, it pays to price a sample of them first
 _FEW_LIMITS = 4  # a box of prices has 2 to this power corners, each of which takes one pass
 _WIDTHS = (0.03, 0.15)  # relative: how far the prices of all cases may lie from those of a sample
 _MOST_CUTS = 400  # far more than convergence takes; it bounds the time of a degenerate program
-_DEAREST = (1e2, 1e5, 1e9)  # upper bounds of prices, as multiples of the span of costs, in turn
+_LARGEST_COST = (
+    1e2,
+    1e5,
+    1e9,
+)  # upper bounds of prices, as multiples of the span of costs, in turn
 
 
 class Dual(NamedTuple):
@@ -73,7 +77,7 @@ def several_prices(
         if near is not None:
             return near
     points = [np.zeros(len(cases.limits)), *([] if start is None else [start])]
-    for dearest in _DEAREST:
+    for dearest in _LARGEST_COST:
         most = dearest * cases.span
         prices, points, cuts = _maximum(cases, targets, most, points, enough)
         if enough == -np.inf:

@@ -33,7 +33,7 @@ from stakes.render.systems import slice_section, system_sections
 from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
 
-_DEAREST = 20  # most cells that are listed, where there are too many for a table
+_LARGEST_COST = 20  # most cells that are listed, where there are too many for a table
 _MOST_CELLS = 2500  # of a table of classes by decisions that is written out
 
 
@@ -227,7 +227,7 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     """A table of the cells with cases, the most expensive first."""
     labels, decisions = _names(problem)
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
-    dearest = order[counts.ravel()[order] > 0][:_DEAREST].tolist()
+    dearest = order[counts.ravel()[order] > 0][:_LARGEST_COST].tolist()
     rows = tuple(
         (labels[k], decisions[d], number(counts[k, d]), _text.whole_percent(float(shares[k, d])))
         for k, d in (divmod(int(place), counts.shape[1]) for place in dearest)

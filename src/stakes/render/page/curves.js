@@ -173,7 +173,7 @@ function showCostCurves() {
   });
 }
 
-/** Cost over the prior, posteriors and decisions moved along: any number of decisions. */
+/** Cost over the prior, with posteriors and decisions adjusted to it: any number of decisions. */
 function showPriorCurves() {
   const { costs, prior } = result;
   const top = priorReach();
@@ -191,7 +191,7 @@ function showPriorCurves() {
   });
   place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
   drawChart(place("cost-curve"), {
-    title: `Cost per case over the prior of ${classes[1]}, decisions moved along`,
+    title: `Cost per case over the prior of ${classes[1]}, decisions adjusted`,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
     shaded: cheaperBlind(naive, lines),

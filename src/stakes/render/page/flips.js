@@ -218,7 +218,7 @@ function showFlips() {
   }
   if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
   searchedKey = key;
-  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being looked for.");
+  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being computed.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
@@ -245,7 +245,7 @@ function flipsHint() {
   const sure = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are looked at.`);
+  return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are searched.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
@@ -277,7 +277,7 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
-  const rest = html("p", { class: "hint" }, tied(`Moved alone, as far as was looked, these change nothing: ${never.join("; ")}.`));
+  const rest = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
   showNearest(flips, choice);
   const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
@@ -292,7 +292,7 @@ function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const sentence = nearest
     ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
-    : `none, ${when}: no number that is moved alone changes this, as far as was looked.`;
+    : `none, ${when}: no number that is moved alone changes this within the range searched.`;
   place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
@@ -402,7 +402,7 @@ function saveZones() {
 }
 
 const zonesHint = () =>
-  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Not looking is a rival too, as “always …”. The triangle is the present.`;
+  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Deciding blindly is a rival, too, as “always …”. The triangle marks the present value.`;
 
 /** Cost over the prior, with decisions that follow the prior. */
 function drawPriorCurves(top) {
