@@ -212,8 +212,8 @@ def refuse_scale(problem: Problem) -> None:
     if sizes[k, m] == 0 or LIGHTEST <= sizes[k, m] <= LARGEST_COST:
         return
     raise InputError(
-        f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to {LARGEST_COST:g}; "
-        f"the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} in class "
+        f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to "
+        f"{LARGEST_COST:g}; the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} in class "
         f"{problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
         argument="problem",
     )

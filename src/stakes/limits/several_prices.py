@@ -77,8 +77,8 @@ def several_prices(
         if near is not None:
             return near
     points = [np.zeros(len(cases.limits)), *([] if start is None else [start])]
-    for dearest in _LARGEST_COST:
-        most = dearest * cases.span
+    for multiple in _HIGHEST:
+        most = multiple * cases.span
         prices, points, cuts = _maximum(cases, targets, most, points, enough)
         if enough == -np.inf:
             prices = _lowest(cases, targets, most, prices, cuts)
@@ -125,7 +125,7 @@ def _cheapest(cases: CountedCases, prices: FloatArray) -> npt.NDArray[np.int8]:
 def _maximum(
     cases: CountedCases,
     bounds: FloatArray,
-    dearest: float,
+    most: float,
     points: list[FloatArray],
     enough: float,
 ) -> tuple[Dual, list[FloatArray], list[Cut]]:
@@ -139,7 +139,7 @@ def _maximum(
         if pending:
             point, upper = pending.pop(0), np.inf
         else:
-            highest = _highest(cuts, dearest, cases.span)
+            highest = _highest(cuts, most, cases.span)
             if highest is None:
                 break
             point, upper = highest
@@ -159,7 +159,7 @@ def _gap(cases: CountedCases) -> float:
 
 
 def _lowest(
-    cases: CountedCases, bounds: FloatArray, dearest: float, best: Dual, cuts: list[Cut]
+    cases: CountedCases, bounds: FloatArray, most: float, best: Dual, cuts: list[Cut]
 ) -> Dual:
     """Of all optimal prices, those with the lowest sum: what looser limits are worth.
 
@@ -169,7 +169,7 @@ def _lowest(
     gap, last = 10 * _gap(cases), best.prices
     cuts, enough = list(cuts), best.value - gap
     for _ in range(_MOST_CUTS):
-        prices = _highest(cuts, dearest, cases.span, enough)
+        prices = _highest(cuts, most, cases.span, enough)
         if prices is None or prices[0].sum() >= (1 - 1e-9) * best.prices.sum():
             break
         value, slope = _evaluated(cases, bounds, prices[0])
@@ -196,7 +196,7 @@ def _evaluated(
 
 
 def _highest(
-    cuts: list[Cut], dearest: float, span: float, enough: float | None = None
+    cuts: list[Cut], most: float, span: float, enough: float | None = None
 ) -> tuple[FloatArray, float] | None:
     """Prices within the box at which the lowest cut is highest, and its height; None if not found.
 
@@ -216,7 +216,7 @@ def _highest(
         aim,
         A_ub=rows,
         b_ub=offsets,
-        bounds=[*[(0.0, dearest * scale)] * size, (floor, None)],
+        bounds=[*[(0.0, most * scale)] * size, (floor, None)],
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
