@@ -213,8 +213,8 @@ def refuse_scale(problem: Problem) -> None:
         return
     raise InputError(
         f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to "
-        f"{LARGEST_COST:g}; the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} in class "
-        f"{problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
+        f"{LARGEST_COST:g}; the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} "
+        f"in class {problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
         argument="problem",
     )
 

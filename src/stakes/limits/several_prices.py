@@ -28,11 +28,7 @@ _MANY = 50_000  # with more cases, it pays to price a sample of them first
 _FEW_LIMITS = 4  # a box of prices has 2 to this power corners, each of which takes one pass
 _WIDTHS = (0.03, 0.15)  # relative: how far the prices of all cases may lie from those of a sample
 _MOST_CUTS = 400  # far more than convergence takes; it bounds the time of a degenerate program
-_LARGEST_COST = (
-    1e2,
-    1e5,
-    1e9,
-)  # upper bounds of prices, as multiples of the span of costs, in turn
+_HIGHEST = (1e2, 1e5, 1e9)  # bounds of prices, as multiples of the span of costs, in turn
 
 
 class Dual(NamedTuple):
