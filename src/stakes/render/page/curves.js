@@ -368,7 +368,7 @@ function showReliability() {
       return { ...line, table, scores: posteriorsOf(table, prior), hull: line.hull ?? line.model.hull };
     },
   );
-  const [first] = shown;
+  const first = shown.find(({ model }) => model === MODELS[result.best.model]) ?? shown[0];
   const tenths = first ? tenthsOf(first.table, first.scores, prior, far) : [];
   const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
   const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // others are empty
