@@ -289,3 +289,28 @@ def test_thresholds_are_written_on_the_page_as_in_the_text(opened):
         cell = next(text for head, text in shown.items() if head.startswith(system.name))
         assert cell.replace("\u00a0", " ") == written[system.name]
         assert ("%" in cell) == (system.model == "sure")
+
+
+WATCH = """() => {
+    window.filled = [];
+    const note = changes => filled.push(...changes.map(one => one.target.ariaLabel));
+    new MutationObserver(note).observe(
+        document.getElementById("controls"), {subtree: true, attributeFilter: ["title"]});
+}"""
+TOP = "() => document.querySelector('.stakes').getBoundingClientRect().top + scrollY"
+
+
+@pytest.mark.slow
+def test_the_first_change_fills_one_field_and_moves_nothing_by_a_fraction(digits, opened):
+    """Each would have the browser lay out or paint the whole page: that is what takes its time."""
+    page = opened(digits)
+    page.run("() => stakesPage.finished()")
+    page.run(WATCH)
+    slider = page.page.locator("#controls input[type=range]").first
+    slider.focus()
+    before = page.run(TOP)
+    page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_function("() => document.body.classList.contains('changed')")
+    page.run("() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+    assert set(page.run("() => filled")) == {slider.get_attribute("aria-label")}
+    assert page.run(TOP) == pytest.approx(before, abs=1e-3)
