@@ -333,6 +333,9 @@ def test_D5_the_factory_sits_at_its_point_and_the_corners_are_outside():
     for x, y in [(1, -0.5), (-0.5, 1), (1.1, 1)]:
         with pytest.raises(InputError):
             Problem.from_utility_coordinates(x, y)
+    for x, y, name in [(-1.5, -0.9, "x"), (1.5, 0.9, "x"), (-0.9, -1.5, "y"), (0.9, 1.5, "y")]:
+        with pytest.raises(InputError, match=rf"^{name} must be one real number within \[-1, 1\]"):
+            Problem.from_utility_coordinates(x, y)
 
 
 def test_D5_what_rounding_does_to_costs_is_no_reason_to_refuse_them_and_more_is():
