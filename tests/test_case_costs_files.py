@@ -16,6 +16,7 @@ pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
+import narwhals.stable.v2 as nw
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,7 +24,7 @@ import pyarrow.parquet
 
 from stakes import Columns, InputError, Limit, Problem, evaluate, evaluate_frame
 from stakes.adapters.case_costs import between_scores
-from stakes.adapters.expressions import LOW
+from stakes.adapters.expressions import LOW, cheapest_of_each
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
@@ -139,3 +140,17 @@ def test_terms_of_costs_are_summed_between_scores_as_in_plain_loops(edges):
     for score, k, mass, total in zip(low, truth, weight, amount, strict=True):
         expected[sum(edge < score for edge in edges), k] += mass, total
     assert np.array_equal(between_scores(problem, groups)(np.array(edges)), expected)
+
+
+@pytest.mark.parametrize("offset", [1e6, 3e6, 7e8])
+def test_costs_that_tie_but_for_the_rounding_of_large_costs_tie_in_an_engine_too(offset):
+    """In cents, the two decisions cost the same: what a sum with a large offset lost is no gain."""
+    cents = np.arange(1, 100) / 100
+    same, half = np.full(cents.size, offset), np.full(cents.size, 0.5)
+    columns = {"p0": half, "p1": half, "a": same, "b": offset + cents}
+    frame = nw.from_native(pl.LazyFrame({**columns, "c": 2 * offset + cents, "d": 2 * same}))
+    found = cheapest_of_each(frame, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
+    assert not found.collect()["chosen"].to_numpy().any()
+    dearer = frame.with_columns(nw.col("c") + 1e-4)
+    found = cheapest_of_each(dearer, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
+    assert found.collect()["chosen"].to_numpy().all()

@@ -183,6 +183,7 @@ def test_frozen_scipy_distributions_are_taken_as_they_are():
         (lambda: Mixture([Uniform()], [0.5, 0.5]), "probabilities must hold one"),
         (lambda: Truncated(Uniform(0, 0.5), 0.6, 0.7), "enclose some probability"),
         (lambda: Truncated(Uniform(), 0.6, 0.5), "high must be one real number within"),
+        (lambda: Truncated(Uniform(), 1.5, 1.7), "^low must be one real number within"),
         (lambda: CostProportions(stats.norm()), r"must lie on \[0, 1\]; its support is"),
         (lambda: Skews(stats.bernoulli(0.5)), "must be a distribution on"),
         (lambda: CostProportions.from_costs([0, 0], [0, 0]), "must not be zero in every draw"),

@@ -303,6 +303,15 @@ def test_interventions_avoided_at_zero_are_true_negatives_unless_positives_are_m
     assert missed.interventions_avoided(1.0) == pytest.approx(0.5)
 
 
+def test_decision_curve_of_small_weights_is_that_of_large_ones() -> None:
+    weights = np.array([[3.0, 0.0], [2.0, 1.0], [1.0, 3.0]])
+    small, large = (
+        curves.decision_curve(ScoreTable([0.0, 0.5, 1.0], scale * weights)) for scale in (2**-9, 8)
+    )
+    assert small == large
+    assert small.treat_all.domain == small.treat_none.domain == (0.0, 1.0)
+
+
 def test_decision_curve_in_deployment_uses_the_prior() -> None:
     table = ScoreTable([0.1, 0.4], [[6, 1], [1, 2]])
     curve = curves.decision_curve(table.with_prior([0.9, 0.1]))

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stakes import Decisions, InputError, JointCounts, Problem, Report, evaluate
+from stakes import Decisions, InputError, JointCounts, Problem, Report, ScoreTable, evaluate
 from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.evaluation.score_bins import shown_sums
 from stakes.inference import contenders, profile_interval, with_blind
 from stakes.inference.likelihood import profile_bounds
 from stakes.report import Stakes
@@ -251,3 +253,11 @@ def test_the_test_of_two_costs_is_the_inverse_of_the_interval_of_their_differenc
         gap = float(there.costs[place] - there.costs[best])
         low, _ = profile_bounds(support, np.array(there._square(place, best)), gap, 0.02)
         assert low == pytest.approx(0, abs=1e-6 * gap)
+
+
+@pytest.mark.parametrize("sums", [np.full((3, 2, 1), np.inf), np.zeros((3, 2, 0))])
+def test_sums_of_terms_that_are_no_numbers_or_are_none_are_not_kept(sums):
+    table = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]])
+    tallied: Any = SimpleNamespace(table=table, term_sums=lambda edges: sums)
+    evidence: Any = SimpleNamespace()
+    assert shown_sums(tallied, evidence) is None

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from stakes import CostProportions, Counts, InputError, Problem, ScoreTable, best_threshold
 from stakes.audit import FAMILIAR, HEXAGON, disagreement
@@ -76,7 +77,10 @@ def test_precision_recall_det_and_gains(tables):
     drawn = lines(plot.precision_recall(pr))["sharp"]
     np.testing.assert_array_equal(drawn[:, 0], pr["sharp"].recall)
     ax = plot.detection_error_tradeoff({n: detection_error_tradeoff(t) for n, t in tables.items()})
-    assert [label.get_text() for label in ax.get_xticklabels()][:2] == ["0.1", "1"]
+    percent = [float(label.get_text()) for label in ax.get_xticklabels()]
+    assert percent[:2] == [0.1, 1]
+    np.testing.assert_allclose(ndtr(ax.get_xticks()) * 100, percent, rtol=1e-3)
+    np.testing.assert_array_equal(ax.get_xticks(), ax.get_yticks())
     assert "%" in ax.get_xlabel()
     gains = {n: gains_curve(t) for n, t in tables.items()}
     np.testing.assert_allclose(lines(plot.gains(gains))["sharp"][-1], [1, 1])

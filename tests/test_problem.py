@@ -284,6 +284,16 @@ def test_D4_a_class_of_which_nothing_costs_anything_stays_so_on_every_scale():
     assert Problem([[0, 0], [1, 2]]).is_affine_of(Problem([[0, 0], [3, 6]]))
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_D4_costs_are_multiples_of_others_to_rounding_on_every_scale(scale):
+    costs = np.array([[0, 1, 4], [5, 0, 2]])
+    rounded, other = costs * (1 + 1e-10 * np.eye(2, 3)), costs * (1 + 1e-8 * np.arange(3))
+    assert Problem(scale * rounded).is_affine_of(Problem(costs))
+    assert Problem(costs).is_affine_of(Problem(scale * rounded))
+    assert not Problem(scale * other).is_affine_of(Problem(costs))
+    assert not Problem(costs).is_affine_of(Problem(scale * other))
+
+
 def test_D4_equivalence_is_the_larger_relation():
     problem = Problem([[0, 1, 4], [5, 0, 2]], prior=[0.2, 0.8])
     per_class = Problem(problem.costs + np.array([[3], [-7]]), prior=[0.2, 0.8])
@@ -323,6 +333,16 @@ def test_D5_the_factory_sits_at_its_point_and_the_corners_are_outside():
     for x, y in [(1, -0.5), (-0.5, 1), (1.1, 1)]:
         with pytest.raises(InputError):
             Problem.from_utility_coordinates(x, y)
+    for x, y, name in [(-1.5, -0.9, "x"), (1.5, 0.9, "x"), (-0.9, -1.5, "y"), (0.9, 1.5, "y")]:
+        with pytest.raises(InputError, match=rf"^{name} must be one real number within \[-1, 1\]"):
+            Problem.from_utility_coordinates(x, y)
+
+
+def test_D5_what_rounding_does_to_costs_is_no_reason_to_refuse_them_and_more_is():
+    Problem([[1e6 * (1 + 1e-13), 1e6], [1e6, 0]]).utility_coordinates  # noqa: B018
+    for scale in (1e-6, 1.0, 1e6):
+        with pytest.raises(InputError, match="no dearer than the wrong one"):
+            Problem([[scale * (1 + 1e-9), scale], [scale, 0]]).utility_coordinates  # noqa: B018
 
 
 FACTORY_A = Counts(np.array([[0.27, 0.15], [0.23, 0.35]]).T)  # dyrland prints outputs in rows

@@ -346,6 +346,19 @@ def test_lines_that_are_flat_but_for_rounding_are_drawn(costs):
     assert "nan" not in picture
 
 
+@pytest.mark.parametrize(("share", "side"), [(0.2, "start"), (0.9, "end")])
+def test_the_name_of_a_mark_stands_beside_it_where_there_is_room(share, side):
+    picture = drawn((0, 1), (1, 2), marks={share: "limit"})
+    name = re.search(
+        r'<text class="mark-name" x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)"', picture
+    )
+    mark = re.search(r'<line class="mark" x1="([\d.]+)"', picture)
+    assert name is not None
+    assert mark is not None
+    assert name[2] == side
+    assert float(name[1]) - float(mark[1]) == pytest.approx(5 if side == "start" else -5)
+
+
 def test_a_line_of_one_point_is_drawn():
     assert drawn((0, 2.5), marks={0.0: "limit"}).count("<circle") == 1
 

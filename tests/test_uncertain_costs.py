@@ -357,3 +357,13 @@ def test_a_distribution_of_the_prior_must_have_the_stated_mean():
             evaluate(Y, RULES, problem, uncertain=sampler, **QUICK)
     with pytest.raises(InputError, match="must leave out costs where those of the problem have"):
         evaluate(Y, RULES, Problem([[0, 1], [Between(4, 6), 0]]), uncertain=[COSTS], **QUICK)
+
+
+def test_priors_are_drawn_in_the_order_of_the_last_class_and_spread_over_its_shares():
+    problem = Problem([[0, 1], [4, 0], [2, 2]], prior=[0.5, 0.3, 0.2])
+    unknown = read_unknown(Dirichlet([50, 30, 20]), problem, np.array([0.5, 0.3, 0.2]), 0.95)
+    assert unknown is not None
+    last = unknown._priors(np.random.default_rng(0), 40)[:, -1]
+    assert (np.diff(last) >= 0).all()
+    expected = stats.beta(20, 80).ppf((np.arange(40) + 0.5) / 40)
+    np.testing.assert_allclose(last, expected, atol=0.02)

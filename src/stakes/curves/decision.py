@@ -129,8 +129,8 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     if not negative + prevalence > 0:
         nothing = Curve.undefined(0.0, 1.0)
         return DecisionCurve(nothing, nothing, nothing, float("nan"))
-    first, last = np.searchsorted(scores, [0.0, 1.0], side="right")
-    last -= scores[-1] == 1  # those within (0, 1)
+    # Those within (0, 1).
+    first, last = np.searchsorted(scores, 0.0, side="right"), scores.size - int(scores[-1] == 1)
     knots = np.concatenate([[0.0], scores[first:last], [1.0, 1.0]])
     pieces = np.zeros((knots.size - 1, 4))
     pieces[:-1, 0], pieces[:-1, 3] = above[first : last + 1, 1], -above[first : last + 1, 0]
