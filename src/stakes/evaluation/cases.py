@@ -214,7 +214,8 @@ def refuse_scale(problem: Problem) -> None:
     raise InputError(
         f"costs must be of a size whose squares are numbers, from {LIGHTEST:g} to "
         f"{LARGEST_COST:g}; the largest is {sizes[k, m]:g}, of decision {problem.decisions[m]!r} "
-        f"in class {problem.classes[k]!r}. Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
+        f"in class {problem.classes[k]!r}. "
+        f"Choose a {'larger' if sizes[k, m] > 1 else 'smaller'} unit.",
         argument="problem",
     )
 
