@@ -29,7 +29,8 @@ function bandedModel(models, known = BANDED) {
 /** What the band of a chart is, or why there is none. */
 function bandText(name, extra = "") {
   if (!BANDED) return ` No band: ${whyUnsure()}.`;
-  return name ? tied(` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}; the tooltip has those of the other lines.`) : "";
+  const others = visible().length > 1 ? "; the tooltip has those of the other lines" : "";
+  return name ? tied(` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}${others}.`) : "";
 }
 
 /** A line for the chart from a function of x, with its interval at x where that is known. */
