@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import JointCounts, Limit, Problem, evaluate
+from stakes import InputError, JointCounts, Limit, Problem, evaluate
 from stakes.calibration import Affine
 from stakes.calibration.smooth_errors import _radii
 from stakes.evaluation import read_unknown
+from stakes.inference.losses import _beyond_root
 from stakes.regions import Margin
+from stakes.render.against import _caveat
 from stakes.render.flip_tables import _nearest_first
 from stakes.tally.base import class_factors
 
@@ -85,3 +87,25 @@ def test_caveats_do_not_depend_on_the_unit_of_costs():
     ]
     assert kinds[0] == kinds[1]
     assert "miscalibration" in kinds[0]
+
+
+@pytest.mark.parametrize(
+    ("n_caveats", "end"), [(1, "first"), (2, "(1 more caveat in the report.)"), (4, "(3 more c")]
+)
+def test_of_several_caveats_one_is_shown_and_the_others_are_counted(n_caveats, end):
+    caveats = [SimpleNamespace(kind="kind", text=text) for text in ("first", *"xyz")][:n_caveats]
+    report: Any = SimpleNamespace(caveats=caveats)
+    (shown,) = _caveat(report)
+    assert shown.startswith("kind: first")
+    assert end in shown
+    assert ("more" in shown) == (n_caveats > 1)
+
+
+@pytest.mark.parametrize("root", [0.6, 3.0, 4.9, 5.0, 100.0])
+def test_the_end_of_a_search_lies_beyond_the_root(root):
+    assert _beyond_root(lambda x: root - x, 0.5) >= root
+
+
+def test_no_experts_are_no_matrices():
+    with pytest.raises(InputError, match=r"two matrices at least.*of all is \(0, 0, 0\)"):
+        read_unknown({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]), 0.95)
