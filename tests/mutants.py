@@ -45,7 +45,7 @@ import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
-from mutants_map import Map, Mapper, some, stem
+from mutants_map import COSTLY, Map, Mapper, some, stem
 from mutants_places import SOURCE, UNCHANGED, Place, changed_code, functions, patch, places, stamp
 
 HERE = Path(__file__).parent
@@ -70,8 +70,8 @@ BLIND = (
 
 
 def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
-    """Tests for a mutant: those that reach its line, the same with other parameters, and then
-    those that reach its function; as many as there is time for.
+    """Tests for a mutant: those that reach its line, the same with other parameters, those that
+    reach its function, and then those of whole reports; as many as there is time for.
     """
     chosen = dict.fromkeys(_ordered(known, place, known.reach(place, widely=False)))
     more = _ordered(known, place, known.reach(place, widely=True))
@@ -79,6 +79,7 @@ def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
         chosen |= dict.fromkeys(names)
         stems = set(map(stem, names))
         chosen |= dict.fromkeys(one for one in tests if stem(one) in stems)
+    chosen |= dict.fromkeys(one for file in COSTLY for one in tests if one.startswith(file))
     return [one for one in chosen if one in tests]
 
 

@@ -24,7 +24,7 @@ CALLS = 25  # calls of a function, in one test, whose lines are traced
 VARIANTS = 3  # of a test with parameters, that are traced; the others are said to reach the same
 # Files of tests that run whole reports: they reach nearly everything, and say little of one line.
 COSTLY = tuple(
-    f"tests/test_{name}" for name in ("evaluate", "same_report", "limits_evaluate", "one_voice")
+    f"tests/test_{name}" for name in ("same_report", "limits_evaluate", "evaluate", "one_voice")
 )
 SLOW = 2  # seconds of the processor, after which a test is not for this
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from stakes import Columns, InputError, Limit, Problem, evaluate, evaluate_frame
-from stakes.adapters.case_costs import between_scores
-from stakes.adapters.expressions import LOW, cheapest_of_each
+from stakes.adapters.case_costs import between_scores, pooled_costs
+from stakes.adapters.expressions import LOW, cheapest_of_each, high_of, low_of
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
@@ -154,3 +154,12 @@ def test_costs_that_tie_but_for_the_rounding_of_large_costs_tie_in_an_engine_too
     dearer = frame.with_columns(nw.col("c") + 1e-4)
     found = cheapest_of_each(dearer, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
     assert found.collect()["chosen"].to_numpy().all()
+
+
+def test_costs_of_a_group_are_those_of_its_mean_row():
+    problem = Problem([[0, "3 + 2 * amount"], [5, 0]])
+    groups = {WEIGHT: np.array([4.0, 2.0]), "sum term_1": np.array([10.0, 14.0])}
+    groups |= {low_of("term_1"): np.array([1.0, 7.0]), high_of("term_1"): np.array([9.0, 7.0])}
+    found = pooled_costs(problem, groups).array
+    assert found is not None
+    assert found.tolist() == [[[0, 8], [5, 0]], [[0, 17], [5, 0]]]

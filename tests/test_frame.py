@@ -30,6 +30,7 @@ from stakes import (
     evaluate,
 )
 from stakes.adapters import report_tables
+from stakes.adapters.sources import opened
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table
 from stakes.report import Report
@@ -264,3 +265,9 @@ def test_a_table_of_metrics_is_a_frame_of_its_rows(library):
     for value, row in zip(values, table.rows, strict=True):
         missing = value is None or math.isnan(value)
         assert missing if math.isnan(row.value) else value == row.value
+
+
+def test_columns_of_probabilities_lie_between_zero_and_one():
+    columns = {"p": [0.2, 0.9, None], "ends": [0, 1, 1], "low": [-0.1, 0.5, 0.6], "high": [0, 2, 1]}
+    with opened(pl.DataFrame({**columns, "none": pl.Series([None] * 3, dtype=pl.Float64)})) as rows:
+        assert rows.within_unit([*columns, "none"]) == ["p", "ends"]

@@ -1,0 +1,111 @@
+"""Small ends that `make mutants` found no test for: each fails if its constant or sign changes."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stakes import InputError, JointCounts, Limit, Problem, evaluate
+from stakes.calibration import Affine
+from stakes.calibration.smooth_errors import _radii
+from stakes.evaluation import read_unknown
+from stakes.inference.losses import _beyond_root
+from stakes.regions import Margin
+from stakes.render.against import _caveat
+from stakes.render.flip_tables import _nearest_first
+from stakes.tally.base import class_factors
+
+
+def test_costs_of_a_single_case_are_those_of_its_matrix():
+    problem, columns = Problem.zero_one(2).by_case([[[0, 3.0], [7.0, 0]]], None)
+    assert (problem.costs.tolist(), columns) == ([[0, 3], [7, 0]], {})
+
+
+@pytest.mark.parametrize("n_experts", [2, 3])
+def test_experts_differ_from_their_mean(n_experts):
+    rng = np.random.default_rng(3)
+    experts = rng.random((n_experts, 2, 3))
+    shares = np.array([0.5, 0.5])
+    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    assert unknown is not None
+    (part,) = unknown.parts(rng)
+    np.testing.assert_allclose(part.worlds.costs, experts - experts.mean(axis=0))
+
+
+def test_groups_of_joint_counts_name_the_first_of_several_leading_axes():
+    weights = np.arange(12.0).reshape(2, 3, 2)
+    names: dict[str, Any] = {"models": ["a"], "classes": [0, 1], "decisions": [0, 1]}
+    joint = JointCounts([[0, 0], [1, 1]], weights, groups=["n", "s"], **names)
+    assert joint.weights.shape == (2, 3, 2)
+
+
+def test_a_local_fit_has_two_cases_at_least_and_no_more_where_two_are_its_share():
+    scores, mass = np.array([0.0, 1.0, 10.0]), np.ones(3)
+    for shift in (0.0, -20.0):
+        moved = scores + shift
+        np.testing.assert_allclose(_radii(moved, mass, moved), [1, 1, 9], rtol=1e-12)
+
+
+def test_lower_bounds_may_take_all_cases_together():
+    exact = (
+        Limit.share("no", at_least=0.75),
+        Limit.share("yes", at_least=0.25),
+        Limit.share("no", at_most=0.75),
+    )
+    costs = {"a": {"no": 0, "yes": 1}, "b": {"no": 4, "yes": 0}}
+    assert Problem(costs, limits=exact).limits == exact
+
+
+def test_a_class_that_will_not_occur_has_no_weight():
+    factors = class_factors(np.array([0.0, 1.0]), np.array([30.0, 10.0]))
+    assert factors.tolist() == [0.0, 4.0]
+
+
+def test_moves_of_costs_are_measured_by_the_largest_cost_and_those_of_priors_are_not():
+    problem = Problem([[0, 3, 100], [50, 8, 0]])
+    shown = {"low_rival": None, "high_rival": None, "low": -np.inf}
+    costs = [Margin(f"cost {k}", 10.0, high=10.0 + 10 * (k + 1), **shown) for k in range(6)]
+    prior = Margin("prior", 0.5, high=0.75, **shown)  # nearer than a fourth of the largest cost
+    report: Any = SimpleNamespace(
+        problem=problem, margins=(*costs, prior), assumptions=SimpleNamespace(running_costs={})
+    )
+    order = [margin.what for margin in _nearest_first(report)]
+    assert order == ["cost 0", "cost 1", "prior", "cost 2", "cost 3", "cost 4", "cost 5"]
+
+
+def test_caveats_do_not_depend_on_the_unit_of_costs():
+    rng = np.random.default_rng(5)
+    chance = rng.random(600)
+    y, models = (rng.random(600) < chance).astype(int), {"m": chance**3}
+    problems = (Problem.binary(false_alarm=unit, miss=3 * unit) for unit in (1e-3, 1e3))
+    kinds = [
+        {caveat.kind for caveat in evaluate(y, models, p, calibrator=Affine()).caveats}
+        for p in problems
+    ]
+    assert kinds[0] == kinds[1]
+    assert "miscalibration" in kinds[0]
+
+
+@pytest.mark.parametrize(
+    ("n_caveats", "end"), [(1, "first"), (2, "(1 more caveat in the report.)"), (4, "(3 more c")]
+)
+def test_of_several_caveats_one_is_shown_and_the_others_are_counted(n_caveats, end):
+    caveats = [SimpleNamespace(kind="kind", text=text) for text in ("first", *"xyz")][:n_caveats]
+    report: Any = SimpleNamespace(caveats=caveats)
+    (shown,) = _caveat(report)
+    assert shown.startswith("kind: first")
+    assert end in shown
+    assert ("more" in shown) == (n_caveats > 1)
+
+
+@pytest.mark.parametrize("root", [0.6, 3.0, 4.9, 5.0, 100.0])
+def test_the_end_of_a_search_lies_beyond_the_root(root):
+    assert _beyond_root(lambda x: root - x, 0.5) >= root
+
+
+def test_no_experts_are_no_matrices():
+    with pytest.raises(InputError, match=r"two matrices at least.*of all is \(0, 0, 0\)"):
+        read_unknown({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]), 0.95)
