@@ -149,17 +149,17 @@ def test_costs_that_tie_but_for_the_rounding_of_large_costs_tie_in_an_engine_too
     same, half = np.full(cents.size, offset), np.full(cents.size, 0.5)
     columns = {"p0": half, "p1": half, "a": same, "b": offset + cents}
     frame = nw.from_native(pl.LazyFrame({**columns, "c": 2 * offset + cents, "d": 2 * same}))
-    found = cheapest_of_each(frame, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
-    assert not found.collect()["chosen"].to_numpy().any()
-    dearer = frame.with_columns(nw.col("c") + 1e-4)
-    found = cheapest_of_each(dearer, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
-    assert found.collect()["chosen"].to_numpy().all()
+    chosen = cheapest_of_each(frame, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
+    assert not chosen.collect()["chosen"].to_numpy().any()
+    raised = frame.with_columns(nw.col("c") + 1e-4)
+    chosen = cheapest_of_each(raised, ["p0", "p1"], [["a", "b"], ["c", "d"]], "chosen")
+    assert chosen.collect()["chosen"].to_numpy().all()
 
 
 def test_costs_of_a_group_are_those_of_its_mean_row():
     problem = Problem([[0, "3 + 2 * amount"], [5, 0]])
     groups = {WEIGHT: np.array([4.0, 2.0]), "sum term_1": np.array([10.0, 14.0])}
     groups |= {low_of("term_1"): np.array([1.0, 7.0]), high_of("term_1"): np.array([9.0, 7.0])}
-    found = pooled_costs(problem, groups).array
-    assert found is not None
-    assert found.tolist() == [[[0, 8], [5, 0]], [[0, 17], [5, 0]]]
+    costs = pooled_costs(problem, groups).array
+    assert costs is not None
+    assert costs.tolist() == [[[0, 8], [5, 0]], [[0, 17], [5, 0]]]

@@ -33,9 +33,9 @@ from rich.console import Console
 
 from stakes import InputError, Problem
 from stakes._text import printable, text_table
-from stakes.cli import column_options, output
+from stakes.cli import output
 from stakes.cli.commands import stakes as command
-from stakes.render import Section, Table
+from stakes.render import Section, Table, refuse_too_long_to_write
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -119,7 +119,7 @@ def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
 
 @pytest.mark.parametrize("option", ["--html", "--json"])
 def test_a_report_that_is_too_long_to_write_is_refused_before_a_row_is_read(option, monkeypatch):
-    known = column_options.refuse_too_long_to_write.__globals__
+    known = refuse_too_long_to_write.__globals__
     monkeypatch.setitem(known, "_MOST", 4 * (1 + 2 * 2) - 1)
     wide = ROWS.replace("truth,p\n", "truth,p,q\n").replace("0.", ".1,0.")
     Path("rows.csv").write_text(wide + "nobody,0.5,0.5\n")
@@ -229,7 +229,7 @@ def test_half_a_packed_stream_and_a_pipe_are_refused():
     refused(done, "standard input cannot be read: ")
     assert "stakes-" not in done.stderr
     for torn in (packed[:20], packed[:12] + b"x" * 50):  # not one row of it can be unpacked
-        refused(run("evaluate", "-", *EVALUATE, given=torn), "standard input cannot be unpacked: ")
+        refused(run("evaluate", "-", *EVALUATE, stdin=torn), "standard input cannot be unpacked: ")
     os.mkfifo("pipe.csv")
     refused(run("evaluate", "pipe.csv", *EVALUATE), "pipe.csv must be a file; it is a pipe")
     refused(run("problem", "show", "pipe.csv"), "pipe.csv must be a file; it is a folder, a pipe")

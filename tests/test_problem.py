@@ -341,7 +341,7 @@ def test_D5_the_factory_sits_at_its_point_and_the_corners_are_outside():
 def test_D5_what_rounding_does_to_costs_is_no_reason_to_refuse_them_and_more_is():
     Problem([[1e6 * (1 + 1e-13), 1e6], [1e6, 0]]).utility_coordinates  # noqa: B018
     for scale in (1e-6, 1.0, 1e6):
-        with pytest.raises(InputError, match="no dearer than the wrong one"):
+        with pytest.raises(InputError, match="no more expensive than the wrong one"):
             Problem([[scale * (1 + 1e-9), scale], [scale, 0]]).utility_coordinates  # noqa: B018
 
 

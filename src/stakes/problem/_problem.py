@@ -571,8 +571,8 @@ class Problem(Charged):
         """
         if min(excess(self.costs)) < -TIE * float(np.abs(self.costs).max()):
             raise InputError(
-                "costs must make the right decision of each class no dearer than the wrong one; "
-                "in one class it is. Such problems lie outside the utility space of dyrland."
+                "costs must make the right decision of each class no more expensive than the wrong "
+                "one; in one class it is. Such problems lie outside the utility space of dyrland."
             )
         (u00, u01), (u10, u11) = self.rescaled().utilities.tolist()
         return u11 - u00, u10 - u01
