@@ -67,7 +67,6 @@ ARCHAIC = re.compile(
 )
 # They are being rewritten.
 SCRIPTS_TO_EDIT = {
-    "tests/browser/test_layout.py",
     "tests/fuzz.py",
     "tests/fuzz_representations.py",
     "tests/mutants.py",

@@ -40,8 +40,8 @@ OVERFLOWING = """() => {
         .filter(node => node.clientWidth > 0 && node.tagName !== "SELECT")
         .filter(node => node.scrollWidth > node.clientWidth + 1 && !scrolls(node) && !cut(node));
     const texts = [...document.querySelectorAll("svg text")].filter(shown).filter(node => {
-        const [own, all] = [node, node.ownerSVGElement].map(one => one.getBoundingClientRect());
-        return own.left < all.left - 1 || own.right > all.right + 1;
+        const [text, picture] = [node, node.ownerSVGElement].map(box => box.getBoundingClientRect());
+        return text.left < picture.left - 1 || text.right > picture.right + 1;
     });
     const names = [...document.querySelectorAll(".band-name")].filter(node => {
         const part = node.previousElementSibling.getBoundingClientRect();
@@ -114,7 +114,7 @@ USUAL = ("demo", "clinic", "digits", "payments")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["long_labels", *(pytest.param(one, marks=pytest.mark.slow) for one in USUAL)],
+    ["long_labels", *(pytest.param(name, marks=pytest.mark.slow) for name in USUAL)],
 )
 def test_nothing_overflows_its_box_in_any_font_at_any_width(name, opened, request):
     """Wide tables scroll inside their cards; the page itself never scrolls sideways."""
