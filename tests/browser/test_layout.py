@@ -40,7 +40,7 @@ OVERFLOWING = """() => {
         .filter(node => node.clientWidth > 0 && node.tagName !== "SELECT")
         .filter(node => node.scrollWidth > node.clientWidth + 1 && !scrolls(node) && !cut(node));
     const texts = [...document.querySelectorAll("svg text")].filter(shown).filter(node => {
-        const [text, picture] = [node, node.ownerSVGElement].map(box => box.getBoundingClientRect());
+        const [text, picture] = [node, node.ownerSVGElement].map(n => n.getBoundingClientRect());
         return text.left < picture.left - 1 || text.right > picture.right + 1;
     });
     const names = [...document.querySelectorAll(".band-name")].filter(node => {
