@@ -65,7 +65,7 @@ SCRIPTS = ("tests", "benchmarks", "docs", "examples", "papers")
 ARCHAIC = re.compile(
     r"(?<![^\W_])(nought|dear(?:er)?|hence|thereof|lest|aught|unheld|seldom|hangs[ _]on)(?![^\W_])"
 )
-# They are being rewritten.
+# Tools that look for mutants and leaks, whose names are still to be edited; none may join them.
 SCRIPTS_TO_EDIT = {
     "tests/fuzz.py",
     "tests/fuzz_representations.py",
