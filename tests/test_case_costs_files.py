@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,15 @@ def test_costs_of_a_group_are_those_of_its_mean_row():
     costs = pooled_costs(problem, groups).array
     assert costs is not None
     assert costs.tolist() == [[[0, 8], [5, 0]], [[0, 17], [5, 0]]]
+
+
+@pytest.mark.parametrize(("replicates", "fits"), [(2, True), (1, False)])
+def test_an_engine_takes_as_few_replicates_as_arrays_do(replicates, fits):
+    rows = pl.LazyFrame({"y": [0, 0, 0, 1] * 10, "p": [0.1, 0.2, 0.3, 0.6] * 10})
+    named: dict[str, Any] = {"y_true": "y", "models": {"m": "p"}, "engine": "polars"}
+    call = partial(evaluate_frame, rows, Problem.zero_one(2), calibrator=None, **named)
+    if fits:
+        assert call(replicates=replicates).assumptions.replicates == replicates
+    else:
+        with pytest.raises(InputError, match=r"^replicates must be"):
+            call(replicates=replicates)

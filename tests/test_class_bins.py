@@ -22,6 +22,7 @@ def weighted() -> tuple[np.ndarray, np.ndarray, np.ndarray, Report]:
     edges = [[1.0, 0.0, 0.0], [0.1, 0.2, 0.7], [0.5, 0.5, 0.0]]  # of bins
     posteriors[:3] = np.array(edges)
     weights = rng.integers(0, 4, 80).astype(float)
+    weights[:3] = 2.0  # rows without weight would play no part
     report = evaluate(
         np.array(list("abc"))[y],
         {"m": posteriors},

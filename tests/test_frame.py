@@ -271,3 +271,11 @@ def test_columns_of_probabilities_lie_between_zero_and_one():
     columns = {"p": [0.2, 0.9, None], "ends": [0, 1, 1], "low": [-0.1, 0.5, 0.6], "high": [0, 2, 1]}
     with opened(pl.DataFrame({**columns, "none": pl.Series([None] * 3, dtype=pl.Float64)})) as rows:
         assert rows.within_unit([*columns, "none"]) == ["p", "ends"]
+
+
+def test_files_relations_and_lazy_frames_are_not_in_memory(tmp_path):
+    rows = pl.DataFrame({"y": [0, 1], "p": [0.2, 0.6]})
+    rows.write_csv(tmp_path / "rows.csv")
+    for frame, expected in [(rows, True), (rows.lazy(), False), (tmp_path / "rows.csv", False)]:
+        with opened(frame) as source:
+            assert source.in_memory is expected

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import InputError, JointCounts, Limit, Problem, evaluate
+from stakes import InputError, JointCounts, Limit, Problem, ScoreTable, evaluate
 from stakes.calibration import Affine
 from stakes.calibration.smooth_errors import _radii
-from stakes.evaluation import read_unknown
+from stakes.evaluation import read_cases, read_unknown
+from stakes.evaluation.decision_rules import rules_of
+from stakes.evaluation.folds import case_cost
+from stakes.evaluation.miscalibration import _drawn, _mass
 from stakes.inference.losses import _beyond_root
 from stakes.regions import Margin
 from stakes.render.against import _caveat
@@ -109,3 +112,51 @@ def test_the_end_of_a_search_lies_beyond_the_root(root):
 def test_no_experts_are_no_matrices():
     with pytest.raises(InputError, match=r"two matrices at least.*of all is \(0, 0, 0\)"):
         read_unknown({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]), 0.95)
+
+
+@pytest.mark.parametrize("cases", [np.ones(6), np.array([3.0, 1.0, 4.0, 2.0])])
+def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases):
+    drawn = _drawn(cases, np.linspace(0.1, 0.8, cases.size), 40, np.random.default_rng(2))
+    assert drawn.shape[::2] == (2, cases.size)
+    assert 0 < drawn.shape[1] <= 40
+    assert (drawn >= 0).all()
+    assert (drawn.sum(axis=0) == cases).all()
+    assert (drawn.sum(axis=2) > 0).all()  # both classes occur
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
+def test_masses_are_shares_of_all_cases_or_of_the_prior(prior):
+    weights = np.array([[[5.0, 1.0, 0.0], [2.0, 3.0, 3.0]], [[0.0, 2.0, 2.0], [1.0, 1.0, 6.0]]])
+    found = _mass(weights, Problem.binary(false_alarm=1, miss=4, prior=prior))
+    np.testing.assert_allclose(found.sum(axis=(0, 2)), 1)
+    shares = (
+        weights.sum(axis=2) / weights.sum(axis=(0, 2)) if prior is None else np.c_[prior, prior]
+    )
+    np.testing.assert_allclose(found.sum(axis=2), shares)
+    np.testing.assert_allclose(found[..., 2] / found[..., 1], weights[..., 2] / weights[..., 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "recalibrated", "tuned_apart", "eligible"),
+    [
+        ("posteriors", False, False, False),
+        ("scores", True, False, False),
+        ("scores", False, True, False),
+        ("scores", False, False, True),
+    ],
+)
+def test_a_threshold_tuned_on_its_own_cases_wins_only_where_there_is_no_other_rule(
+    kind, recalibrated, tuned_apart, eligible
+):
+    table, problem = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]]), Problem.zero_one(2)
+    known: dict[str, Any] = {"recalibrated": recalibrated, "tuned_apart": tuned_apart}
+    rules = list(rules_of("m", kind, problem, table=table, movable=False, **known))
+    assert rules[-1].eligible is eligible
+    assert [rule.eligible for rule in rules[:-1]] == [True] * (len(rules) - 1)
+
+
+def test_costs_of_single_cases_are_weighed_and_above_those_of_perfect_decisions():
+    problem = Problem([[0, "a"], [5, 1]], prior=[0.75, 0.25])
+    cases = read_cases([0, 0, 1], problem, [1.0, 3.0, 2.0], None, None, {"a": [4.0, 8.0, 0.0]})
+    found = case_cost(cases, np.array([1, 1, 0]))
+    assert found == pytest.approx(0.75 * (1 * 4 + 3 * 8) / 4 + 0.25 * (5 - 1))

@@ -10,6 +10,7 @@ from stakes._check import BoolArray, FloatArray
 from stakes.inference.design import Cells, effective_factors
 from stakes.inference.likelihood import PSEUDO_CASES, dearest_shares
 
+_FAR = 100  # binary exponent of costs from which products of them might overflow
 _STEPS = 50  # Dinkelbach's method needs about six
 MOST_BLIND = 256  # blind decisions that are looked at; of more, those that were the cheapest
 
@@ -18,9 +19,9 @@ def normalized_bounds(
     cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The largest of the bounds over blind decisions, (…); regrets are (K, M), `added` (…)."""
-    # Ratios have no unit: in this one, a power of two, no product of costs leaves the numbers.
-    unit = 2.0 ** np.frexp(regrets.max())[1]
-    regrets, added = regrets / unit, added / unit
+    power = int(np.frexp(regrets.max())[1])
+    if abs(power) > _FAR:  # ratios have no unit, and products of such costs leave the numbers
+        regrets, added = regrets * 2.0**-power, added * 2.0**-power
     cells, regret, possible = _pooled(cells, regrets, able)
     losses = regret + added[..., None, None]
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
