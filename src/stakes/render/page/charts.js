@@ -275,9 +275,10 @@ function dotOf({ x, y }, dot) {
   return explain(node, dot.title, dot.lines);
 }
 
-const NAME = { height: 13, columns: 72 }; // of a name at a line; its height is in pixels
+const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or hides another
+const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] }; // of a name at a line: pixels, and parts of the frame
 
-/** Names at the lines: each where it hides no line and no other name, as near as can be. */
+/** Names at the lines, each where it hides as little of the lines as can be; none where there is no room for it. */
 function lineNames({ x, y, left, right, height, foot, spec }) {
   const frame = { left: left + 4, right, top: MARGIN.top };
   frame.bottom = foot - 3;
@@ -298,22 +299,26 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
   ]);
   return heights
     .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
-    .map(({ line, ys }) => {
-      const text = fitted(middle(line.label, 30), 0.55 * (frame.right - frame.left), LABEL);
-      const width = widthOf(text, LABEL);
-      const columns = Math.min(NAME.columns - 2, Math.ceil(width / step));
-      const spots = spotsOf(ys, columns).map((spot) => ({
-        ...spot,
-        left: frame.left + spot.i * step,
-        right: frame.left + spot.i * step + width,
-        bottom: spot.top + NAME.height,
-      }));
-      const penalties = spots.map((spot) => penaltyOf(spot, heights, taken, frame, columns));
-      const best = spots[penalties.indexOf(Math.min(...penalties))];
+    .flatMap(({ line, ys }) => {
+      const best = NAME.widths.map(placed).find(({ penalty }) => penalty < NO_ROOM);
+      if (!best) return []; // the tooltip has it
       taken.push(best);
       const title = svg("title", {}, line.label);
       const place = { x: best.left, y: best.bottom - 3 };
-      return svg("text", { class: `line-name ${line.look}`, ...place }, text, title);
+      return svg("text", { class: `line-name ${line.look}`, ...place }, best.text, title);
+
+      /** The best spot for the name, in so large a part of the frame. */
+      function placed(part) {
+        const text = fitted(middle(line.label, 30), part * (frame.right - frame.left), LABEL);
+        const width = widthOf(text, LABEL);
+        const columns = Math.min(NAME.columns - 2, Math.ceil(width / step));
+        const spots = spotsOf(ys, columns).map((spot) => {
+          const left = frame.left + spot.i * step;
+          const box = { ...spot, text, left, right: left + width, bottom: spot.top + NAME.height };
+          return { ...box, penalty: penaltyOf(box, heights, taken, frame, columns) };
+        });
+        return spots.reduce((best, spot) => (spot.penalty < best.penalty ? spot : best));
+      }
     });
 }
 
@@ -329,10 +334,10 @@ function spotsOf(ys, columns) {
   });
 }
 
-/** How much a name would hide or leave the frame, and how far it is from its line. */
+/** How much of the lines a name would hide, and how far it is from its own. */
 function penaltyOf(spot, heights, taken, frame, columns) {
   const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
-  const overlaps = taken.filter(
+  const overlaps = taken.some(
     (box) =>
       spot.left < box.right + 4 &&
       spot.right > box.left - 4 &&
@@ -345,7 +350,7 @@ function penaltyOf(spot, heights, taken, frame, columns) {
       if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) hidden += 1;
     }
   }
-  return 1000 * Number(outside) + 200 * overlaps.length + 20 * hidden + spot.off;
+  return outside || overlaps ? NO_ROOM : 20 * hidden + spot.off;
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
