@@ -19,6 +19,7 @@ from stakes.inference.losses import _beyond_root
 from stakes.regions import Margin
 from stakes.render.against import _caveat
 from stakes.render.flip_tables import _nearest_first
+from stakes.scoring.rules import _missed
 from stakes.tally.base import class_factors
 
 
@@ -160,3 +161,8 @@ def test_costs_of_single_cases_are_weighed_and_above_those_of_perfect_decisions(
     cases = read_cases([0, 0, 1], problem, [1.0, 3.0, 2.0], None, None, {"a": [4.0, 8.0, 0.0]})
     found = case_cost(cases, np.array([1, 1, 0]))
     assert found == pytest.approx(0.75 * (1 * 4 + 3 * 8) / 4 + 0.25 * (5 - 1))
+
+
+def test_what_the_true_class_lacks_is_its_own_where_probabilities_do_not_sum_to_one():
+    found = _missed(np.array([0.75, 1 - 1e-12]), np.array([0.125, 1e-12]))
+    assert found.tolist() == [0.25, 1e-12]
