@@ -1,4 +1,4 @@
-"""Small ends that `make mutants` found no test for: each fails if its constant or sign changes."""
+"""Small ends that `make mutants` result no test for: each fails if its constant or sign changes."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_a_class_that_will_not_occur_has_no_weight():
 
 def test_moves_of_costs_are_measured_by_the_largest_cost_and_those_of_priors_are_not():
     problem = Problem([[0, 3, 100], [50, 8, 0]])
-    shown = {"low_rival": None, "high_rival": None, "low": -np.inf}
-    costs = [Margin(f"cost {k}", 10.0, high=10.0 + 10 * (k + 1), **shown) for k in range(6)]
-    prior = Margin("prior", 0.5, high=0.75, **shown)  # nearer than a fourth of the largest cost
+    unmoved: dict[str, Any] = {"low_rival": None, "high_rival": None, "low": -np.inf}
+    costs = [Margin(f"cost {k}", 10.0, high=10.0 + 10 * (k + 1), **unmoved) for k in range(6)]
+    prior = Margin("prior", 0.5, high=0.75, **unmoved)  # nearer than a fourth of the largest cost
     report: Any = SimpleNamespace(
         problem=problem, margins=(*costs, prior), assumptions=SimpleNamespace(running_costs={})
     )
@@ -128,13 +128,13 @@ def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases):
 @pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
 def test_masses_are_shares_of_all_cases_or_of_the_prior(prior):
     weights = np.array([[[5.0, 1.0, 0.0], [2.0, 3.0, 3.0]], [[0.0, 2.0, 2.0], [1.0, 1.0, 6.0]]])
-    found = _mass(weights, Problem.binary(false_alarm=1, miss=4, prior=prior))
-    np.testing.assert_allclose(found.sum(axis=(0, 2)), 1)
+    result = _mass(weights, Problem.binary(false_alarm=1, miss=4, prior=prior))
+    np.testing.assert_allclose(result.sum(axis=(0, 2)), 1)
     shares = (
         weights.sum(axis=2) / weights.sum(axis=(0, 2)) if prior is None else np.c_[prior, prior]
     )
-    np.testing.assert_allclose(found.sum(axis=2), shares)
-    np.testing.assert_allclose(found[..., 2] / found[..., 1], weights[..., 2] / weights[..., 1])
+    np.testing.assert_allclose(result.sum(axis=2), shares)
+    np.testing.assert_allclose(result[..., 2] / result[..., 1], weights[..., 2] / weights[..., 1])
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_a_threshold_tuned_on_its_own_cases_wins_only_where_there_is_no_other_ru
 def test_costs_of_single_cases_are_weighed_and_above_those_of_perfect_decisions():
     problem = Problem([[0, "a"], [5, 1]], prior=[0.75, 0.25])
     cases = read_cases([0, 0, 1], problem, [1.0, 3.0, 2.0], None, None, {"a": [4.0, 8.0, 0.0]})
-    found = case_cost(cases, np.array([1, 1, 0]))
-    assert found == pytest.approx(0.75 * (1 * 4 + 3 * 8) / 4 + 0.25 * (5 - 1))
+    result = case_cost(cases, np.array([1, 1, 0]))
+    assert result == pytest.approx(0.75 * (1 * 4 + 3 * 8) / 4 + 0.25 * (5 - 1))
 
 
 def test_what_the_true_class_lacks_is_its_own_where_probabilities_do_not_sum_to_one():
-    found = _missed(np.array([0.75, 1 - 1e-12]), np.array([0.125, 1e-12]))
-    assert found.tolist() == [0.25, 1e-12]
+    result = _missed(np.array([0.75, 1 - 1e-12]), np.array([0.125, 1e-12]))
+    assert result.tolist() == [0.25, 1e-12]
