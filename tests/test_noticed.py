@@ -1,4 +1,4 @@
-"""Small ends that `make mutants` result no test for: each fails if its constant or sign changes."""
+"""Small ends that `make mutants` found no test for: each fails if its constant or sign changes."""
 
 from __future__ import annotations
 
