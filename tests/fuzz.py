@@ -140,9 +140,9 @@ class Call:
 
     def run(self, changed: dict[str, Any]) -> Any:
         """Call with some arguments changed."""
-        given = {**self.arguments, **changed}
-        first = [given.pop(name) for name in self.positional]
-        return self.function(*first, **given)
+        arguments = {**self.arguments, **changed}
+        first = [arguments.pop(name) for name in self.positional]
+        return self.function(*first, **arguments)
 
 
 _METHODS = ("__call__", "__getitem__", "__add__", "__sub__", "__mul__")
@@ -151,9 +151,9 @@ _CHECKED = re.compile(r"(FloatArray|IntArray|BoolArray|npt\.NDArray\[(Any|np\.in
 
 def public_classes() -> Iterator[tuple[str, type]]:
     """Every public class of the core that can have instances, once."""
-    for room, name, found in _exported():
-        if inspect.isclass(found) and not issubclass(found, dict) and not _is_protocol(found):
-            yield f"{room}.{name}", found
+    for room, name, kind in _exported():
+        if inspect.isclass(kind) and not issubclass(kind, dict) and not _is_protocol(kind):
+            yield f"{room}.{name}", kind
 
 
 def _exported() -> Iterator[tuple[str, str, Any]]:
@@ -162,11 +162,11 @@ def _exported() -> Iterator[tuple[str, str, Any]]:
     for room in ROOMS:
         module = importlib.import_module(f"stakes.{room}")
         for name in module.__all__:
-            found = getattr(module, name)
-            home = getattr(found, "__module__", "")
-            if callable(found) and id(found) not in seen and home.startswith(f"stakes.{room}"):
-                seen.add(id(found))
-                yield room, name, found
+            thing = getattr(module, name)
+            home = getattr(thing, "__module__", "")
+            if callable(thing) and id(thing) not in seen and home.startswith(f"stakes.{room}"):
+                seen.add(id(thing))
+                yield room, name, thing
 
 
 def _is_protocol(kind: type) -> bool:
@@ -175,9 +175,9 @@ def _is_protocol(kind: type) -> bool:
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every function, every class that people make by hand, and every class method."""
-    for room, name, found in _exported():
-        if inspect.isfunction(found):
-            yield f"{room}.{name}", found
+    for room, name, thing in _exported():
+        if inspect.isfunction(thing):
+            yield f"{room}.{name}", thing
     for name, kind in public_classes():
         if not inspect.isabstract(kind) and (name in special() or _made_by_hand(kind)):
             yield name, kind
@@ -189,8 +189,8 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 def _made_by_hand(kind: type) -> bool:
     """Whether the constructor checks something; results, which functions make, do not."""
     parameters = getattr(kind, "__dataclass_params__", None)
-    own = parameters is None or not parameters.init
-    return (own and "__init__" in vars(kind)) or hasattr(kind, "__post_init__")
+    by_hand = parameters is None or not parameters.init
+    return (by_hand and "__init__" in vars(kind)) or hasattr(kind, "__post_init__")
 
 
 def methods(instances: dict[type, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -199,8 +199,8 @@ def methods(instances: dict[type, Any]) -> Iterator[tuple[str, Callable[..., Any
         if kind not in instances:
             continue
         for part, value in inspect.getmembers(kind, inspect.isfunction):
-            own = special().get(f"{name}.{part}", {}).get("self", instances[kind])
-            bound = getattr(own, part)
+            instance = special().get(f"{name}.{part}", {}).get("self", instances[kind])
+            bound = getattr(instance, part)
             public = part in _METHODS or not part.startswith("_")
             static = isinstance(inspect.getattr_static(kind, part), staticmethod)
             ours = value.__module__.startswith("stakes.")
@@ -213,41 +213,41 @@ def reason(name: str, function: Callable[..., Any]) -> str | None:
     for key in (name, f"*.{name.rpartition('.')[2]}"):
         if key in NOT_FOR_USERS:
             return NOT_FOR_USERS[key]
-    for one in inspect.signature(function).parameters.values():
+    for parameter in inspect.signature(function).parameters.values():
         if name in CHECKS_ITSELF:
             return None
-        if one.default is one.empty and _CHECKED.match(str(one.annotation)):
+        if parameter.default is parameter.empty and _CHECKED.match(str(parameter.annotation)):
             return "takes arrays or labels that another room has checked"
     return None
 
 
 def call_of(name: str, function: Callable[..., Any]) -> Call | None:
     """A call that works, or None."""
-    hints, own = _hints(function), special().get(name, {})
-    given, positional = {}, []
-    for one in inspect.signature(function).parameters.values():
-        if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+    hints, chosen = _hints(function), special().get(name, {})
+    arguments, positional = {}, []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
-        if one.kind is one.POSITIONAL_ONLY or one.name == "self":
-            positional.append(one.name)
-        if one.name in own:
-            given[one.name] = own[one.name]
-        elif one.default is not one.empty:
-            given[one.name] = one.default
+        if parameter.kind is parameter.POSITIONAL_ONLY or parameter.name == "self":
+            positional.append(parameter.name)
+        if parameter.name in chosen:
+            arguments[parameter.name] = chosen[parameter.name]
+        elif parameter.default is not parameter.empty:
+            arguments[parameter.name] = parameter.default
         else:
-            found = _value(one.name, hints.get(one.name))
-            if found is _UNKNOWN:
+            value = _value(parameter.name, hints.get(parameter.name))
+            if value is _UNKNOWN:
                 return None
-            given[one.name] = found
-    made = Call(name, function, given, tuple(positional))
+            arguments[parameter.name] = value
+    call = Call(name, function, arguments, tuple(positional))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made.run({})
+            call.run({})
     except Exception as error:  # whatever it is, this call does not work
         _WHY[name] = f"{type(error).__name__}: {error}"
         return None
-    return made
+    return call
 
 
 _UNKNOWN = object()
@@ -276,15 +276,15 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def harvest(calls: list[Call]) -> dict[type, Any]:
     """An instance of each public class: what calls return, and what these hold."""
-    found: dict[type, Any] = {}
+    instances: dict[type, Any] = {}
     wanted = {kind for _, kind in public_classes()}
 
     def keep(value: Any) -> None:
         kind = type(value)
-        if kind in found or kind.__module__.partition(".")[0] != "stakes":
+        if kind in instances or kind.__module__.partition(".")[0] != "stakes":
             return
         if kind in wanted:
-            found[kind] = value
+            instances[kind] = value
         for field in fields(value) if is_dataclass(value) else ():
             part = getattr(value, field.name)
             for item in part if isinstance(part, tuple) else (part,):
@@ -302,7 +302,7 @@ def harvest(calls: list[Call]) -> dict[type, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             keep(call.run({}))
-    return found
+    return instances
 
 
 def all_calls() -> tuple[list[Call], dict[str, str], list[str]]:
@@ -310,7 +310,7 @@ def all_calls() -> tuple[list[Call], dict[str, str], list[str]]:
     inside: dict[str, str] = {}
     unknown: list[str] = []
 
-    def made(named: Iterator[tuple[str, Callable[..., Any]]]) -> list[Call]:
+    def calls_of(named: Iterator[tuple[str, Callable[..., Any]]]) -> list[Call]:
         calls = []
         for name, function in named:
             why = reason(name, function)
@@ -321,8 +321,8 @@ def all_calls() -> tuple[list[Call], dict[str, str], list[str]]:
             unknown.append(name) if call is None else calls.append(call)
         return calls
 
-    calls = made(public())
-    return [*calls, *made(methods(harvest(calls)))], inside, unknown
+    calls = calls_of(public())
+    return [*calls, *calls_of(methods(harvest(calls)))], inside, unknown
 
 
 # What is wrong with an answer ---------------------------------------------------------------------
@@ -373,8 +373,9 @@ def _bad_message(text: str, call: Call, changed: dict[str, Any]) -> str | None:
     if not text.rstrip().endswith((".", "…", "?")) or "\n\n" in text:
         return f"message without an end: {text[-60:]!r}"
     named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in (*call.arguments, "data"))
-    given = [one for part in changed.values() for one in (part if type(part) is list else [part])]
-    named |= any(isinstance(one, str) and text.startswith(f"{one} ") for one in given)
+    parts = (part if type(part) is list else [part] for part in changed.values())
+    values = [value for part in parts for value in part]
+    named |= any(isinstance(value, str) and text.startswith(f"{value} ") for value in values)
     if not named and "__" not in call.name:  # operands of + have no names
         return f"message that names no argument: {text[:70]!r}"
     if len(re.findall(r"[.…?]['\")]?(?= |$)", text)) < 2:
@@ -396,11 +397,11 @@ class Leaks:
     def add(self, call: Call, labels: dict[str, str], values: dict[str, Any]) -> None:
         """Make one call."""
         self.calls += 1
-        found = fault(call, {name: values[label] for name, label in labels.items()})
-        if found:
+        leak = fault(call, {name: values[label] for name, label in labels.items()})
+        if leak:
             where = f"{call.name}({', '.join(labels)})"
             self.times[where] += 1
-            self.first.setdefault(where, f"{', '.join(labels.values())}: {found}")
+            self.first.setdefault(where, f"{', '.join(labels.values())}: {leak}")
 
     def __str__(self) -> str:
         return "\n".join(
@@ -467,5 +468,5 @@ def main(most: int, seed: int, seconds: int) -> int:
 
 
 if __name__ == "__main__":
-    numbers = [int(float(one)) for one in sys.argv[1:]]
+    numbers = [int(float(number)) for number in sys.argv[1:]]
     sys.exit(main(*(numbers + [200_000, 0, 3600][len(numbers) :])))

@@ -84,7 +84,7 @@ def _series(array: Any) -> Iterator[tuple[str, Any]]:
 
 def differences() -> tuple[int, list[str]]:
     """How many calls were made, and which of them gave something else."""
-    calls, found = 0, []
+    calls, different = 0, []
     for name, (function, arguments) in FUNCTIONS.items():
         expected = np.asarray(function(**arguments))
         for argument, array in arguments.items():
@@ -94,10 +94,11 @@ def differences() -> tuple[int, list[str]]:
                 try:
                     answer = np.asarray(function(**{**arguments, argument: value}))
                 except Exception as error:  # this is what is looked for
-                    found.append(f"{name}({argument} as {kind}): {type(error).__name__}: {error}")
+                    what = f"{type(error).__name__}: {error}"
+                    different.append(f"{name}({argument} as {kind}): {what}")
                     continue
                 if not (answer == expected).all() or answer.shape != expected.shape:
-                    found.append(f"{name}({argument} as {kind}) gives something else")
+                    different.append(f"{name}({argument} as {kind}) gives something else")
                 if not np.array_equal(before, array):
-                    found.append(f"{name}({argument} as {kind}) changes its argument")
-    return calls, found
+                    different.append(f"{name}({argument} as {kind}) changes its argument")
+    return calls, different

@@ -78,21 +78,21 @@ def _chosen(known: Map, place: Place, tests: Iterable[str]) -> list[str]:
     for names in (tuple(chosen), more):
         chosen |= dict.fromkeys(names)
         stems = set(map(stem, names))
-        chosen |= dict.fromkeys(one for one in tests if stem(one) in stems)
-    chosen |= dict.fromkeys(one for file in COSTLY for one in tests if one.startswith(file))
-    return [one for one in chosen if one in tests]
+        chosen |= dict.fromkeys(test for test in tests if stem(test) in stems)
+    chosen |= dict.fromkeys(test for file in COSTLY for test in tests if test.startswith(file))
+    return [test for test in chosen if test in tests]
 
 
 def _ordered(known: Map, place: Place, reach: list[int]) -> list[str]:
     """Own examples, then those that reach the fewest other lines."""
 
-    def rank(one: int) -> tuple[bool, float]:
-        own = known.tests[one].startswith(f"src/stakes/{place.file}::")
-        return not own, known.widths[one] * (0.1 + known.seconds[one])
+    def rank(test: int) -> tuple[bool, float]:
+        mine = known.tests[test].startswith(f"src/stakes/{place.file}::")
+        return not mine, known.widths[test] * (0.1 + known.seconds[test])
 
     ordered = sorted(reach, key=rank)
-    spent = np.cumsum([known.seconds[one] for one in ordered])
-    return [known.tests[one] for one in ordered[: 1 + int(np.sum(spent < ENOUGH))]]
+    spent = np.cumsum([known.seconds[test] for test in ordered])
+    return [known.tests[test] for test in ordered[: 1 + int(np.sum(spent < ENOUGH))]]
 
 
 def _forked(work: Callable[[], str], seconds: float) -> str:
@@ -124,7 +124,7 @@ def _first_red(items: list[pytest.Item]) -> str:
         if time.process_time() > end:
             break
         after = items[place + 1] if place + 1 < len(items) else None
-        if any(one.failed for one in runtestprotocol(item, log=False, nextitem=after)):
+        if any(report.failed for report in runtestprotocol(item, log=False, nextitem=after)):
             return item.nodeid
     return ""
 
@@ -209,12 +209,12 @@ class Run:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests: the map, if it is missing, and then the mutants."""
         end = time.monotonic() + self.seconds
-        tests = {one.nodeid: one for one in session.items}
+        tests = {item.nodeid: item for item in session.items}
         known = self._map(session)
         functions()
         out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
         done = _results()
-        why = {(one["file"], one["function"], one["change"]): one["why"] for one in _explained()}
+        why = {_key(mutant): mutant["why"] for mutant in _explained()}
         for place in self._drawn():
             if time.monotonic() > end:
                 break
@@ -243,19 +243,18 @@ class Run:
             and name.startswith(self.paths or ("",))
             for place in places(name)[1]
         ]
-        for one in {(e["file"], e["function"], e["change"]) for e in _explained()} - {
-            one.key for one in every
-        }:
-            if one[0].startswith(self.paths or ("",)):
-                self._say(f"explained, but no longer there: {one}")
-        return sorted(every, key=lambda one: one.order(self.seed))[: self.most][PART - 1 :: PARTS]
+        for key in set(map(_key, _explained())) - {place.key for place in every}:
+            if key[0].startswith(self.paths or ("",)):
+                self._say(f"explained, but no longer there: {key}")
+        drawn = sorted(every, key=lambda place: place.order(self.seed))[: self.most]
+        return drawn[PART - 1 :: PARTS]
 
     def _map(self, session: pytest.Session) -> Map:
         """The map that was kept, with what it lacks."""
         file = KEPT / "map.pickle"
         known = Map.load(file)
         names = set(known.tests)
-        missing = [one for one in some(session.items) if one.nodeid not in names]
+        missing = [item for item in some(session.items) if item.nodeid not in names]
         if missing:
             self._say(f"tracing {len(missing)} of {len(session.items)} tests")
 
@@ -305,7 +304,11 @@ def _results() -> dict[tuple[Any, ...], str]:
     """Place → who noticed it, of earlier runs; survivors are tried again."""
     file = KEPT / "results.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    return {tuple(one["place"]): one["who"] for one in lines if one["who"]}
+    return {tuple(result["place"]): result["who"] for result in lines if result["who"]}
+
+
+def _key(mutant: dict[str, str]) -> tuple[str, str, str]:
+    return mutant["file"], mutant["function"], mutant["change"]
 
 
 def _explained() -> list[dict[str, str]]:
@@ -317,11 +320,11 @@ def _explained() -> list[dict[str, str]]:
 
 def main(arguments: list[str]) -> int:
     """Run, and fail if more than one in twenty is neither noticed nor explained."""
-    numbers = [float(one) for one in arguments[:3]]
+    numbers = [float(number) for number in arguments[:3]]
     most, seed, seconds = numbers + [300, 0, 3600][len(numbers) :]
     KEPT.mkdir(parents=True, exist_ok=True)
     run = Run(int(most), int(seed), seconds, tuple(arguments[3:]))
-    left_out = [f"--ignore={HERE / one}" for one in BLIND]
+    left_out = [f"--ignore={HERE / path}" for path in BLIND]
     os.chdir(ROOT)
     pytest.main([*_options(), "-q", *left_out], plugins=[run])
     return int(run.counts["survived"] > 0.05 * sum(run.counts.values()))

@@ -60,11 +60,11 @@ class Tracer:
 def some(items: list[pytest.Item]) -> list[pytest.Item]:
     """Examples first; of a test with parameters a few."""
     counts, some = dict[str, int](), list[pytest.Item]()
-    for one in items:
-        counts[stem(one.nodeid)] = count = counts.get(stem(one.nodeid), 0) + 1
-        if count <= VARIANTS and not one.nodeid.startswith(COSTLY):
-            some.append(one)
-    return sorted(some, key=lambda one: not one.nodeid.startswith("src/"))
+    for item in items:
+        counts[stem(item.nodeid)] = count = counts.get(stem(item.nodeid), 0) + 1
+        if count <= VARIANTS and not item.nodeid.startswith(COSTLY):
+            some.append(item)
+    return sorted(some, key=lambda item: not item.nodeid.startswith("src/"))
 
 
 def _too_slow(number: int, frame: object) -> None:
@@ -98,11 +98,11 @@ class Map:
     def widths(self) -> list[int]:
         """How many lines each test reaches: few, where it is about them."""
         size = len(self.tests)
-        found = np.zeros(size, dtype=np.int64)
+        widths = np.zeros(size, dtype=np.int64)
         for mask in self.masks.values():
             packed = np.frombuffer(mask.to_bytes(size // 8 + 1, "little"), dtype=np.uint8)
-            found += np.unpackbits(packed, bitorder="little")[:size]
-        return [int(one) for one in found]
+            widths += np.unpackbits(packed, bitorder="little")[:size]
+        return [int(width) for width in widths]
 
     def reach(self, place: Place, *, widely: bool) -> list[int]:
         """The tests that reach a place, or its function.
@@ -111,10 +111,10 @@ class Map:
         """
         exact = bool(place.span) and self.stamps.get(place.file) == stamp(place.file)
         mask, lines = 0, place.span if widely else place.lines
-        for (file, line), one in self.masks.items():
+        for (file, line), tests in self.masks.items():
             if file == place.file and (line in lines or not exact):
-                mask |= one
-        return [one for one in range(len(self.tests)) if mask >> one & 1 and self.seconds[one]]
+                mask |= tests
+        return [i for i in range(len(self.tests)) if mask >> i & 1 and self.seconds[i]]
 
 
 class Mapper:
@@ -167,7 +167,7 @@ class Mapper:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0)
         spent = time.process_time() - begin
-        if any(not one.passed for one in reports) or spent > SLOW:
+        if any(not report.passed for report in reports) or spent > SLOW:
             print(f"left out: {item.nodeid}, {spent:.1f} s", file=sys.__stderr__, flush=True)
             return 0.0
         return spent

@@ -63,7 +63,7 @@ class _Walk:
     """All nodes but annotations, decorators, texts and complaints, each with what holds it."""
 
     names: tuple[str, ...] = ()
-    found: list[tuple[ast.AST, ast.AST, ast.stmt, tuple[str, ...], range]] = field(
+    nodes: list[tuple[ast.AST, ast.AST, ast.stmt, tuple[str, ...], range]] = field(
         default_factory=list
     )
 
@@ -86,7 +86,7 @@ class _Walk:
                 near = child if isinstance(child, ast.stmt) else statement
                 plain = isinstance(child, ast.Constant | ast.UnaryOp | ast.keyword | ast.Slice)
                 around = whole if plain or not isinstance(child, ast.expr | ast.stmt) else child
-                self.found.append((child, around, near, self.names, inside))
+                self.nodes.append((child, around, near, self.names, inside))
                 self.visit(child, around, near, inside)
             self.names = names
 
@@ -96,10 +96,10 @@ def _changes(node: ast.AST) -> Iterator[Callable[[], Callable[[], None]]]:
     if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in _SWAPS:
         yield lambda: _set(node, "op", _SWAPS[type(node.op)]())
     elif isinstance(node, ast.Compare):
-        for place, one in enumerate(node.ops):
-            if type(one) in _SWAPS:
+        for place, sign in enumerate(node.ops):
+            if type(sign) in _SWAPS:
                 new = [*node.ops]
-                new[place] = _SWAPS[type(one)]()  # type: ignore[call-overload]
+                new[place] = _SWAPS[type(sign)]()  # type: ignore[call-overload]
                 yield lambda new=new: _set(node, "ops", new)  # type: ignore[misc]
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
         old: Any = node.value
@@ -116,23 +116,23 @@ def _set(node: ast.AST, part: str, new: Any) -> Callable[[], None]:
 def places(file: str, only: int | None = None) -> tuple[ast.Module, list[Place]]:
     """Every place of a file; the tree is left changed at the one that is named, if any."""
     tree = ast.parse((SOURCE / file).read_text())
-    walk, found, twins = _Walk(), list[Place](), dict[Any, int]()
+    walk, everything, twins = _Walk(), list[Place](), dict[Any, int]()
     walk.visit(tree, tree, tree.body[0], range(0))
-    for node, whole, near, names, span in walk.found:
+    for node, whole, near, names, span in walk.nodes:
         for change in _changes(node):
-            number = len(found)
+            number = len(everything)
             before = _words(whole)
             back = change()
             if number == only:
-                return tree, found
+                return tree, everything
             text = f"{before}  →  {_words(whole)}"
             back()
             key, kind = (".".join(names), text), type(node).__name__
-            for one in (key, (key[0], kind, None)):
-                twins[one] = twins.get(one, -1) + 1
+            for twin_key in (key, (key[0], kind, None)):
+                twins[twin_key] = twins.get(twin_key, -1) + 1
             twin, nth = twins[key], twins[key[0], kind, None]
-            found.append(Place(file, number, *key, _lines(node, near), span, twin, kind, nth))
-    return tree, found
+            everything.append(Place(file, number, *key, _lines(node, near), span, twin, kind, nth))
+    return tree, everything
 
 
 def _lines(node: Any, near: Any) -> tuple[int, ...]:
@@ -155,25 +155,26 @@ def changed_code(file: str, number: int) -> CodeType:
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 @cache
 def functions() -> dict[str, list[FunctionType]]:
     """The functions that are alive, by their files; found once, before there are forks."""
-    found: dict[str, list[FunctionType]] = {}
+    alive: dict[str, list[FunctionType]] = {}
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType):
-            found.setdefault(thing.__code__.co_filename, []).append(thing)
+            alive.setdefault(thing.__code__.co_filename, []).append(thing)
     gc.freeze()
-    return found
+    return alive
 
 
 def patch(file: str, number: int) -> bool:
     """Replace the code of the functions that the change touches; whether there are any."""
-    new = {(one.co_qualname, one.co_firstlineno): one for one in _codes(changed_code(file, number))}
+    changed = _codes(changed_code(file, number))
+    new = {(code.co_qualname, code.co_firstlineno): code for code in changed}
     done = False
     for function in functions().get(str(SOURCE / file), ()):
         code = function.__code__

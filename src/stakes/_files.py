@@ -111,9 +111,10 @@ def discard_unfinished() -> None:
 
 def read_text(path: str | Path) -> str:
     """The text of a file; a pipe that nobody writes to would be waited for."""
-    if os.path.exists(path) and not os.path.isfile(path):
+    file = Path(path)  # which is refused where it is no path
+    if file.exists() and not file.is_file():
         raise OSError("it is a folder, a pipe or a device")
-    return Path(path).read_text(encoding="utf-8")
+    return file.read_text(encoding="utf-8")
 
 
 def text_of(name: str, source: object, what: str) -> str:
