@@ -250,7 +250,7 @@ def test_reports_travel_as_json():
     [
         ("", "'' cannot: it is empty"),
         ("none.json", "'none.json' cannot: No such file"),
-        (Path(), "'.' cannot: Is a directory"),
+        (Path(), "'.' cannot: it is a folder"),
         (None, "None cannot"),
         ("a\0b", "cannot: embedded null"),
     ],
