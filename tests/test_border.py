@@ -71,7 +71,7 @@ def test_costs_must_be_a_table():
 
 
 def test_labels_must_be_distinct_text_or_whole_numbers():
-    refuses(lambda: Problem.zero_one(["a", "a"]), "distinct", "'a' stands twice")
+    refuses(lambda: Problem.zero_one(["a", "a"]), "distinct", "'a' appears twice")
     refuses(lambda: Problem.zero_one([1, True]), "distinct", "1, 1.0 and True are one label")
     refuses(lambda: Problem.zero_one([0.5, 1]), "str, int or bool", "0.5")
     refuses(lambda: Problem.zero_one("ab"), "sequence of labels")

@@ -180,7 +180,7 @@ def test_several_files_hold_the_rows_together(tmp_path):
         assert source.name == f"{second} … {first}"
         assert read_two(source) == ([1, 0], [0.5, 0.25])
     for paths, message in (
-        ([str(first), str(tmp_path / "a*")], "must name every file once; one stands twice"),
+        ([str(first), str(tmp_path / "a*")], "must name every file once; one appears twice"),
         ([str(first), "-"], r"standard input \(-\) must be the only file"),
         ([str(first), str(tmp_path / "none.csv")], "there is no such file"),
     ):
@@ -658,13 +658,13 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
     [
         ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
         ({"by": ("p", "none")}, "has no column 'none'"),
-        ({"by": ("p", "p")}, "^by must name every column once; 'p' stands twice"),
+        ({"by": ("p", "p")}, "^by must name every column once; 'p' appears twice"),
         ({"clusters": "none"}, "has no column 'none'"),
         ({"weights": "truth"}, "column 'truth' of .* must hold numbers; .* 'legit' in row 0"),
         ({"models": ("m=none",)}, "has no column 'none'"),
         ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
         ({"models": ("m=",)}, "must be stated as NAME=COLUMN"),
-        ({"models": ("m=p", "m=q_prob")}, "models must have different names; 'm' stands twice"),
+        ({"models": ("m=p", "m=q_prob")}, "models must have different names; 'm' appears twice"),
         ({"models": ("m=p,q_prob,p",)}, "one column for each of the 2 classes .* p,q_prob,p is 3"),
         ({"scores": ("m=truth",)}, "must hold numbers"),
     ],

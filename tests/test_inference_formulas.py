@@ -278,7 +278,7 @@ def test_joint_scores_keep_the_rows_without_their_order():
     y, a, b = [0, 1, 1, 0, 1], [3.0, 1.0, 1.0, -np.inf, 1.0], [2, 2, 2, 0, 5]
     joint = JointScores.from_scores(y, {"a": a, "b": b})
     assert joint.weights.sum() == 5
-    assert len(joint.cells) == 4  # (1, 1.0, 2) stands twice
+    assert len(joint.cells) == 4  # (1, 1.0, 2) appears twice
     again = JointScores.from_scores(y[::-1], {"a": a[::-1], "b": b[::-1]})
     assert again == joint
     assert hash(again) == hash(joint)

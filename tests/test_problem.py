@@ -408,7 +408,7 @@ def test_abstention_costs_the_same_everywhere_or_by_class():
     assert problem.decisions == ("a", "b", "ask")
     with pytest.raises(InputError, match="one for each of the 2 classes"):
         problem.with_abstention([1, 2, 3])
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="appears twice"):
         problem.with_abstention(0.1, name="ask")
 
 

@@ -277,10 +277,10 @@ def test_cost_frames_lose_no_decision_and_no_class():
     pd = pytest.importorskip("pandas")
     table = [[0, 3, 25], [180, 8, 0]]
     twice = pd.DataFrame(table, index=["legit", "fraud"], columns=["approve", "block", "block"])
-    refuses(lambda: Problem(twice), "columns of costs must be distinct", "'block' stands twice")
+    refuses(lambda: Problem(twice), "columns of costs must be distinct", "'block' appears twice")
     refuses(lambda: Problem.from_utilities(twice), "columns of utilities must be distinct")
     rows = pd.DataFrame(table, index=["fraud", "fraud"], columns=["approve", "review", "block"])
-    refuses(lambda: Problem(rows), "index of costs must be distinct", "'fraud' stands twice")
+    refuses(lambda: Problem(rows), "index of costs must be distinct", "'fraud' appears twice")
 
 
 def test_labels_that_end_in_nul_are_refused_because_arrays_drop_it():

@@ -109,19 +109,19 @@ decided.aggregate("decision, count(*) AS payments").order("decision").fetchall()
 # -----------------
 #
 # This page stops at a million rows, because it runs whenever the site is built. Files of any size
-# go through the same two calls. The figures below were recorded once, with
+# go through the same calls. The figures below were recorded once, with
 # ``python benchmarks/scale.py 100000000``, which makes a hundred million rows, all with different
 # scores. Each task ran in turns with DuckDB's own scan of the label and the score, on two cores of
 # a machine with a load of 12 to 18 from other work; they are medians of two turns. Such a load
-# makes ratios of elapsed time uncertain, and seconds would say little about your machine. The
-# reports were not recalibrated, though the call named a ``key``; the script has since left it out.
+# makes ratios of elapsed time uncertain, and seconds would say little about your machine. These
+# reports were not recalibrated; the call above is, which takes more passes.
 #
 # =============================================  ====================  ===================
 # 10⁸ rows                                       elapsed time × scan   peak of memory, GiB
 # =============================================  ====================  ===================
 # AUC, hull, best threshold and H, exact         7.0                   1.02
 # the same from bins, with bounds on the error   4.4                   0.26
-# a whole report with ``key=``, ranks exact      21                    1.02
+# a whole report, not recalibrated, ranks exact  21                    1.02
 # the same, ranks from bins                      11                    0.25
 # =============================================  ====================  ===================
 #

@@ -78,7 +78,7 @@ def labels(name: str, values: Any) -> Labels:
         _refuse_unwritable(name, label)
         if label in seen:
             raise InputError(
-                f"{name} must be distinct; {label!r} stands twice "
+                f"{name} must be distinct; {label!r} appears twice "
                 f"(1, 1.0 and True are one label). Rename one of them.",
                 argument=name,
             )

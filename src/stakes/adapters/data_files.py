@@ -80,7 +80,7 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
     name = patterns[0] if len(patterns) == 1 else f"{patterns[0]} … {patterns[-1]}"
     paths = tuple(path for pattern in patterns for path in _matches(pattern))
     if len(set(map(os.path.realpath, paths))) < len(paths):
-        raise InputError(f"{name} must name every file once; one stands twice. Leave it out.")
+        raise InputError(f"{name} must name every file once; one appears twice. Leave it out.")
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
         listed = ", ".join(sorted(kind.value for kind in formats))
@@ -227,7 +227,7 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
     twice = next((column for column in header if column and header.count(column) > 1), None)
     if twice is not None:
         raise InputError(
-            f"{name} must name every column once; {twice!r} stands twice in its header. Rename one."
+            f"{name} must name every column once; {twice!r} appears twice in its header. Rename one."
         )
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:

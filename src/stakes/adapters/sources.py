@@ -341,7 +341,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     for column in by:
         if by.count(column) > 1:
             raise InputError(
-                f"by must name every column once; {column!r} stands twice.", argument="by"
+                f"by must name every column once; {column!r} appears twice.", argument="by"
             )
     models = {
         str(name): model(predictions, source, problem)

@@ -64,7 +64,7 @@ class Request:
         if len(models) < len(pairs):
             names = [name for name, _ in pairs]
             twin = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"models must have different names; {twin!r} stands twice.")
+            raise InputError(f"models must have different names; {twin!r} appears twice.")
         stated = (self.weights, self.clusters, self.key, *self.by)
         used = {column for column in stated if column is not None}
         used.update(problem.columns)

@@ -136,7 +136,7 @@ def _labels(question: str, default: list[str] | None = None) -> list[str]:
         labels = [part.strip() for part in answer.split(",") if part.strip()]
         twin = next((label for label in labels if labels.count(label) > 1), None)
         if twin is not None:
-            raise click.UsageError(f"every name must stand once; {twin} stands twice.")
+            raise click.UsageError(f"names must be unique; {twin} appears twice.")
         if len(labels) < 2:
             raise click.UsageError(f"there must be two or more, as in a,b; got {answer!r}.")
         return labels

@@ -82,7 +82,7 @@ def named_table(table: Any) -> Any:
     """A frame with an index as a mapping row → column → number; anything else as it is."""
     _check.refuse_lazy("costs", table)
     if hasattr(table, "columns") and hasattr(table, "index"):
-        _check.labels("the index of costs", table.index)  # a label that stands twice would be lost
+        _check.labels("the index of costs", table.index)  # a label that appears twice would be lost
         _check.labels("the columns of costs", table.columns)
         return table.to_dict("index")
     if hasattr(table, "columns"):

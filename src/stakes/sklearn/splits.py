@@ -82,7 +82,7 @@ def read_splits(
         often, never = int(tested.max()), int((tested == 0).sum())
         fault = f"{never} of {len(codes)} are in none" if never else f"one is in {often}"
         raise InputError(
-            f"cv must put every case into exactly one test fold; {fault}. Repeated, shuffled and "
+            f"cv must put every case into exactly one test fold; {fault}. Repeated, random and "
             f"time-ordered splits do not: use KFold, StratifiedKFold or GroupKFold, with shuffle "
             f"where order matters.",
             argument="cv",
@@ -91,7 +91,8 @@ def read_splits(
         if np.intersect1d(train, test).size:
             raise InputError(
                 f"cv must keep test cases out of the fit; fold {fold} has "
-                f"{np.intersect1d(train, test).size} of them in both. Part them.",
+                f"{np.intersect1d(train, test).size} cases in both. Use a splitter whose train "
+                f"and test sets are disjoint.",
                 argument="cv",
             )
         absent = np.flatnonzero(np.bincount(codes[train], minlength=len(names)) == 0)
