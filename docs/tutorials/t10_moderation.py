@@ -101,9 +101,9 @@ ax.set(xlabel="EUR per post")
 ax.legend(title="decision")
 
 # %%
-# The largest part of the cost, about a third, is that of moderators who look at posts that are fine.
-# That is the price of not leaving threats online, and it is worth paying: leaving everything would
-# cost more than six times as much. Accuracy sees neither side of this.
+# The largest part of the cost, about a third, is that of moderators who look at posts that are
+# fine. That is the price of not leaving threats online, and it is worth paying: leaving everything
+# would cost more than six times as much. Accuracy sees neither side of this.
 #
 # Which posts does a moderator see?
 # ---------------------------------

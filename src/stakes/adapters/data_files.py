@@ -227,7 +227,8 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
     twice = next((column for column in header if column and header.count(column) > 1), None)
     if twice is not None:
         raise InputError(
-            f"{name} must name every column once; {twice!r} appears twice in its header. Rename one."
+            f"{name} must name every column once; {twice!r} appears twice in its header. "
+            f"Rename one."
         )
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
