@@ -323,6 +323,27 @@ def test_an_argument_of_another_type_is_refused_by_its_name(call, fragments):
     refuses(call, *fragments)
 
 
+def test_a_unit_must_be_writable_and_a_volume_must_be_a_number_that_totals_can_have():
+    refuses(lambda: Problem([[0, 1], [5, 0]], unit="\ud800"), "^unit must be text", "half of a")
+    refuses(
+        lambda: stakes.evaluate([0, 1] * 9, [0.1, 0.8] * 9, Problem.zero_one(2), volume=1e308),
+        "^volume must",
+    )
+
+
+@pytest.mark.parametrize("name", ["circle", "a\0b", "nowhere/x.json"])
+def test_a_path_that_cannot_be_written_is_refused_before_anything_is(name, tmp_path):
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "x")
+    for path in (tmp_path / name, tmp_path / "dangling"):
+        refuses(lambda path=path: Problem.zero_one(2).to_toml(path), "cannot be written")
+
+
+def test_a_complaint_without_an_argument_stays_as_it_is():
+    error = InputError("costs must be numbers.")
+    assert str(error.said_of("file.json")) == str(error)
+
+
 def test_a_mistake_inside_a_function_of_the_caller_stays_what_it_is():
     def broken(counts: Counts) -> Any:
         raise KeyError("mine")

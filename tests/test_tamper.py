@@ -40,6 +40,9 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("systems.0.counts.values", [[1, 2, 3]] * 2, r"systems\[0\]\.counts: decisions must"),
         ("assumptions.seed", 2**70, r"assumptions\.seed must be a whole number below 2\^63"),
         ("assumptions.level", 2, "assumptions must have a level between 0 and 1"),
+        ("assumptions.prior.0", 1.7, "assumptions.prior must hold shares that add up to one"),
+        ("systems.0.cost.low", 1e9, "the cost of .* must lie in its interval"),
+        ("systems.0.probability_cheapest", -1, "probability_cheapest of .* must lie between 0 and"),
         ("naive.decision", [1], r"naive\.decision must be a label; got list \[1\]"),
         ("verdict.runner_up", "nobody", "verdict must name what the report holds; 'nobody' is"),
         ("systems", [], "systems must be one or more"),
@@ -65,3 +68,16 @@ def test_a_changed_report_is_refused_with_the_place_the_rule_and_the_evidence(pa
     parent[last] = value
     with pytest.raises(InputError, match=message):
         Report.from_json(json.dumps(data))
+
+
+def test_a_report_whose_rules_have_other_costs_is_refused():
+    data = json.loads(report_of("baseline").to_json())
+    rule = next(iter(data["rules"].values()))
+    rule["problem"]["costs"][1][1] += 9
+    with pytest.raises(InputError, match="rules must have the costs of the problem; that of"):
+        Report.from_json(json.dumps(data))
+
+
+def test_a_number_of_too_many_digits_is_no_report():
+    with pytest.raises(InputError, match=r"^text must be the JSON of a report; it is not"):
+        Report.from_json('{"schema": ' + "9" * 6000 + "}")

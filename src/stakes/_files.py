@@ -35,7 +35,14 @@ def check_target(path: str | Path) -> Path:
     if not str(path):
         raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
     target = Path(path)
-    folder = target.parent
+    try:
+        target.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # links in a circle, a name that no file can have
+        fault = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be written: {fault}. Name another.") from None
+    folder = (target.resolve() if target.is_symlink() else target).parent
     if target.exists() and not target.is_file():
         raise InputError(f"{path} must be a file; something else is there. Name another.")
     if target.exists() and not (target.stat().st_mode & _WRITABLE and os.access(target, os.W_OK)):
@@ -57,7 +64,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     import secrets
 
     target = check_target(path).resolve()
-    part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(8)}.part")
+    stem = os.fsdecode(os.fsencode(target.name)[:200])  # names of files are limited in bytes
+    part = target.with_name(f".{stem}.{secrets.token_hex(8)}.part")
     _UNFINISHED.add(part)
     try:
         yield part

@@ -51,9 +51,10 @@ class InputError(StakesError, ValueError):
         -------
         the error
         """
-        message, old = str(self), self.argument or ""
-        said = f"{name}{message[len(old) :]}" if message.startswith(old) else message
-        return InputError(said, argument=name if argument is None else argument)
+        message, old = str(self), self.argument
+        if old and message.startswith(old):
+            message = f"{name}{message[len(old) :]}"
+        return InputError(message, argument=name if argument is None else argument)
 
 
 class MissingExtraError(StakesError, ImportError):

@@ -83,9 +83,10 @@ def read_operation(
 
 def _volume(value: object) -> float:
     volume = _check.number("volume", value, low=0)
-    if volume == 0:
+    if not 0 < volume <= LARGEST_COST:
         raise InputError(
-            "volume must be above zero; got 0. Leave it out, or state how many cases will come.",
+            f"volume must be above zero and at most {LARGEST_COST:g}; got {volume:g}. Leave it "
+            f"out, or state how many cases will come.",
             argument="volume",
         )
     return volume

@@ -76,7 +76,7 @@ def from_json(source: str | Path) -> Report:
     text = text_of("text", source, "a report")
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise InputError(
             f"text must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
             argument="text",
@@ -98,7 +98,8 @@ def from_json(source: str | Path) -> Report:
         return report
     raise InputError(
         f"text must be a whole report as to_json wrote it; it is not: "
-        f"{fault.rstrip('.')}. Write it again."
+        f"{fault.rstrip('.')}. Write it again.",
+        argument="text",
     )
 
 

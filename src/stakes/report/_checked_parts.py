@@ -55,6 +55,11 @@ def _faults(report: Report) -> Iterator[str]:
     for prior in (report.assumptions.prior, report.assumptions.posterior_prior):
         if len(prior) != report.problem.n_classes:
             yield "assumptions.prior must have a share for each class"
+        elif min(prior) < 0 or abs(sum(prior) - 1) > 1e-6:
+            yield "assumptions.prior must hold shares that add up to one"
+    for name, rule in report.rules.items() if not report.problem.columns else ():
+        if not np.array_equal(rule.problem.costs, report.problem.costs):
+            yield f"rules must have the costs of the problem; that of {name!r} has others"
 
 
 def _constants(report: Report) -> list[str]:
@@ -179,3 +184,9 @@ def _number_faults(report: Report) -> Iterator[str]:
     for system in report.systems:
         if not np.isfinite(system.running_cost):
             yield "running_cost must be finite"
+        cost = system.cost
+        if cost.low > cost.value or cost.value > cost.high:
+            yield f"the cost of {system.name!r} must lie in its interval"
+        chance = system.probability_cheapest
+        if chance < 0 or chance > 1:
+            yield f"probability_cheapest of {system.name!r} must lie between 0 and 1"
