@@ -604,3 +604,23 @@ def test_a_frame_of_models_and_a_lazy_frame_are_refused_with_a_remedy():
         lambda: Counts.from_labels(lazy, [0, 1]),
     ):
         refuses(call, "lazy", "Collect it first")
+
+
+@pytest.mark.parametrize("name", ["models", "by", "clusters", "weights", "key", "engine"])
+@pytest.mark.parametrize("strange", [object(), 3.5, [], np.zeros((2, 2, 2))], ids=repr)
+def test_columns_and_engines_of_a_frame_are_named_by_text(name, strange):
+    if name == "by" and isinstance(strange, list):
+        return  # no columns
+    pa = pytest.importorskip("pyarrow")
+    frame = pa.table({"y": [0, 1] * 9, "p": [0.1, 0.8] * 9})
+    usual = {"y_true": "y", "models": {"m": "p"}, "calibrator": None}
+    refuses(
+        lambda: stakes.evaluate_frame(frame, Problem.zero_one(2), **{**usual, name: strange}),
+        f"^{name} must be",
+    )
+
+
+@pytest.mark.parametrize("render", ["to_text", "to_markdown", "to_json", "to_html"])
+def test_what_is_no_report_is_not_rendered(render):
+    pytest.importorskip("jinja2")
+    refuses(lambda: getattr(stakes.render, render)(None), "^report must be a Report")

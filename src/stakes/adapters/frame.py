@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from stakes import _check
 from stakes.adapters.columns import Columns
 from stakes.adapters.report_tables import TABLES, table_columns
 from stakes.calibration import Calibrator, Select
@@ -91,7 +92,14 @@ def evaluate_frame(
     >>> report.system("new (as is)").cost.value, report.system("old").cost.value
     (0.25, 0.5)
     """
+    _check.require("models", models, Mapping, "Map each model's name to its column or columns.")
+    if by is not None and not isinstance(by, str):
+        _check.require("by", by, Sequence, "Name a column, or list several.")
     groups = (by,) if isinstance(by, str) else tuple(by or ())
+    single = {"weights": weights, "clusters": clusters, "key": key}
+    for name, column in [("y_true", y_true), *single.items(), *(("by", group) for group in groups)]:
+        if column is not None:
+            _check.require(name, column, str, "Columns are named by text.")
     columns = Columns(y_true, models, weights, groups, clusters, key)
     return _report_on(
         frame,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from functools import partial
@@ -206,9 +207,11 @@ def memory_size(size: str | int) -> int:
     """
     form = r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*"
     match = re.fullmatch(form, str(size), flags=re.IGNORECASE)
-    if match is None:
+    n_bytes = float(match[1]) * _SIZES[match[2].lower()] if match else math.inf
+    if not n_bytes < math.inf:
         raise InputError(
-            f"memory_limit must be a number of bytes such as 2GiB; got {size!r}.",
+            f"memory_limit must be a number of bytes such as 2GiB; got {_check.described(size)}. "
+            f"Write a number, with K, M, G or T behind it if you like.",
             argument="memory_limit",
         )
-    return int(float(match[1]) * _SIZES[match[2].lower()])
+    return int(n_bytes)

@@ -153,9 +153,10 @@ def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
     `engine` is the one of `ENGINES` that must tally the rows, "numpy" meaning arrays in memory;
     with None any will do.
     """
-    if engine is not None and engine not in ENGINES:
+    if engine is not None and not (isinstance(engine, str) and engine in ENGINES):
         raise InputError(
-            f"engine must be one of {', '.join(ENGINES)}, or None; got {engine!r}.",
+            f"engine must be one of {', '.join(ENGINES)}, or None; got "
+            f"{_check.described(engine)}. None lets the size decide.",
             argument="engine",
         )
     with _source(frame, engine) as source:
@@ -333,7 +334,8 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
-    for column in (columns.y_true, *by, *filter(None, [columns.clusters])):
+    clusters = () if columns.clusters is None else (columns.clusters,)
+    for column in (columns.y_true, *by, *clusters):
         source.require(column)
     if columns.weights is not None:
         source.require_number(columns.weights)

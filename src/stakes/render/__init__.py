@@ -1,5 +1,6 @@
 """Renderers of a report as text, Markdown, JSON or a page; they compute nothing."""
 
+from stakes._check import guard
 from stakes.render.against import clearly
 from stakes.render.html import to_html
 from stakes.render.json import from_json, refuse_too_long_to_write, to_json
@@ -29,3 +30,5 @@ __all__ = [
     "to_text",
     "wrapped",
 ]
+
+guard(__name__)
