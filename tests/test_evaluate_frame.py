@@ -203,7 +203,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a place": ({"y_true": 0}, "has no column 0"),
     "weights of text": ({"weights": "old"}, "column 'old' of .* must hold numbers; "),
     "scores of text": ({"models": {"m": Scores("old")}}, "column 'old' of .* must hold numbers; "),
-    "a group twice": ({"by": ["kind", "kind"]}, "by must name every column once; 'kind' stands"),
+    "a group twice": ({"by": ["kind", "kind"]}, "by must name every column once; 'kind' appears"),
     "no model": ({"models": {}}, "models must hold at least one model"),
     "an array": ({"models": {"m": np.ones(3)}}, "models must map names to columns.*got ndarray"),
     "three columns": (

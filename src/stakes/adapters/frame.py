@@ -97,7 +97,7 @@ def evaluate_frame(
         _check.require("by", by, Sequence, "Name a column, or list several.")
     groups = (by,) if isinstance(by, str) else tuple(by or ())
     single = {"weights": weights, "clusters": clusters, "key": key}
-    for name, column in [("y_true", y_true), *single.items(), *(("by", group) for group in groups)]:
+    for name, column in [*single.items(), *(("by", group) for group in groups)]:
         if column is not None:
             _check.require(name, column, str, "Columns are named by text.")
     columns = Columns(y_true, models, weights, groups, clusters, key)
