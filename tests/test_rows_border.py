@@ -607,7 +607,9 @@ def test_a_frame_of_models_and_a_lazy_frame_are_refused_with_a_remedy():
 
 
 @pytest.mark.parametrize("name", ["models", "by", "clusters", "weights", "key", "engine"])
-@pytest.mark.parametrize("strange", [object(), 3.5, [], np.zeros((2, 2, 2))], ids=repr)
+@pytest.mark.parametrize(
+    "strange", [object(), 3.5, [], np.zeros((2, 2, 2))], ids=["object", "number", "list", "array"]
+)
 def test_columns_and_engines_of_a_frame_are_named_by_text(name, strange):
     if name == "by" and isinstance(strange, list):
         return  # no columns

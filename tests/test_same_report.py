@@ -122,7 +122,9 @@ def evaluated(frame: Any, problem: Problem = PROBLEM, **extra: Any) -> Report:
 
 
 def test_an_engine_that_is_unknown_or_does_not_hold_the_rows_is_refused():
-    with pytest.raises(InputError, match=r"^engine must be one of numpy, pandas, .*; got str 'mysql'"):
+    with pytest.raises(
+        InputError, match=r"^engine must be one of numpy, pandas, .*; got str 'mysql'"
+    ):
         evaluated(table(800), engine="mysql")
     with pytest.raises(InputError, match=r"^engine must be numpy or polars, which holds the rows"):
         evaluated(pl.LazyFrame(rows(800)), engine="duckdb")
