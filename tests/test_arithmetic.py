@@ -1,11 +1,12 @@
-"""Ties: what rounding alone keeps apart is equal, and nothing else is."""
+"""Ties: what rounding alone keeps apart is equal; and places among a few edges."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from stakes._arithmetic import least, least_shares
+from stakes._arithmetic import least, least_shares, places_among
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(1e-16, True), (1e-13, True), (1e-6, False)])
@@ -36,3 +37,12 @@ def test_each_row_of_a_table_has_its_own_least_and_its_own_slack():
     )
     assert least(rows).tolist() == [least(row).tolist() for row in rows]
     np.testing.assert_array_equal(least_shares(rows), [least_shares(row) for row in rows])
+
+
+@pytest.mark.parametrize("n_edges", [0, 1, 5, 32, 33, 300])
+def test_places_among_edges_are_those_of_a_binary_search(n_edges):
+    rng = np.random.default_rng(n_edges)
+    edges = np.sort(rng.integers(0, 40, n_edges) / 8)  # some of them equal
+    values = np.concatenate([rng.integers(-8, 48, 40_000) / 8, [-np.inf, np.inf, -0.0]])
+    assert_array_equal(places_among(edges, values), np.searchsorted(edges, values))
+    assert_array_equal(places_among(edges, values[::2]), np.searchsorted(edges, values[::2]))

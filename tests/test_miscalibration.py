@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from stakes import Problem, ScoreTable, evaluate
 from stakes.calibration import Isotonic, table_cost_of_miscalibration
-from stakes.evaluation.miscalibration import best_cost
+from stakes.evaluation.miscalibration import RedrawnClasses
 from stakes.regions import decision_regions
 
 SHARE = 0.1
@@ -116,11 +116,15 @@ def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(pr
         weights = rng.integers(0, 5, (12, 2)).astype(float)
         weights[0] += 1
         table = ScoreTable(np.linspace(0.05, 0.95, 12), weights)
-        charged = weights / weights.sum()
-        if prior is not None:
-            charged = weights / weights.sum(axis=0) * prior
+        redrawn = RedrawnClasses(weights.sum(axis=1), problem)
         expected = table_cost_of_miscalibration(table, problem).optimal
-        assert_allclose(best_cost(charged.T, problem), expected, atol=1e-13)
+        assert_allclose(redrawn.best(weights[None, :, 1]), [expected], atol=1e-13)
+        charged = rng.random((2, 12))
+        worth = 1 / weights.sum() if prior is None else prior / weights.sum(axis=0)
+        paid = (weights * worth * charged.T).sum()
+        assert_allclose(
+            redrawn.regrets(weights[None, :, 1], charged), [paid - expected], atol=1e-13
+        )
 
 
 @pytest.mark.parametrize("prior", [None, [0.97, 0.03], [1, 0], [0, 1]])

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from stakes import InputError, JointCounts, Limit, Problem, ScoreTable, evaluate
+from stakes._check import FloatArray
 from stakes.calibration import Affine
 from stakes.calibration.smooth_errors import _radii
 from stakes.evaluation import read_cases, read_unknown
 from stakes.evaluation.decision_rules import rules_of
 from stakes.evaluation.folds import case_cost
-from stakes.evaluation.miscalibration import _drawn, _mass
+from stakes.evaluation.miscalibration import _drawn
 from stakes.inference.losses import _beyond_root
 from stakes.regions import Margin
 from stakes.render.against import _caveat
@@ -116,25 +117,18 @@ def test_no_experts_are_no_matrices():
 
 
 @pytest.mark.parametrize("cases", [np.ones(6), np.array([3.0, 1.0, 4.0, 2.0])])
-def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases):
-    drawn = _drawn(cases, np.linspace(0.1, 0.8, cases.size), 40, np.random.default_rng(2))
-    assert drawn.shape[::2] == (2, cases.size)
-    assert 0 < drawn.shape[1] <= 40
-    assert (drawn >= 0).all()
-    assert (drawn.sum(axis=0) == cases).all()
-    assert (drawn.sum(axis=2) > 0).all()  # both classes occur
+def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases, monkeypatch):
+    def drawn() -> FloatArray:
+        posteriors = np.linspace(0.1, 0.8, cases.size)
+        return np.concatenate(list(_drawn(cases, posteriors, 40, np.random.default_rng(2))))
 
-
-@pytest.mark.parametrize("prior", [None, [0.7, 0.3]])
-def test_masses_are_shares_of_all_cases_or_of_the_prior(prior):
-    weights = np.array([[[5.0, 1.0, 0.0], [2.0, 3.0, 3.0]], [[0.0, 2.0, 2.0], [1.0, 1.0, 6.0]]])
-    result = _mass(weights, Problem.binary(false_alarm=1, miss=4, prior=prior))
-    np.testing.assert_allclose(result.sum(axis=(0, 2)), 1)
-    shares = (
-        weights.sum(axis=2) / weights.sum(axis=(0, 2)) if prior is None else np.c_[prior, prior]
-    )
-    np.testing.assert_allclose(result.sum(axis=2), shares)
-    np.testing.assert_allclose(result[..., 2] / result[..., 1], weights[..., 2] / weights[..., 1])
+    whole = drawn()
+    monkeypatch.setattr("stakes.evaluation.miscalibration._BLOCK", 3 * cases.size)
+    blocks = drawn()
+    np.testing.assert_array_equal(whole, blocks)  # in one piece, and three replicates at a time
+    assert 0 < len(whole) <= 40
+    assert ((whole >= 0) & (whole <= cases)).all()
+    assert ((whole.sum(axis=1) > 0) & (whole.sum(axis=1) < cases.sum())).all()  # both classes
 
 
 @pytest.mark.parametrize(

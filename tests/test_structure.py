@@ -41,7 +41,7 @@ PLAN: dict[str, tuple[str, ...]] = {
     "measures": ("problem", "_square"),
     "agreement": ("measures",),
     "curve": ("_check", "_value"),
-    "limits": ("decide", "curve"),
+    "limits": ("decide", "curve", "_arithmetic"),
     "ranking": ("tally", "curve", "_arithmetic"),
     "scoring": ("rows", "tally", "problem", "ranking"),
     "conditions": ("ranking", "measures"),

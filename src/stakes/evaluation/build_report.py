@@ -220,11 +220,13 @@ def _coverage(evidence: Evidence, best: System) -> Points:
     table = tables[best.rule]
     if table is None:
         return ()
-    weights = table.with_prior(evidence.prior).weights
-    rows = np.column_stack([1 - table.scores, table.scores])
-    charged = problem.costs[:, cheapest_decisions(rows, problem.costs)].T
-    hardness = (rows @ problem.costs).min(axis=1)
-    return coverage_points(hardness, weights.sum(axis=1), (weights * charged).sum(axis=1))
+    # Classes and decisions come first: sums over rows of two numbers would take most of the time.
+    negatives, positives = table.with_prior(evidence.prior).weights.T
+    posteriors = np.stack([1 - table.scores, table.scores])
+    first, second = problem.costs[:, cheapest_decisions(posteriors.T, problem.costs)]
+    hardness = (problem.costs.T @ posteriors).min(axis=0)
+    spent = negatives * first + positives * second
+    return coverage_points(hardness, negatives + positives, spent)
 
 
 def _miscalibrations(

@@ -7,7 +7,9 @@ were recalibrated by a line in the log-odds, and decisions are made by these pos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +26,7 @@ from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
+_BLOCK = 1 << 16  # numbers in a block of replicates
 _DOUBT = 0.01  # one-sided p-value, from simulated calibrated samples, below which there is no doubt
 
 
@@ -56,21 +59,21 @@ def miscalibration_of(
     alone = sample.whole and sample.clusters is None
     if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():
         return None
-    recalibrated = _on_a_line(table)
-    drawn = _drawn(table.weights.sum(axis=1), recalibrated, replicates, rng)
-    if not drawn.shape[1]:
-        return None
+    cases, recalibrated = table.weights.sum(axis=1), _on_a_line(table)
+    as_deployed = recalibrated
     if problem.prior is not None:
         moved = shift_prior(recalibrated, evidence.shares, problem.prior)
-        recalibrated = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
+        as_deployed = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
+    charged = problem.costs[:, bayes_decision_indices(as_deployed, problem)]
+    redrawn = RedrawnClasses(cases, problem)
+    drawn = _drawn(cases, recalibrated, replicates, rng)
+    chance = np.concatenate([redrawn.regrets(positives, charged) for positives in drawn])
+    if not chance.size:
+        return None
     rules = evidence.rules.items()
     by_rule = {rule.name: name for name, rule in rules if rule.model == tallied.model}
     counts = sample.pooled.model(by_rule.get(MOVED, by_rule[BAYES]))
-    least = best_cost(_mass(table.weights.T, problem), problem)
-    seen = float(expected_cost(counts, problem) - least)
-    mass = _mass(drawn, problem)
-    charged = problem.costs[:, bayes_decision_indices(recalibrated, problem)]
-    chance = mass[0] @ charged[0] + mass[1] @ charged[1] - best_cost(mass, problem)
+    seen = float(expected_cost(counts, problem) - redrawn.best(table.weights[None, :, 1])[0])
     wasted = max(seen - float(chance.mean()), 0.0)
     return Miscalibration(wasted, bool(np.mean(chance >= seen) <= _DOUBT))
 
@@ -93,37 +96,65 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
 
 def _drawn(
     cases: FloatArray, posteriors: FloatArray, replicates: int, rng: np.random.Generator
-) -> FloatArray:
-    """Class weights (2, R, S) of cases whose classes are drawn anew, where both classes occur."""
-    shape = (replicates, cases.size)
-    if cases.max() == 1:  # the same law, much faster
-        positives = (rng.random(shape) < posteriors).astype(np.float64)
-    else:
-        positives = rng.binomial(cases.astype(np.int64), posteriors, shape).astype(np.float64)
-    both = (positives.any(axis=1)) & (positives < cases).any(axis=1)
-    positives = positives[both]
-    return np.stack([cases - positives, positives])
+) -> Iterator[FloatArray]:
+    """Positives (R, S) among cases whose classes are drawn anew, where both classes occur.
 
-
-def _mass(weights: FloatArray, problem: Problem) -> FloatArray:
-    """Class weights (2, …, S) as shares, moved to the prior if one is stated."""
-    totals = weights.sum(axis=-1, keepdims=True)
-    if problem.prior is None:
-        return np.asarray(weights / totals.sum(axis=0))
-    return np.asarray(weights * (problem.prior.reshape(2, *(1,) * (weights.ndim - 1)) / totals))
-
-
-def best_cost(weights: FloatArray, problem: Problem) -> FloatArray:
-    """Least cost (…) of decisions by thresholds on the score, for class weights (2, …, S).
-
-    Each step from one decision to the next has its best threshold, where the sum of what it saves
-    above is largest; these thresholds are in order, because isotonic regression gives the same.
+    In blocks that fit into the cache.
     """
-    parts = decision_regions(problem).parts
-    steps = [problem.costs[:, problem.decisions.index(part.cheapest[0])] for part in parts]
-    cost = np.tensordot(steps[0], weights.sum(axis=-1), 1)
-    for lower, upper in pairwise(steps):
-        more = upper - lower
-        change = more[0] * weights[0] + more[1] * weights[1]
-        cost = cost + np.minimum(np.cumsum(change[..., ::-1], axis=-1).min(axis=-1), 0.0)
-    return np.asarray(cost)
+    alone = cases.max() == 1  # the same law, much faster
+    size = max(_BLOCK // cases.size, 1)
+    for first in range(0, replicates, size):
+        shape = (min(size, replicates - first), cases.size)
+        if alone:
+            positives = (rng.random(shape) < posteriors).astype(np.float64)
+        else:
+            positives = rng.binomial(cases.astype(np.int64), posteriors, shape).astype(np.float64)
+        total = positives.sum(axis=1)
+        yield positives[(total > 0) & (total < cases.sum())]
+
+
+@dataclass(frozen=True, eq=False)
+class RedrawnClasses:
+    """The same cases (S,), in the order of their scores, with classes drawn anew."""
+
+    cases: FloatArray
+    problem: Problem
+
+    def regrets(self, positives: FloatArray, charged: FloatArray) -> FloatArray:
+        """What decisions with these costs (2, S) cost above the best thresholds, (R,)."""
+        negative, positive = self._worth(positives)
+        costs = (self.cases @ charged[0] - positives @ charged[0]) * negative
+        return np.asarray(costs + positives @ charged[1] * positive - self.best(positives))
+
+    def best(self, positives: FloatArray) -> FloatArray:
+        """Least cost (R,) of decisions by thresholds, for positives (R, S) among the cases.
+
+        Each step from one decision to the next has its best threshold, where the sum of what it
+        saves above is largest; these thresholds are in order, because isotonic regression gives
+        the same.
+        """
+        worth = self._worth(positives)
+        cases_above, above = np.cumsum(self.cases[::-1]), np.cumsum(positives[:, ::-1], axis=1)
+        total = above[:, -1]
+        cost = self._steps[0] @ (worth * np.stack([cases_above[-1] - total, total]))
+        for lower, upper in pairwise(self._steps):
+            negative, positive = (upper - lower)[:, None] * worth
+            # Negatives are what is left of the cases, so that only positives have to be summed up.
+            change = above * (positive - negative)[:, None]
+            change += negative[:, None] * cases_above
+            cost = cost + np.minimum(change.min(axis=1), 0.0)
+        return np.asarray(cost)
+
+    def _worth(self, positives: FloatArray) -> FloatArray:
+        """The share of the population that a case of each class stands for, (2, R)."""
+        positive, total = positives.sum(axis=1), self.cases.sum()
+        if self.problem.prior is None:
+            return np.full((2, positive.size), 1 / total)
+        return np.asarray(self.problem.prior[:, None] / np.stack([total - positive, positive]))
+
+    @cached_property
+    def _steps(self) -> list[FloatArray]:
+        """Costs (2,) of the decisions that are the cheapest somewhere, from low scores to high."""
+        problem = self.problem
+        chosen = [part.cheapest[0] for part in decision_regions(problem).parts]
+        return [problem.costs[:, problem.decisions.index(name)] for name in chosen]

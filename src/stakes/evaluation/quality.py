@@ -15,7 +15,7 @@ from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
 from stakes.inference import Estimate, Logit, Measured, auc_error
-from stakes.ranking import auc
+from stakes.ranking import auc, isotonic
 from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
 from stakes.scoring import mean_over_classes
@@ -51,7 +51,8 @@ def quality_of(
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
-    losses = _expected_losses(tallied, ranks)
+    hull = None if ranks is None else _hull(ranks)
+    losses = _expected_losses(tallied, ranks, hull)
     wasted, share = _wasted(systems, costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
@@ -62,7 +63,7 @@ def quality_of(
         kind=tallied.kind,
         auc=None if area is None else _interval(area, costs.level),
         backwards=backwards,
-        h=None if ranks is None else _h(ranks),
+        h=None if hull is None else _h(hull),
         normalized_log_loss=log_loss,
         normalized_brier=brier,
         calibration_cost=wasted,
@@ -85,6 +86,11 @@ def _size(table: ScoreTable | None) -> int | None:
 def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
     """The same scores under the class shares of the report, for all that only ranks decide."""
     return table if evidence.problem.prior is None else table.with_prior(evidence.prior)
+
+
+def _hull(ranks: ScoreTable) -> ScoreTable:
+    """The segments of the ROC hull: optimal thresholds do the same with them, in far less time."""
+    return isotonic(ranks) if (ranks.shares > 0).all() else ranks
 
 
 def _wasted(
@@ -132,13 +138,13 @@ def _h(table: ScoreTable) -> float | None:
 
 
 def _expected_losses(
-    tallied: ModelTallies, ranks: ScoreTable | None
+    tallied: ModelTallies, ranks: ScoreTable | None, hull: ScoreTable | None
 ) -> tuple[tuple[str, float], ...]:
     """Expected loss over uniform cost proportions, method by method (hernandez-orallo, table 6)."""
-    if ranks is None:
+    if ranks is None or hull is None:
         return ()
     condition, deployed = CostProportions(), tallied.deployed
-    losses = {_OPTIMAL: expected_loss(ranks, Optimal(), condition)}
+    losses = {_OPTIMAL: expected_loss(hull, Optimal(), condition)}
     if tallied.kind == POSTERIORS and deployed is not None:
         losses[_DRIVEN] = expected_loss(deployed, ScoreDriven(), condition)
         losses["threshold 0.5"] = expected_loss(deployed, ScoreFixed(0.5), condition)

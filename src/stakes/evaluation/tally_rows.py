@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stakes._arithmetic import places_among
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import mean_costs
 from stakes.errors import InputError
@@ -111,7 +112,7 @@ def _row_bins(
             return decided[source.system].astype(np.intp)
         model = models[source.model]
         scores = np.asarray(model.recalibrated)[:, 1] if source.recalibrated else model.scores
-        return np.searchsorted(edges, np.asarray(scores))
+        return places_among(edges, np.asarray(scores))
 
     return RowBins(cases.truth, cases.weights, codes)
 
@@ -278,7 +279,7 @@ def _term_sums(model: Predictions, cases: Cases) -> Callable[[FloatArray], Float
         return None
 
     def summed(edges: FloatArray) -> FloatArray:
-        cells, size = 2 * np.searchsorted(edges, scores) + cases.truth, 2 * (edges.size + 1)
+        cells, size = 2 * places_among(edges, scores) + cases.truth, 2 * (edges.size + 1)
         sums = [np.bincount(cells, term, size) for term in weighted_terms(cases)]
         stacked = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
         return stacked.astype(np.float64).reshape(edges.size + 1, 2, len(sums))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import places_among
 from stakes._check import FloatArray, IntArray, Label
 from stakes._value import Value
 from stakes.curve import Curve
@@ -357,7 +358,7 @@ def coverage_points(
     prices = np.unique(np.append(sample[order[places]], hardness.max()))
     noise = 1e-12 * float(np.abs(hardness).max())  # equal cases, but for rounding
     prices = prices[np.append(np.diff(prices) > noise, True)]
-    group = np.searchsorted(prices + noise, hardness)
+    group = places_among(prices + noise, hardness)
     decided = np.cumsum(np.bincount(group, mass, prices.size))
     costs = np.cumsum(np.bincount(group, spent, prices.size))
     known = decided > 0

@@ -150,6 +150,8 @@ def require_rule(rule: object) -> None:
 
 
 def _of_true_class(posteriors: FloatArray, codes: IntArray) -> FloatArray:
+    if posteriors.shape[1] == 2:  # a choice between two columns is several times as fast
+        return np.where(codes == 1, posteriors[:, 1], posteriors[:, 0])
     return np.asarray(np.take_along_axis(posteriors, codes[:, None], axis=1)[:, 0])
 
 
@@ -203,6 +205,9 @@ class Brier(SymmetricRule):
     """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        if posteriors.shape[1] == 2:
+            true = _of_true_class(posteriors, codes)
+            return self.losses_of_two(true, _of_true_class(posteriors, 1 - codes))
         errors, rows = np.array(posteriors), np.arange(len(posteriors))
         of_true = errors[rows, codes]
         errors[rows, codes] = 0.0

@@ -48,16 +48,15 @@ def both_classes(table: ScoreTable) -> npt.NDArray[np.bool_]:
     return np.asarray(np.all(table.weights.sum(axis=-2) > 0, axis=-1))
 
 
-def mean_over_cases(blocks: Iterable[CaseLosses], leading: tuple[int, ...]) -> FloatArray:
-    """Mean loss (...,) per case; nan where a class is absent."""
-    cases, losses = np.zeros((2, *leading)), np.zeros((2, *leading))
+def mean_over_cases(blocks: Iterable[CaseLosses], class_weights: FloatArray) -> FloatArray:
+    """Mean loss (...,) per case, for weights (..., 2) of classes; nan where one is absent."""
+    losses, undefined = np.zeros((2, *class_weights.shape[:-1])), class_weights[..., 0] * np.nan
     for weights, *per_case in blocks:
         for k in (0, 1):
-            cases[k] += np.sum(weights[..., k], axis=-1)
             losses[k] += np.sum(weights[..., k] * per_case[k], axis=-1)
-    undefined = np.full(leading, np.nan)
-    both = np.all(cases > 0, axis=0)
-    return np.asarray(np.divide(losses.sum(0), cases.sum(0), out=undefined, where=both))
+    both = np.all(class_weights > 0, axis=-1)
+    cases = class_weights.sum(axis=-1)
+    return np.asarray(np.divide(losses.sum(0), cases, out=np.asarray(undefined), where=both))
 
 
 def score_driven_losses(

@@ -101,7 +101,7 @@ class Method(Value, ABC):
         losses, (…)
         """
         losses = self._case_losses(table, distribution)
-        return _check.unwrapped(mean_over_cases(losses, table.weights.shape[:-2]))
+        return _check.unwrapped(mean_over_cases(losses, table.class_weights))
 
     @abstractmethod
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
