@@ -98,14 +98,14 @@ docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html, and run ex
 papers: .venv/papers.stamp  ## reproduce every table and figure of the papers into papers/README.md
 	.venv/bin/python papers/run.py --all
 
-bench: .venv/test.stamp  ## time the library beside others; prints tables
-	@.venv/bin/python benchmarks/run.py --write
+bench: .venv/test.stamp .venv-peers/peers.stamp  ## time the library beside others; prints tables
+	@.venv/bin/python benchmarks/run.py --write --peers .venv-peers/bin/python
 	@for script in $(filter-out %/run.py %/contenders.py,$(wildcard benchmarks/*.py)); do \
 		echo; echo "== $$script"; \
 		.venv/bin/python $$script || exit 1; done
 
 clean:  ## remove the environments and everything that was built
-	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn .venv-docs build dist
+	rm -rf .venv .venv-lint .venv-lowest .venv-newest .venv-torch .venv-spark .venv-sklearn .venv-docs .venv-peers build dist
 	rm -rf docs/_build docs/gallery docs/reference
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find src tests docs examples papers benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -123,6 +123,7 @@ clean:  ## remove the environments and everything that was built
 .venv-spark/spark.stamp: WANTED = --editable '.[cli,spark]' --group spark
 .venv-sklearn/sklearn.stamp: WANTED = --editable '.[sklearn,plot,frames]' --group sklearn
 .venv-docs/docs.stamp: WANTED = --editable '.[cli,plot,sklearn]' --group docs
+.venv-peers/peers.stamp: WANTED = --group bench
 .venv-newest/newest.stamp: WANTED = --upgrade --editable '.[cli,plot,sklearn]' --group newest
 
 %.stamp: pyproject.toml | $$(@D)/pip.ready

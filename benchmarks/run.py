@@ -3,7 +3,8 @@
 Every contender runs in separate processes, on one thread, after a warm-up. Rounds of all contenders
 of a row alternate, so that other work on the machine affects them alike; what counts is processor
 time, which on one thread equals the wall-clock time on a quiet machine. The table shows the median
-of all repetitions, the range of the middle half, and the ratio to ours.
+of all repetitions, the range of the middle half, and the ratio to ours. ``--peers PYTHON`` names
+the interpreter of an environment in which peers live by themselves; ``make bench`` sets one up.
 
 Every row is saved to ``results.json`` in the folder of results as soon as it is measured, so that a
 run may end at any time: ``--resume`` skips the rows that are already there. ROWs select those whose
@@ -26,7 +27,6 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +37,22 @@ REPETITIONS = 3  # in each round
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1"
 )
-PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "hmeasure", "dcurves")
+PACKAGES = ("numpy", "scipy", "pandas", "polars", "pyarrow")
+OF_PEERS = (*PACKAGES, "scikit-learn", "hmeasure", "dcurves")
+VERSIONS = """
+import sys
+from importlib import metadata
+known = {package.name.lower(): package.version for package in metadata.distributions()}
+print(*(f"{name} {known.get(name, 'missing')}" for name in sys.argv[1:]), sep=", ")
+"""
 GROWING, FILES = "growth: ", "rows of Parquet, "
 Timing = dict[str, Any]
 
 
-def contenders(*arguments: str, limit: float = 60) -> Any:
+def contenders(*arguments: str, limit: float = 60, python: str = sys.executable) -> Any:
     """The answer of a fresh process of ``contenders.py``, or a sentence if it fails."""
-    command = [sys.executable, str(HERE / "contenders.py"), *arguments]
-    source = {"PYTHONPATH": str(HERE.parent / "src")}
+    command = [python, str(HERE / "contenders.py"), *arguments]
+    source = {"PYTHONPATH": str(HERE.parent / "src")} if python == sys.executable else {}
     try:
         completed = subprocess.run(
             command,
@@ -63,14 +70,16 @@ def contenders(*arguments: str, limit: float = 60) -> Any:
     return json.loads(completed.stdout)
 
 
-def measure(row: str, names: list[str], limit: float) -> dict[str, Timing]:
+def measure(row: str, names: list[str], limit: float, peers: str) -> dict[str, Timing]:
     """Time and memory of each contender of a row, measured in turns."""
+    ours = {name for name in names if name.startswith("stakes") or name.isdecimal()}
     timings: dict[str, Timing] = {name: {"seconds": [], "peak_mib": 0.0} for name in names}
     for _ in range(ROUNDS):
         for name in names:
             if "failed" in timings[name]:
                 continue
-            answer = contenders(row, name, str(REPETITIONS), limit=limit)
+            python = sys.executable if name in ours else peers
+            answer = contenders(row, name, str(REPETITIONS), limit=limit, python=python)
             if isinstance(answer, str):
                 print(f"{row}, {name}: {answer}", file=sys.stderr, flush=True)
                 timings[name]["failed"] = answer
@@ -122,25 +131,23 @@ def growth_lines(name: str, timings: dict[str, Timing]) -> Iterator[str]:
         yield f"| {name} | {rows:.0e} | {1e3 * middle:.4g} | {exponent} | {memory} |"
 
 
-def machine() -> str:
+def machine(peers: str) -> str:
     """The machine and the versions that the figures were measured with."""
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
         processor = models[0] if models else processor
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     cores = f"{processor}, {os.cpu_count()} cores{load}"
-    return f"{cores}; Python {platform.python_version()}, {versions}"
+    ours, theirs = versions(sys.executable, PACKAGES), versions(peers, OF_PEERS)
+    return f"{cores}; Python {platform.python_version()}, {ours}; peers with {theirs}"
 
 
-def version(name: str) -> str:
-    """The version of a package."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "missing"
+def versions(python: str, packages: tuple[str, ...]) -> str:
+    """The versions of packages in the environment of an interpreter."""
+    command = [python, "-c", VERSIONS, *packages]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
@@ -150,7 +157,8 @@ def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
         "",
         f"Medians of {ROUNDS * REPETITIONS} calls in milliseconds of processor time, the middle "
         "half, memory beyond the data in MiB, and the ratio to ours: above one, ours is faster. "
-        "One thread each, each contender in processes of its own; `make bench` repeats it.",
+        "One thread each, each contender in processes of its own, peers in an environment of their "
+        "own; `make bench` repeats it.",
         "",
         *machines(kept),
         "",
@@ -202,6 +210,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=240, help="seconds for one process")
     parser.add_argument("--files", type=float, nargs="*", default=[], help="rows of Parquet files")
     parser.add_argument("--folder", type=Path, default=HERE, help="of the results")
+    parser.add_argument("--peers", default=sys.executable, help="Python of the peers")
     asked = parser.parse_args()
     known = contenders()
     rows, sizes = known["rows"], [str(size) for size in known["sizes"]]
@@ -212,17 +221,19 @@ def main() -> None:
     if asked.list:
         print("\n".join(chosen))
         return
+    asked.folder.mkdir(parents=True, exist_ok=True)
     store = asked.folder / "results.json"
     kept: dict[str, Any] = json.loads(store.read_text("utf-8")) if store.exists() else {}
     try:
         for row in chosen:
             if asked.resume and row in kept:
                 continue
-            kept[row] = {"machine": machine()}
+            kept[row] = {"machine": machine(asked.peers)}
             if row.startswith(FILES):
                 kept[row]["lines"] = of_files(float(row.removeprefix(FILES)))
             else:
-                kept[row]["found"] = measure(row.removeprefix(GROWING), tasks[row], asked.limit)
+                timed = row.removeprefix(GROWING), tasks[row], asked.limit, asked.peers
+                kept[row]["found"] = measure(*timed)
             store.write_text(json.dumps(kept, indent=1), "utf-8")
             shown = kept[row].get("lines") or (
                 growth_lines(row, kept[row]["found"])
