@@ -109,11 +109,12 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     for place, name, check in wanted:
         value = args[place] if place < len(args) else named.get(name, _ABSENT)
-        if value is not _ABSENT:
-            try:
-                check(name, value)
-            except InputError as error:
-                raise error from None
+        if value is _ABSENT:
+            continue
+        try:
+            check(name, value)
+        except InputError as error:
+            raise error from None
 
 
 def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -214,11 +215,16 @@ def _of_ours(parts: tuple[Any, ...]) -> Check | None:
     if not kinds or not all(isinstance(kind, type) and _is_ours(kind) for kind in kinds):
         return None
 
+    contracts = tuple(kind for kind in kinds if getattr(kind, "_is_protocol", False))
+    others = tuple(kind for kind in kinds if kind not in contracts)
+
     def check(name: str, value: Any) -> None:
+        if isinstance(value, others):  # most calls end here, so it comes first
+            return
         if isinstance(value, type):
             if classes and issubclass(value, classes):
                 return
-        elif any(_answers(kind, value) for kind in kinds):
+        elif any(_answers(contract, value) for contract in contracts):
             return
         _refuse(name, value, kinds[0])
 
@@ -229,11 +235,9 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("stakes.") and not kind.__module__.startswith("stakes._")
 
 
-def _answers(kind: type, value: Any) -> bool:
-    """Whether a value is of a kind, or has all that a contract asks for."""
-    if not getattr(kind, "_is_protocol", False):
-        return isinstance(value, kind)
-    asked = {*vars(kind), *getattr(kind, "__annotations__", {})}
+def _answers(contract: type, value: Any) -> bool:
+    """Whether a value has all that a contract asks for."""
+    asked = {*vars(contract), *getattr(contract, "__annotations__", {})}
     return all(
         getattr(value, attribute, None) is not None
         for attribute in asked
