@@ -40,7 +40,7 @@ class Setting(TypedDict):
 class ShareDistribution(Value, ABC):
     """Shares of the positive class, with their density.
 
-    An exact value needs a density that an adaptive rule can resolve between the ends of the
+    An exact value needs a density that an adaptive rule can resolve between the bounds of the
     support: bounded, and smooth but for a few kinks. Others are refused there.
     """
 
@@ -186,7 +186,7 @@ class AssessmentError(Value):
         return np.moveaxis(cells, (0, 1, 2), (2, 1, 0))
 
     def _candidates(self, rng: np.random.Generator, true: FloatArray) -> FloatArray:
-        """Normals about the truth within [0, 1]: every entry is redrawn until it is there."""
+        """Normals about the truth within [0, 1]: an entry outside is replaced by a new draw."""
         proposed = self._thinned if self.sd >= 1 else self._cut
         centre = true.ravel()
         assessed, accepted = proposed(rng, centre)

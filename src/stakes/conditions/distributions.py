@@ -100,7 +100,7 @@ class Uniform(Distribution):
         self._fill({"low": low, "high": high})
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Powers of the ends of the interval."""
+        """Powers of the bounds of the interval."""
         left = np.clip(low, self.low, self.high)
         right = np.maximum(np.clip(high, self.low, self.high), left)
         # right**(k+1) - left**(k+1) has the factor right - left: taken out, nothing cancels.

@@ -221,5 +221,5 @@ def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:
     return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
 
 
-def _or_nan(ends: FloatArray | None, like: FloatArray) -> FloatArray:
-    return np.full(like.shape, np.nan) if ends is None else ends
+def _or_nan(bounds: FloatArray | None, like: FloatArray) -> FloatArray:
+    return np.full(like.shape, np.nan) if bounds is None else bounds

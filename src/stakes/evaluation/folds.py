@@ -243,7 +243,7 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
 class Fitted:
     """What a fitted rule says of cases not used to fit it, and its cost in each partition."""
 
-    said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
+    predictions: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
     on_all: FitOnAll | None = None  # the map of all cases, where the rule is one
     parts: tuple[
@@ -305,7 +305,7 @@ def recalibrated(
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
     >>> folds, scores = Folds(cases, np.random.default_rng(0)), np.array([0.1, 0.6, 0.6, 0.7] * 5)
     >>> fitted, caveats = recalibrated("forest", scores, folds, Isotonic(), raw=False)
-    >>> fitted.said[:4, 1].round(1).tolist(), caveats
+    >>> fitted.predictions[:4, 1].round(1).tolist(), caveats
     ([0.0, 0.5, 0.5, 1.0], ())
     """
     if calibrator is None:
@@ -381,7 +381,7 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
     >>> folds = Folds(cases, np.random.default_rng(0))
-    >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).said[:4].tolist()
+    >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).predictions[:4].tolist()
     [0, 0, 1, 1]
     """
     problem = folds.cases.problem

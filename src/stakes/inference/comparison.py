@@ -166,8 +166,8 @@ class Comparison(Value):
     def __str__(self) -> str:
         rows = []
         for name in self.names:
-            ends = self.estimate(name).interval(0.95)
-            parts = (self.estimate(name).value, ends.low, ends.high)
+            interval = self.estimate(name).interval(0.95)
+            parts = (self.estimate(name).value, interval.low, interval.high)
             rows.append([name, *(f"{part:.4g}" for part in parts)])
         return f"{self.method}\n{text_table(['', 'value', '95% low', 'high'], rows)}"
 

@@ -247,8 +247,8 @@ class Estimate(Value):
         if self.value.ndim == 0:
             return self._line(())
         header = ["", "value", "95% low", "high"]
-        ends = self.interval(0.95)
-        parts = [self.value, ends.low, ends.high]
+        interval = self.interval(0.95)
+        parts = [self.value, interval.low, interval.high]
         if self.n_undefined.any():
             header, parts = [*header, "undefined"], [*parts, self.n_undefined.astype(np.float64)]
         places = list(np.ndindex(*self.value.shape))
@@ -257,10 +257,10 @@ class Estimate(Value):
         return f"{self.method}\n{text_table(header, rows)}{more}"
 
     def _line(self, place: tuple[int, ...]) -> str:
-        ends = self.interval(0.95)
+        interval = self.interval(0.95)
         lost = int(self.n_undefined[place])
         note = f", {lost} of them undefined" if lost else ""
-        low, high = ends.low[place], ends.high[place]
+        low, high = interval.low[place], interval.high[place]
         return f"{self.value[place]:.4g} (95% {_span(low, high)}, {self.method}{note})"
 
     __repr__ = __str__

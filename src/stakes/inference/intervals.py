@@ -132,13 +132,13 @@ class ExpandedPercentile(IntervalType):
         low, high = (quantile(estimate.replicates, share) for share in (beyond, 1 - beyond))
         defined = np.sum(~np.isnan(estimate.replicates), axis=0)
         reach = distance * spread(estimate.replicates)
-        ends = estimate.value - reach, estimate.value + reach
+        bounds = estimate.value - reach, estimate.value + reach
         if self.count < _FEW:
-            return ends
+            return bounds
         out = beyond * (defined + 1) < 1
         return (
-            np.where(out, np.minimum(low, ends[0]), low),
-            np.where(out, np.maximum(high, ends[1]), high),
+            np.where(out, np.minimum(low, bounds[0]), low),
+            np.where(out, np.maximum(high, bounds[1]), high),
         )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:

@@ -34,8 +34,8 @@ Two things keep such intervals honest in small samples, where the ratio is not y
 
 For :math:`\theta` above the estimate the ratio is
 :math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
-falls when a value rises: the ends are monotone in every cost. Values of equal cost may be merged
-without changing the ratio, so that the ends are continuous in the costs even where another value
+falls when a value rises: the bounds are monotone in every cost. Values of equal cost may be merged
+without changing the ratio, so that the bounds are continuous in the costs even where another value
 becomes the costliest.
 """
 
@@ -272,7 +272,7 @@ def _upper_end(
 ) -> FloatArray:
     """The greatest mean (…) within the threshold, the 0.4 of a case in each stratum in turn."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, threshold.shape)
-    shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
+    shares = costliest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
     return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
 
 
@@ -334,7 +334,7 @@ def _with_pseudo_cases(
     return gaps, np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
 
 
-def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
+def costliest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
     """The probabilities p (…, R, C) of greatest mean among those whose ratio is within (…).
 
     `gaps` (…, R, C) say how far each value is below the costliest of its stratum. What is missing

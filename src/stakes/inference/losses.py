@@ -45,7 +45,7 @@ class LossSample:
     ----------
     names : J systems
     losses : (J, n)
-    dearest : (n,) what the costliest decision costs each case
+    costliest : (n,) what the costliest decision costs each case
     perfect : (n,) what the cheapest decision costs each case
     truth : (n,) positions of the classes
     n_classes : K
@@ -63,7 +63,7 @@ class LossSample:
 
     names: Labels
     losses: FloatArray
-    dearest: FloatArray
+    costliest: FloatArray
     perfect: FloatArray
     truth: IntArray
     n_classes: int
@@ -88,7 +88,7 @@ class LossSample:
         -------
         their losses
         """
-        names = ("dearest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
+        names = ("costliest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
         columns = {name: None if c is None else c[part] for name, c in columns.items()}
         return replace(self, losses=self.losses[:, part], **columns)
@@ -118,7 +118,7 @@ class LossSample:
         the largest possible loss of each case, (n,)
         """
         if self.reached is None or name not in self.bayes:
-            return self.dearest
+            return self.costliest
         return np.maximum(self.reached, self.loss(name))  # a tied decision may cost this case more
 
     @cached_property
@@ -357,7 +357,7 @@ class LossSample:
     @property
     def beyond_all(self) -> float:
         """More than any mean loss is expected to be: what the costliest case costs."""
-        return float(self.dearest.max(initial=0.0))
+        return float(self.costliest.max(initial=0.0))
 
     @cached_property
     def _class_mass(self) -> FloatArray:
@@ -490,7 +490,7 @@ def ratio_bounds(
     --------
     >>> losses = np.array([[0.0, 1.0, 0.0, 2.0]])
     >>> sample = LossSample(
-    ...     names=("a",), losses=losses, dearest=np.full(4, 3.0), perfect=np.zeros(4),
+    ...     names=("a",), losses=losses, costliest=np.full(4, 3.0), perfect=np.zeros(4),
     ...     truth=np.array([0, 0, 1, 1]), n_classes=2, prior=None, weights=None, whole=True,
     ...     clusters=None)
     >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
@@ -501,14 +501,14 @@ def ratio_bounds(
     if not (unit > 0 and np.isfinite(threshold)):
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
     a, b, counts = sample.ratio_cells(above, below)
-    reach = (sample.dearest if most is None else most) - sample.perfect
-    dear, shares = sample._beyond(above, reach), sample.shares
+    reach = (sample.costliest if most is None else most) - sample.perfect
+    costly, shares = sample._beyond(above, reach), sample.shares
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
     def upper(ratio: float) -> float:
         values = a - ratio * b
-        top = np.maximum(dear, values.max(axis=1))
+        top = np.maximum(costly, values.max(axis=1))
         return float(_upper_end(values * shares[:, None], counts, top * shares, q))
 
     def lower(ratio: float) -> float:

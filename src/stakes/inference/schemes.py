@@ -393,8 +393,8 @@ def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
     """Multinomial draws of many tables, by drawing cases and counting their cells."""
     rows = cells.reshape(-1, cells.shape[-1]).astype(np.intp)
     sizes = rows.sum(axis=-1)
-    ends = np.cumsum(sizes)
-    low, high = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
+    stops = np.cumsum(sizes)
+    low, high = np.repeat(stops - sizes, sizes), np.repeat(stops, sizes)
     owner = np.repeat(np.arange(rows.size), rows.ravel())
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:

@@ -42,13 +42,13 @@ class Slices(Value):
         -------
         columns of equal length
         """
-        ends = self.estimate.interval(level)
+        interval = self.estimate.interval(level)
         return {
             "group": list(self.groups),
             "cases": self.sizes.sum(axis=-1).tolist(),
             "value": self.estimate.value.tolist(),
-            "low": ends.low.tolist(),
-            "high": ends.high.tolist(),
+            "low": interval.low.tolist(),
+            "high": interval.high.tolist(),
             "note": list(self.notes),
         }
 
@@ -116,7 +116,7 @@ def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replica
         for count, label in zip(size, classes, strict=True)
         if count < smallest
     ]
-    said = [f"cases: {', '.join(short)}; too few to say"] if short else []
+    notes = [f"cases: {', '.join(short)}; too few to say"] if short else []
     if lost:
-        said.append(f"{lost} of {replicates} replicates undefined")
-    return "; ".join(said)
+        notes.append(f"{lost} of {replicates} replicates undefined")
+    return "; ".join(notes)

@@ -262,26 +262,26 @@ def _column(data: Any, name: str) -> FloatArray:
             f"Add it, or write the costs with another.",
             argument="data",
         )
-    said, column = f"data[{name!r}]", data[name]
+    argument, column = f"data[{name!r}]", data[name]
     try:
-        numbers = _check.floats(said, column, ndim=1)
+        numbers = _check.floats(argument, column, ndim=1)
     except InputError as error:
-        _refuse_missing(said, column)
-        _refuse_text(said, column)
+        _refuse_missing(argument, column)
+        _refuse_text(argument, column)
         raise InputError(str(error), argument="data") from None
-    refuse_large(said, numbers)
+    refuse_large(argument, numbers)
     return numbers
 
 
-def _refuse_missing(said: str, column: Any) -> None:
+def _refuse_missing(argument: str, column: Any) -> None:
     """Refuse missing entries and name the first row; other faults are left to other checks."""
     try:
-        gaps = _check.absent(said, column)
+        gaps = _check.absent(argument, column)
     except InputError:
         return
     if gaps.any():
         raise InputError(
-            f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
+            f"{argument} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
             f"missing, the first in row {int(np.argmax(gaps))} "
             f"(counted from 0). A cost that is not known is not zero: fill it in, or leave these "
             f"rows out.",
@@ -289,14 +289,14 @@ def _refuse_missing(said: str, column: Any) -> None:
         )
 
 
-def _refuse_text(said: str, column: Any) -> None:
+def _refuse_text(argument: str, column: Any) -> None:
     """Refuse text and name the first row; other faults are left to other checks."""
     cells = np.asarray(column, dtype=object).ravel().tolist()
     texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
     if texts:
         raise InputError(
-            f"{said} must hold a number for every case; {len(texts)} of {len(cells)} are text, the "
-            f"first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn them "
-            f"into numbers, or write the costs with another column.",
+            f"{argument} must hold a number for every case; {len(texts)} of {len(cells)} are text, "
+            f"the first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn "
+            f"them into numbers, or write the costs with another column.",
             argument="data",
         )

@@ -647,8 +647,8 @@ class Problem(Charged):
 
     def __repr__(self) -> str:
         header, rows, caption = self._table()
-        said = listed_limits(self.limits)
-        return f"{caption}\n{text_table(header, rows)}" + (f"\n{said}" if said else "")
+        limits = listed_limits(self.limits)
+        return f"{caption}\n{text_table(header, rows)}" + (f"\n{limits}" if limits else "")
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

@@ -192,9 +192,9 @@ class StraightAxis(Axis):
         return self.mark(np.stack(rising, axis=-1))
 
 
-def root(ends: EndpointCosts) -> FloatArray:
+def root(costs: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
-    start, end = ends
+    start, end = costs
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(start * end < 0, start / (start - end), np.nan)
 
@@ -493,8 +493,8 @@ def _single(models: Models) -> dict[Label, Counts]:
     return tables
 
 
-def _line(ends: EndpointCosts) -> Curve:
-    start, end = map(float, ends)
+def _line(costs: EndpointCosts) -> Curve:
+    start, end = map(float, costs)
     if np.isnan(start) or np.isnan(end):
         return Curve.undefined(0.0, 1.0)
     return Curve([0.0, 1.0], [[start, end - start]])

@@ -130,11 +130,11 @@ def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
     _refuse_numbers(least, problem, f"{n_models:,} models it will have at least")
 
 
-def _refuse_numbers(numbers: int, problem: Problem, said: str) -> None:
+def _refuse_numbers(numbers: int, problem: Problem, described: str) -> None:
     if numbers > _MOST:
         raise InputError(
             f"the report must have at most {_MOST:,} numbers to be written; with "
-            f"{problem.n_classes:,} classes and {said} {numbers:,}. Print it, take tables by "
+            f"{problem.n_classes:,} classes and {described} {numbers:,}. Print it, take tables by "
             f"report.frame(), or merge classes that are treated alike."
         )
 

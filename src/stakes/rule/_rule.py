@@ -351,8 +351,8 @@ class Rule(Value):
         """
         if self._off_line() is not None:
             return None
-        ends = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
-        return cuts_of(self._of_scores if self.threshold is None else self._above, *ends)
+        domain = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
+        return cuts_of(self._of_scores if self.threshold is None else self._above, *domain)
 
     def to_sql(self, column: str) -> str:
         """The decision as an SQL expression of the column of scores, or of P(second class).

@@ -276,8 +276,8 @@ class ScoreTable(CellTally):
             sums = np.add.reduceat(scores * weights.sum(axis=1), starts)
             means = sums / pooled.sum(axis=1)
         means = np.where(np.isnan(means), 0.0, means)
-        ends = np.concatenate([starts[1:], [scores.size]]) - 1
-        means = np.clip(means, scores[starts], scores[ends])  # rounding must not leave the bin
+        stops = np.concatenate([starts[1:], [scores.size]]) - 1
+        means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
         return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
 
     def __add__(self, other: Self) -> Self:

@@ -142,8 +142,8 @@ class _Blind(Method):
             yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
 
     def _curve(self, table: ScoreTable) -> Curve:
-        ends = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
-        return Curve.through([0.0, 1.0], ends)
+        losses = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
+        return Curve.through([0.0, 1.0], losses)
 
 
 @dataclass(frozen=True, eq=False)
