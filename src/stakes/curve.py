@@ -36,6 +36,12 @@ class Moments(Protocol):
         Returns
         -------
         partial moments, elementwise
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> float(Uniform().moment(1, 0, 0.5))
+        0.125
         """
         ...
 

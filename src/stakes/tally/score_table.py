@@ -129,6 +129,14 @@ class ScoreTable(CellTally):
         Returns
         -------
         the table, with a leading axis where ``by`` is stated
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.1), (0, 0.4), (1, 0.4)) AS t(label, p)")
+        >>> ScoreTable.from_frame(rows, y_true="label", scores="p").weights
+        array([[1., 0.],
+               [1., 1.]])
         """
         from stakes.adapters.frame_tallies import score_parts
 

@@ -57,6 +57,13 @@ class SortedRuns:
         label : 1 for each positive case
         scores : their scores; none is nan
         weights : positive weights; None where each case counts once
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1]), np.array([0.4, 0.4]), np.array([1.0, 2.5]))
+        >>> [table.weights.tolist() for table in runs.tables()]
+        [[[1.0, 2.5]]]
         """
         self._waiting.append((label, scores, weights))
         self._n_waiting += scores.size
@@ -97,6 +104,13 @@ class SortedRuns:
         Yields
         ------
         results, in the order of the ranges
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
+        >>> sum(runs.mapped(lambda table: table.scores.size))
+        3
         """
         from concurrent.futures import ThreadPoolExecutor  # takes long to load
 
@@ -119,6 +133,13 @@ class SortedRuns:
         Yields
         ------
         tables; all scores of one lie below all of the next
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
+        >>> [float(score) for table in runs.tables() for score in table.scores]
+        [-2.0, 0.4, 0.8]
         """
         return self.mapped(lambda table: table)
 
