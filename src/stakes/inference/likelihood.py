@@ -91,6 +91,12 @@ class Support(Value):
         Returns
         -------
         its support
+
+        Examples
+        --------
+        >>> values, counts = np.array([[[0.0, 1.0]]]), np.array([[[90.0, 10.0]]])
+        >>> Support(values, counts, np.zeros((1, 1)), np.ones((1, 1))).of_quantity(0).values
+        array([[0., 1.]])
         """
         return Support(
             self.values[..., position, :, :],
@@ -110,6 +116,12 @@ class Support(Value):
         Returns
         -------
         the shifted support
+
+        Examples
+        --------
+        >>> values, counts = np.array([[0.0, 1.0]]), np.array([[90.0, 10.0]])
+        >>> Support(values, counts, np.zeros(1), np.ones(1)).shifted(2.0).values
+        array([[2., 3.]])
         """
         first = np.arange(self.lowest.shape[-1]) == 0  # the strata are added up
         move = np.asarray(amount)[..., None] * first

@@ -87,6 +87,15 @@ class LossSample:
         Returns
         -------
         their losses
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.only(np.array([0, 1])).losses
+        array([[0., 2.],
+               [1., 0.]])
         """
         names = ("costliest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
@@ -103,6 +112,14 @@ class LossSample:
         Returns
         -------
         losses, (n,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.loss("b")
+        array([1., 0., 0.])
         """
         return np.asarray(self.losses[self.names.index(name)])
 
@@ -116,6 +133,14 @@ class LossSample:
         Returns
         -------
         the largest possible loss of each case, (n,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.most("a")
+        array([3., 3., 3.])
         """
         if self.reached is None or name not in self.bayes:
             return self.costliest
@@ -160,6 +185,14 @@ class LossSample:
         Returns
         -------
         the mean, under the prior if one is stated
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> round(sample.mean(sample.loss("a")), 3)
+        0.667
         """
         counted = [r for r, share in enumerate(self.shares) if share > 0]
         parts = []
@@ -195,6 +228,14 @@ class LossSample:
         Returns
         -------
         costs and covariances
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.errors(None).costs.round(3)
+        array([0.667, 0.333])
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
@@ -268,6 +309,14 @@ class LossSample:
         Returns
         -------
         sums, (K,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.class_sums("a")
+        array([0., 2.])
         """
         weighted = _times(self.loss(name), self.weights)
         return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
@@ -289,6 +338,14 @@ class LossSample:
         Returns
         -------
         possible losses and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.cost_support("a").counts
+        array([[2., 1.]])
         """
         loss = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
@@ -305,6 +362,14 @@ class LossSample:
         Returns
         -------
         possible losses and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.costs_support(("a", "b")).counts.shape
+        (2, 1, 2)
         """
         return stacked([self.cost_support(name) for name in names])
 
@@ -319,6 +384,14 @@ class LossSample:
         Returns
         -------
         possible differences and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.difference_support("a", "b").values
+        array([[-1.,  0.,  2.]])
         """
         values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
@@ -336,6 +409,14 @@ class LossSample:
         Returns
         -------
         possible differences and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.differences(("a",), "b").values
+        array([[[-1.,  0.,  2.]]])
         """
         return stacked([self.difference_support(name, base) for name in names])
 
@@ -441,6 +522,14 @@ class LossSample:
         Returns
         -------
         mean numerators, mean denominators and counts of the bins, (R, C) each
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> [part.shape for part in sample.ratio_cells(sample.loss("a"), np.ones(3))]
+        [(1, 2), (1, 2), (1, 2)]
         """
         unit = self.mean(below)
         ratio = self.mean(above) / unit if unit > 0 else 0.0

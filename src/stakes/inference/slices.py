@@ -41,6 +41,16 @@ class Slices(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.inference import Normal
+        >>> values, errors = np.array([0.2, 0.4]), np.array([0.05, 0.1])
+        >>> estimate = Estimate(values, errors, np.empty((0, 2)), Normal(), "delta method")
+        >>> sizes = np.array([[40, 20], [9, 6]])
+        >>> Slices(("north", "south"), estimate, sizes, ("", "few cases")).columns()["note"]
+        ['', 'few cases']
         """
         interval = self.estimate.interval(level)
         return {

@@ -66,7 +66,8 @@ class CountedCases:
         --------
         >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
         >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
-        >>> cases = CountedCases(costs, half, (Limit.share("b", at_most=0.4),), np.array([1]), counted)
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
         >>> cases.values(np.array([0, 1]))
         array([0.5])
         """
@@ -113,7 +114,8 @@ class CountedCases:
         --------
         >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
         >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
-        >>> cases = CountedCases(costs, half, (Limit.share("b", at_most=0.4),), np.array([1]), counted)
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
         >>> cases.excess(np.array([0.5])).round(9)
         array([0.1])
         """
@@ -134,7 +136,8 @@ class CountedCases:
         --------
         >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
         >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
-        >>> cases = CountedCases(costs, half, (Limit.share("b", at_most=0.4),), np.array([1]), counted)
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
         >>> cases.cost(np.array([0, 1]))
         0.3
         """
@@ -180,7 +183,8 @@ class CountedCases:
         --------
         >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
         >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
-        >>> cases = CountedCases(costs, half, (Limit.share("b", at_most=0.4),), np.array([1]), counted)
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
         >>> cases.only(np.array([True, False])).mass
         array([0.5])
         """

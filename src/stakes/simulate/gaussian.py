@@ -432,8 +432,10 @@ class SimulatedCases(Value):
         --------
         >>> rng = np.random.default_rng(0)
         >>> cases = gaussian_classes(2, prior=[0.7, 0.3], variance=0.2, rng=rng)
-        >>> cases.posteriors[:, 1].round(3), cases.misreported(temperature=0.5).posteriors[:, 1].round(3)
-        (array([0.045, 0.795]), array([0.002, 0.938]))
+        >>> cases.posteriors[:, 1].round(3)
+        array([0.045, 0.795])
+        >>> cases.misreported(temperature=0.5).posteriors[:, 1].round(3)
+        array([0.002, 0.938])
         """
         world = self.world.misreported(temperature=temperature, bias=bias)
         return self._trusted(
