@@ -155,6 +155,11 @@ class UtilityDistribution(Value, ABC):
         Returns
         -------
         densities, elementwise
+
+        Examples
+        --------
+        >>> UniformUtilities().cost_proportion_density(np.array([0.25, 0.5])).round(3)
+        array([0.988, 1.333])
         """
 
 

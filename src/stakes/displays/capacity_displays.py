@@ -210,6 +210,14 @@ class CoverageDisplay(CurvesDisplay):
         -------
         dict
             From the name of a column to its values.
+
+        Examples
+        --------
+        >>> y, p = ["good", "good", "good", "bad"] * 25, [0.02, 0.05, 0.3, 0.4] * 25
+        >>> problem = Problem.zero_one(["good", "bad"])
+        >>> display = CoverageDisplay.from_predictions(y, p, problem, coverages=[0.5, 1])
+        >>> display.columns()["break_even"].round(2)
+        array([0.05, 0.4 ])
         """
         return {**super().columns(), "break_even": self.break_even.ravel()}
 

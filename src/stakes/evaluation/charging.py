@@ -48,6 +48,16 @@ class Charges:
         Returns
         -------
         their charges
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.evaluation import read_cases
+        >>> problem = Problem([[0, 1], ["amount", 0]])
+        >>> cases = read_cases([0, 1, 1], problem, None, None, None, {"amount": [3.0, 5.0, 7.0]})
+        >>> charges = charges_of(cases, {"model": np.array([0, 0, 1])})
+        >>> charges.only(np.array([False, True, True])).losses.loss("model")
+        array([5., 0.])
         """
         return replace(self, losses=self.losses.only(np.flatnonzero(mask)))
 

@@ -114,6 +114,15 @@ class Folds:
         Returns
         -------
         a phrase such as "Isotonic(), out of fold (5 folds)"
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.calibration import Isotonic
+        >>> from stakes.evaluation import read_cases
+        >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+        >>> Folds(cases, np.random.default_rng(0)).described(Isotonic())
+        'Isotonic(), out of fold (5 folds, mean of 5 partitions)'
         """
         if self.hindrance:
             return f"{calibrator!r} could not be fitted"
@@ -135,6 +144,15 @@ class Folds:
         Returns
         -------
         costs (P,) per case; None for a single partition, or where a cost is undefined
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.evaluation import read_cases
+        >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+        >>> wrong = 1 - cases.truth
+        >>> Folds(cases, np.random.default_rng(0)).costs([cases.truth, wrong])
+        array([0., 1.])
         """
         if self.cases.costs is not None:
             return _defined([case_cost(self.cases, codes) for codes in decided])

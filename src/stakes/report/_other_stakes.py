@@ -128,6 +128,16 @@ class Elsewhere:
         Returns
         -------
         whether it may be the cheapest
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.is_possible("always 0")
+        False
         """
         saved = self._plain_saving
         if name == self.named:
@@ -149,6 +159,16 @@ class Elsewhere:
         Returns
         -------
         the cost on these cases, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.cost("net (as is)").value
+        0.0
         """
         system, costs = self._decided(name), self.problem.costs
         support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
@@ -160,6 +180,16 @@ class Elsewhere:
         Returns
         -------
         the cost per case to expect, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.expected().value
+        0.0
         """
         cost = self.cost(self.cheapest)
         interval = (end - self.base for end in (cost.value, cost.low, cost.high))
@@ -174,6 +204,16 @@ class Elsewhere:
         Returns
         -------
         the saving per case to expect, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.saving().value
+        2.0
         """
         saved = self._plain_saving
         if saved.low == saved.high:
@@ -313,6 +353,16 @@ class Stakes:
         Returns
         -------
         costs and contenders under these stakes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.verdict
+        'net (as is)'
         """
         known, problem = self.report.assumptions, self.report.problem
         shares = np.asarray(known.prior if prior is None else prior, dtype=np.float64)
