@@ -9,9 +9,19 @@ first = $(shell for p in $(1); do $$p -c '' 2>/dev/null && { echo $$p; exit; }; 
 LOWEST_PYTHON ?= $(call first,python3.11 python3.12)
 NEWEST_PYTHON ?= $(call first,python3.14 python3.13 python3.12)
 
+# Examples of core modules that hand frames in or out, or make a page.
+EXAMPLES_WITH_FRAMES := metrics/metric_rows.py::stakes.metrics.metric_rows.MetricTable.frame \
+	report/_report.py::stakes.report._report.Report.frame \
+	report/_report.py::stakes.report._report.Report.to_html \
+	tally/binned_scores.py::stakes.tally.binned_scores.Bins.from_frame \
+	tally/counts.py::stakes.tally.counts.Counts.from_frame \
+	tally/loss_moments.py::stakes.tally.loss_moments.LossMoments.from_frame \
+	tally/score_table.py::stakes.tally.score_table.ScoreTable.from_frame
+
 # Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
 BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot sklearn displays cli) \
-	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md --deselect=docs/frames.md
+	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md --deselect=docs/frames.md \
+	$(addprefix --deselect=src/stakes/,$(EXAMPLES_WITH_FRAMES))
 ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 
 # The page is tested in a real browser where there is one; CI installs it.

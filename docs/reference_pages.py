@@ -102,9 +102,9 @@ def constant(where: str, name: str) -> str:
         if (match := re.search(form, file.read_text(encoding="utf-8"), flags=re.MULTILINE))
     )
     comment = next(comments, "")
-    said = f"{comment[:1].upper()}{comment[1:].rstrip('.')}. " if comment else ""
+    sentence = f"{comment[:1].upper()}{comment[1:].rstrip('.')}. " if comment else ""
     short = isinstance(thing, str | float | int | tuple)
-    return f"{said}``{thing!r}``" if short else said or f"An alias of ``{thing}``."
+    return f"{sentence}``{thing!r}``" if short else sentence or f"An alias of ``{thing}``."
 
 
 def thing_at(where: str, name: str) -> object:
@@ -144,8 +144,8 @@ def index_page() -> str:
     for shelf, names in SHELVES.items():
         parts += [heading(shelf, "-"), ".. list-table::\n   :widths: 25 75\n"]
         for room in names.split():
-            said = first_line(import_module(f"stakes.{room}").__doc__)
-            parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {said}"]
+            summary = first_line(import_module(f"stakes.{room}").__doc__)
+            parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {summary}"]
         parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
     formats = "   command_line\n   schema\n   rule_format\n"
     parts += [heading("Formats", "-"), ".. toctree::\n", formats]
@@ -230,7 +230,7 @@ def rule_page() -> str:
         {"well": {"wait": 0, "treat": 1}, "ill": {"wait": 9, "treat": 0}}, unit="days"
     )
     text = json.dumps(json.loads(Rule(problem).to_json()), indent=2, ensure_ascii=False)
-    rows = "\n".join(f"   * - ``{key}``\n     - {said}" for key, said in RULE_KEYS.items())
+    rows = "\n".join(f"   * - ``{key}``\n     - {meaning}" for key, meaning in RULE_KEYS.items())
     return "\n".join(
         [
             heading("The JSON of a rule"),

@@ -99,7 +99,7 @@ def main() -> None:
         (check,) = system.limits
         print(
             f"  {system.name:22} {system.cost.value:6.3f} EUR per payment, reviews "
-            f"{check.value:6.2%}: {check.said}"
+            f"{check.value:6.2%}: {check.outcome}"
         )
     for sentence in report.verdict.sentences:
         if "at the margin" in sentence:

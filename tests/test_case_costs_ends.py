@@ -75,10 +75,10 @@ def test_the_total_of_what_needs_no_model_is_rounded_as_the_model_beside_it(worl
     options: dict[str, Any] = {"volume": 1_234_567, **QUICK}
     report = evaluate(world.y, {"worse": worse}, PAYMENTS, data=world.data, **options)
     assert report.verdict.deploy is None
-    said = report.verdict.sentences[-1]
+    sentence = report.verdict.sentences[-1]
     assert report.no_model is not None
-    assert f"{1_234_567 * report.no_model.cost.value:,.0f}" not in said
-    digits = said.rsplit(" EUR", 1)[0].split()[-1].replace(",", "")
+    assert f"{1_234_567 * report.no_model.cost.value:,.0f}" not in sentence
+    digits = sentence.rsplit(" EUR", 1)[0].split()[-1].replace(",", "")
     assert float(digits) == pytest.approx(1_234_567 * report.no_model.cost.value, rel=0.05)
     assert digits.endswith("00")
 

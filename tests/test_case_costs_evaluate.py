@@ -403,8 +403,8 @@ def test_running_costs_are_part_of_every_cost_of_a_model(problem):
     assert verdict.saving_over_naive.value == pytest.approx(unaided - verdict.cost.value, rel=1e-9)
     assert verdict.cost.value >= paid.best.cost.value
     assert "Running costs per case" in str(paid)
-    said = "share of the cost, running costs apart" in " ".join(str(paid).split())
-    assert said == (paid.best.model == "strong")
+    explained = "share of the cost, running costs apart" in " ".join(str(paid).split())
+    assert explained == (paid.best.model == "strong")
     assert Report.from_json(paid.to_json()) == paid
 
 
@@ -538,8 +538,8 @@ def test_a_constant_decision_is_named_where_the_costs_of_each_case_decide_the_sa
     y = np.repeat(["legit", "fraud"], [80, 20])
     p = np.where(y == "fraud", 0.7, 0.1)
     costs = {"legit": {"ok": 0, "block": "5 + 0*amount"}, "fraud": {"ok": 40, "block": 0}}
-    said = " ".join(evaluate(y, {"m": p}, Problem(costs), data={"amount": p}).verdict.sentences)
-    assert "Against always deciding block" in said
+    text = " ".join(evaluate(y, {"m": p}, Problem(costs), data={"amount": p}).verdict.sentences)
+    assert "Against always deciding block" in text
 
 
 def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for_sure():

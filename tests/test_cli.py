@@ -463,17 +463,17 @@ def test_bad_input_is_one_sentence_and_exit_code_two(what, folder):
     assert done.exit_code == 2, done.output
     assert message in done.stderr
     assert done.stdout == ""
-    said = [line for line in done.stderr.splitlines() if "guessed from" not in line]
-    assert len(said) == 1
-    assert said[0].startswith("stakes: ")
+    lines = [line for line in done.stderr.splitlines() if "guessed from" not in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("stakes: ")
     assert {path.name for path in folder.iterdir()} == before
 
 
 def test_without_a_command_the_help_is_shown():
     done = run()
     assert done.exit_code == 2
-    said = " ".join(done.stderr.split())
-    assert "Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70" in said
+    text = " ".join(done.stderr.split())
+    assert "Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70" in text
 
 
 def test_the_version_is_that_of_the_package():

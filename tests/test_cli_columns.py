@@ -352,17 +352,17 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
 # Guesses -----------------------------------------------------------------------------------------
 
 
-def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said: Any) -> Columns:
+def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: Any) -> Columns:
     with source_of(csv_file(tmp_path, rows)) as source:
-        return checked(Request(**said).columns(source, problem), source, problem)
+        return checked(Request(**options).columns(source, problem), source, problem)
 
 
 def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
     return {name: columns_of(model) for name, model in columns.models.items()}
 
 
-def read(source: FileSource, problem: Problem, **said: Any) -> Rows:
-    columns = Request(**said).columns(source, problem)
+def read(source: FileSource, problem: Problem, **options: Any) -> Rows:
+    columns = Request(**options).columns(source, problem)
     return source.rows(columns, problem, source.count())
 
 
@@ -370,18 +370,18 @@ class Notes(Watch):
     """Keeps what was said."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.sentences: list[str] = []
 
     def says(self, text: str) -> None:
-        self.said.append(text)
+        self.sentences.append(text)
 
 
-def guesses(tmp_path: Path, rows: dict[str, Any], problem: Problem, **said: Any) -> str:
+def guesses(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: Any) -> str:
     """What was said about guesses."""
     notes = Notes()
     with opened_files([str(csv_file(tmp_path, rows))], watch=notes) as source:
-        Request(**said).columns(source, problem)
-    return " ".join(notes.said)
+        Request(**options).columns(source, problem)
+    return " ".join(notes.sentences)
 
 
 @pytest.mark.parametrize("name", ["truth", "label", "y", "y_true", "Target", "CLASS"])
@@ -654,7 +654,7 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("options", "message"),
     [
         ({"truth": "none"}, r"has no column 'none'\. It has truth, p, q_prob\."),
         ({"by": ("p", "none")}, "has no column 'none'"),
@@ -669,9 +669,9 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
         ({"scores": ("m=truth",)}, "must hold numbers"),
     ],
 )
-def test_a_wrong_column_is_one_sentence(tmp_path, said, message):
+def test_a_wrong_column_is_one_sentence(tmp_path, options, message):
     with pytest.raises(InputError, match=message):
-        plan(tmp_path, ROWS, TWO, **said)
+        plan(tmp_path, ROWS, TWO, **options)
 
 
 def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
@@ -688,8 +688,8 @@ def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
 
 def test_a_number_takes_eight_bytes_and_a_label_four(tmp_path):
     assert plan(tmp_path, ROWS, TWO).n_bytes(TWO, 3) == 3 * (2 * 8 + 4)
-    said: dict[str, Any] = {"models": ("m=p,q_prob", "rule=truth"), "by": ("truth",)}
-    planned = plan(tmp_path, ROWS, TWO, truth="truth", **said)
+    options: dict[str, Any] = {"models": ("m=p,q_prob", "rule=truth"), "by": ("truth",)}
+    planned = plan(tmp_path, ROWS, TWO, truth="truth", **options)
     assert planned.n_bytes(TWO, 3) == 3 * (2 * 8 + 3 * 4)
 
 

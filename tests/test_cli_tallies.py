@@ -202,8 +202,8 @@ def test_five_million_rows_take_less_memory_than_their_columns_as_arrays_would()
         text=True,
         check=True,
     )
-    *said, peak = done.stdout.split()
-    assert "off by at most" in " ".join(said)
+    *words, peak = done.stdout.split()
+    assert "off by at most" in " ".join(words)
     assert int(peak) < 400 * 1024  # kilobytes; arrays would take 1 GiB to evaluate
 
 

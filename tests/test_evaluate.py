@@ -399,9 +399,9 @@ def test_odd_weights_and_few_clusters_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
-    for clusters, said in ((5, True), (20, False)):
+    for clusters, warned in ((5, True), (20, False)):
         report = few(y, models, FRAUD, clusters=np.arange(600) % clusters)
-        assert ("few clusters" in kinds(report)) == said
+        assert ("few clusters" in kinds(report)) == warned
 
 
 def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
@@ -476,14 +476,14 @@ def test_miscalibration_is_reported_with_a_calibrator_and_without():
 @pytest.mark.slow
 def test_calibrated_posteriors_rarely_seem_miscalibrated_without_a_calibrator():
     """Hindsight is corrected for its optimism: half of the time it finds nothing, else little."""
-    costs, said = [], 0
+    costs, n_caveats = [], 0
     for seed in range(60):
         y, models = two_models(300, seed=seed)
         report = few(y, {"good": models["good"]}, BINARY, replicates=200)
         wasted = report.models[0].calibration_cost or 0.0
         costs.append(wasted / report.system("good (as is)").cost.value)
-        said += "miscalibration" in kinds(report)
-    assert said <= 4
+        n_caveats += "miscalibration" in kinds(report)
+    assert n_caveats <= 4
     assert 15 <= np.count_nonzero(np.array(costs) == 0) <= 45
     assert np.mean(costs) < 0.04
 

@@ -45,8 +45,8 @@ def test_amounts_pick_another_model_than_their_mean_does() -> None:
     done = example("amounts.py")
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80
-    said = " ".join(done.stdout.split())
-    assert "The mean costs pick the model for small frauds, the amounts the one for large" in said
+    text = " ".join(done.stdout.split())
+    assert "The mean costs pick the model for small frauds, the amounts the one for large" in text
 
 
 @pytest.mark.slow
@@ -54,13 +54,13 @@ def test_fraud_under_a_limit_prices_it_and_gates_what_would_replace_the_incumben
     done = example("fraud_limits.py")
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80
-    said = " ".join(done.stdout.split())
-    assert "Deploy forest:" in said
-    assert "at the margin" in said
-    assert said.count(": breaks") == 1
-    against = said.partition("Against the incumbent: ")[2].partition(" capacity")[0]
+    text = " ".join(done.stdout.split())
+    assert "Deploy forest:" in text
+    assert "at the margin" in text
+    assert text.count(": breaks") == 1
+    against = text.partition("Against the incumbent: ")[2].partition(" capacity")[0]
     model, careless = against.split("careless (as decided)")
     assert "passes the gate" in model
     assert "-" in careless.split()[0]  # cheaper, and still
     assert "fails the gate" in careless
-    assert "Today's batch of 700 gets 10 reviews, no more." in said
+    assert "Today's batch of 700 gets 10 reviews, no more." in text

@@ -40,7 +40,7 @@ def drawn(n: int, *, seed: int = 0, weights: str = "", clusters: int | None = No
     sample = LossSample(
         names=tuple(decided),
         losses=losses,
-        dearest=costs.max(axis=1),
+        costliest=costs.max(axis=1),
         perfect=costs.min(axis=1),
         truth=truth,
         n_classes=2,
@@ -96,12 +96,12 @@ def test_what_a_case_costs_whatever_is_decided_moves_no_difference_and_no_ratio(
     sample, *_ = drawn(300, prior=prior)
     rng = np.random.default_rng(3)
     whatever = np.where(sample.truth == 1, 1000 * rng.lognormal(0, 1, 300), 0.0)
-    parts = {name: vars(sample)[name] + whatever for name in ("losses", "dearest", "perfect")}
+    parts = {name: vars(sample)[name] + whatever for name in ("losses", "costliest", "perfect")}
     moved = LossSample(**{**vars(sample), **parts})
     q = profile_threshold(0.95, np.asarray(np.inf))
 
     def ends(losses: LossSample):
-        above, below = losses.loss("a") - losses.perfect, losses.dearest - losses.perfect
+        above, below = losses.loss("a") - losses.perfect, losses.costliest - losses.perfect
         ratio = ratio_bounds(losses, above, below, float(q))
         return (*profile_bounds(losses.difference_support("a", "b"), q), *ratio)
 
@@ -156,7 +156,7 @@ def test_bins_keep_the_sum_and_nearly_all_of_the_variance(n):
 def test_the_ends_of_a_ratio_are_where_its_test_changes():
     rng = np.random.default_rng(2)
     above, below = rng.lognormal(0, 0.5, 300), rng.lognormal(1, 0.5, 300)
-    sample = LossSample(**{**vars(drawn(300)[0]), "dearest": above})
+    sample = LossSample(**{**vars(drawn(300)[0]), "costliest": above})
     q = float(profile_threshold(0.95, np.asarray(np.inf)))
     low, high = ratio_bounds(sample, above, below, q)
     value = above.mean() / below.mean()
@@ -212,7 +212,7 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
     rng = np.random.default_rng(3)
     extra = rng.random(700)  # too many losses for a bin each
     single = LossSample(**{**vars(sample), "losses": sample.losses + extra,
-                           "dearest": sample.dearest + extra})  # fmt: skip
+                           "costliest": sample.costliest + extra})  # fmt: skip
     times = rng.integers(1, 4, 700)
     repeated = single.only(np.repeat(np.arange(700), times))
     each = np.ones(700) if single.weights is None else single.weights

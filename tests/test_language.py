@@ -255,13 +255,13 @@ def documented(path: str) -> str:
 def missing_sections(path: str, function: Callable[..., Any]) -> set[str]:
     text, signature = documented(path), inspect.signature(function)
     sections = set(re.findall(r"^(\w+)\n-+$", text, re.MULTILINE))
-    wanted = set()
+    if ">>> " not in text:
+        sections.discard("Examples")
+    wanted = {"Examples"}
     if set(signature.parameters) - {"self", "cls"}:
         wanted.add("Parameters")
     if signature.return_annotation not in (None, "None") and "Yields" not in sections:
         wanted.add("Returns")
-    if path.count(".") == 2:
-        wanted.add("Examples")
     return (wanted - sections) | (set(signature.parameters) - {"self", "cls"} - described(text))
 
 

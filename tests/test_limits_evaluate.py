@@ -70,8 +70,8 @@ def test_a_system_that_breaks_a_limit_is_cheaper_and_still_not_recommended(repor
     assert not old.candidate
     assert report.verdict.model == "forest"
     assert "old (as decided)" not in report.verdict.contenders
-    (said,) = [caveat.text for caveat in report.caveats if caveat.kind == "breaks a limit"]
-    assert said.startswith("old (as decided) cannot be recommended: review: at most 5 % of cases")
+    (text,) = [caveat.text for caveat in report.caveats if caveat.kind == "breaks a limit"]
+    assert text.startswith("old (as decided) cannot be recommended: review: at most 5 % of cases")
 
 
 def test_the_verdict_compares_with_a_constant_decision_that_keeps_the_limits(report):
@@ -313,8 +313,8 @@ def test_a_recall_floor_says_what_a_miss_is_worth():
     assert system.threshold is not None
     assert system.threshold < problem.threshold
     worth = (1 - system.threshold) / system.threshold
-    said = " ".join(report.verdict.sentences)
-    assert f"wait for ill counts {worth:.3g} times as much as treat for well" in said
+    sentence = " ".join(report.verdict.sentences)
+    assert f"wait for ill counts {worth:.3g} times as much as treat for well" in sentence
     assert [system.name for system in report.systems] == [
         "test (as is)"
     ]  # no threshold that is unbound

@@ -176,8 +176,8 @@ def test_pictures_are_legible_at_column_width(tables):
         ax.figure.canvas.draw()
         renderer = ax.figure.canvas.get_renderer()
         whole = ax.figure.bbox
-        said = [text for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts) if text.get_text()]
-        for text in said:
+        texts = [text for text in (ax.xaxis.label, ax.yaxis.label, *ax.texts) if text.get_text()]
+        for text in texts:
             box = text.get_window_extent(renderer)
             assert box.x0 >= whole.x0 - 1, text
             assert box.x1 <= whole.x1 + 1, text

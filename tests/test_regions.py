@@ -75,10 +75,10 @@ def agrees_with_scan(regions, curves, points):
     cheapest = scanned(curves, points)
     borders = np.concatenate([[points[0]], regions.crossings, [points[-1]]])
     for point, name in zip(points, cheapest, strict=True):
-        said = set(regions.at(float(point)))
-        assert said & name
+        at_point = set(regions.at(float(point)))
+        assert at_point & name
         if np.abs(borders - point).min() > 1e-6:
-            assert said <= name
+            assert at_point <= name
 
 
 @st.composite

@@ -325,8 +325,8 @@ def test_the_default_never_raises_where_none_would_not():
     for truth, predictions, problem, options in worlds:
         report = evaluate(truth, predictions, problem, replicates=5, **options)
         shown = any(system.rule == RECALIBRATED for system in report.systems)
-        said = any("was not recalibrated" in caveat.text for caveat in report.caveats)
-        assert shown or said or isinstance(predictions, Decisions)
+        explained = any("was not recalibrated" in caveat.text for caveat in report.caveats)
+        assert shown or explained or isinstance(predictions, Decisions)
 
 
 def test_a_default_that_finds_no_map_is_reported():

@@ -509,7 +509,7 @@ def test_every_room_is_reachable_from_the_front_door() -> None:
 def test_what_a_room_exports_is_listed_in_one_place() -> None:
     """In its one file, or in the folder's __init__; that of measures gathers the lists below it."""
     others = "stakes.measures."
-    said = [
+    breaches = [
         module
         for module, path in modules().items()
         if module.count(".") > 1 and path.name != "__init__.py" and not module.startswith(others)
@@ -518,7 +518,7 @@ def test_what_a_room_exports_is_listed_in_one_place() -> None:
             for node in tree_of(module).body
         )
     ]
-    assert said == []
+    assert breaches == []
 
 
 def test_no_public_name_is_the_name_of_a_room() -> None:
@@ -548,9 +548,9 @@ TALLY_LEVEL = {
 
 @pytest.mark.parametrize("room", sorted(ROW_LEVEL | TALLY_LEVEL))
 def test_a_room_says_whether_it_takes_rows_or_tallies(room: str) -> None:
-    said = importlib.import_module(f"stakes.{room}").__doc__ or ""
-    assert ("Takes rows" in said) == (room in ROW_LEVEL)
-    assert ("Takes tallies" in said) == (room in TALLY_LEVEL)
+    docstring = importlib.import_module(f"stakes.{room}").__doc__ or ""
+    assert ("Takes rows" in docstring) == (room in ROW_LEVEL)
+    assert ("Takes tallies" in docstring) == (room in TALLY_LEVEL)
 
 
 def test_star_import_brings_exactly_all() -> None:

@@ -296,7 +296,7 @@ def test_of_one_cluster_the_range_of_the_costs_is_all_that_is_reported():
 def test_a_correction_that_shows_is_explained():
     y, models = draw(150, (1.5,) * 6, seed=2, problem=THREE)
     report = few(y, models, THREE)
-    said = report.verdict.sentences[1]
-    assert ": expect it to cost " in said
-    assert said.endswith("but it was chosen on them, as the cheapest of 6 systems.")
+    sentence = report.verdict.sentences[1]
+    assert ": expect it to cost " in sentence
+    assert sentence.endswith("but it was chosen on them, as the cheapest of 6 systems.")
     assert not isnan(report.verdict.cost.value)

@@ -538,9 +538,9 @@ def test_joint_bins_are_left_out_where_memory_has_them_and_that_is_reported(size
     expected = evaluate(LABELS[3], {"m": GOOD}, RECTANGLE, weights=weights, **asked)
     tallies = tallied("DuckDB", columns, {"m": Posteriors("p")}, RECTANGLE)
     assert tallies.joint is None
-    said = JOINT_BINS in [caveat.text for caveat in tallies.caveats]
-    assert said is (expected.joint is not None)
-    assert said is (size != 0.5)
+    is_binned = JOINT_BINS in [caveat.text for caveat in tallies.caveats]
+    assert is_binned is (expected.joint is not None)
+    assert is_binned is (size != 0.5)
 
 
 def test_recalibration_is_left_out_and_nothing_else_where_every_bin_holds_one_score():

@@ -195,9 +195,9 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     problem = Problem(np.array([[0.0, 3, 35], [220, 12, 0]]), prior=PRIOR)
     cases = read_cases(Y, problem, weights, None, None)
     rows = np.stack([1 - P, P], axis=1)
-    said = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
+    predictions = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
-    costs = remake_of(cases, [said], {"m": 0.5}, None).costs(worlds)
+    costs = remake_of(cases, [predictions], {"m": 0.5}, None).costs(worlds)
     counted = np.ones(N) if weights is None else weights
     for world, (above, prior) in enumerate(zip(*worlds, strict=True)):
         known = Problem(problem.costs + above)

@@ -325,12 +325,12 @@ def test_a_model_that_knows_nothing_rarely_seems_to_rank_backwards():
     rng = np.random.default_rng(0)
     evidence: Any = SimpleNamespace(problem=Problem.zero_one(3))
     read = read_cases(y, evidence.problem, None, None, None)
-    said = 0
+    n_caveats = 0
     for _ in range(400):
         leads = class_leads(rng.permutation(rows), read)
         tallied = ModelTallies("m", POSTERIORS, leads=leads)
-        said += backwards_class(tallied, None, evidence) is not None
-    assert said <= 20  # 10 are expected, with a standard deviation of 3
+        n_caveats += backwards_class(tallied, None, evidence) is not None
+    assert n_caveats <= 20  # 10 are expected, with a standard deviation of 3
     y, p = cases(60)
     assert "ranks backwards" not in kinds(few(y, {"m": rng.permutation(p)}, BINARY))
 
@@ -422,12 +422,12 @@ def test_a_class_of_few_large_clusters_rarely_seems_to_rank_backwards(n_classes)
     """Three patients of 100 cases each are three: taken for 150 they did in 40 % of the trials."""
     unit = np.concatenate([np.repeat(range(3), 100), np.arange(3, 303)])
     y = np.where(unit < 3, 1, 2 * (unit % 2) if n_classes == 3 else 0)
-    rng, said, problem = np.random.default_rng(0), 0, Problem.zero_one(n_classes)
+    rng, n_caveats, problem = np.random.default_rng(0), 0, Problem.zero_one(n_classes)
     for _ in range(20):
         rows = rng.dirichlet(np.ones(n_classes), 303)[unit]
         report = few(y, {"m": rows}, problem, clusters=unit, calibrator=None, replicates=2)
-        said += "ranks backwards" in kinds(report)
-    assert said <= 3  # none or one is expected
+        n_caveats += "ranks backwards" in kinds(report)
+    assert n_caveats <= 3  # none or one is expected
 
 
 @pytest.mark.slow
@@ -435,12 +435,12 @@ def test_with_few_cases_of_a_class_chance_rarely_ranks_them_backwards():
     """DeLong's interval alone says so in 13 % of the trials, and in 2.5 % it should."""
     y = np.repeat([0, 1], [100, 2])
     rng, trials = np.random.default_rng(0), 60
-    said = sum(
+    n_caveats = sum(
         "ranks backwards"
         in kinds(few(y, {"m": rng.random(102)}, BINARY, calibrator=None, replicates=2))
         for _ in range(trials)
     )
-    assert said <= 4  # 1.5 are expected, with a standard deviation of 1.2
+    assert n_caveats <= 4  # 1.5 are expected, with a standard deviation of 1.2
 
 
 @given(

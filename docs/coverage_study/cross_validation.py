@@ -116,21 +116,21 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
     from stakes.sklearn.splits import out_of_fold, read_splits, splitter
 
     splits = read_splits(splitter(FOLDS, y, y, owner, (0, 1)), X, y, y, (0, 1), owner)
-    said = {
+    predictions = {
         name: out_of_fold(learner, X, y, splits, "posteriors", design.problem, fit_params={})
         for name, learner in learners().items()
     }
-    report = printed(design, Rows(y, said, None, owner), chances=False)  # type: ignore[arg-type]
+    report = printed(design, Rows(y, predictions, None, owner), chances=False)  # type: ignore[arg-type]
     tag = "recalibrated" if design.kind == "recalibrated" else "as is"
     cost = {system.name: system.cost for system in report.systems}
-    names = [f"{name} ({tag})" for name in said]
+    names = [f"{name} ({tag})" for name in predictions]
     intervals = [cost[name] for name in names] + [report.costs.saving(*names[::-1])]
     truths = []
     for name, learner in learners().items():
         fits = [clone(learner).fit(X[train], y[train]) for train, _ in splits]
         plain, rule = Rule(design.problem), Rule(design.problem)
         if design.kind == "recalibrated":
-            rule = Rule(design.problem, map=Select().fit(said[name][:, 1], y))
+            rule = Rule(design.problem, map=Select().fit(predictions[name][:, 1], y))
         each = float(np.mean([design.cost(fit, plain) for fit in fits]))
         truths.append([each, np.nan, design.cost(clone(learner).fit(X, y), rule)])
     truths.append([b - a for a, b in zip(*truths, strict=True)])

@@ -122,15 +122,15 @@ class Design:
             effect = rng.standard_normal((self.clusters, self.systems))[by]
             noise = np.sqrt(WITHIN) * effect + np.sqrt(1 - WITHIN) * noise
         score = y[:, None] * self.skill + np.sqrt(SHARED) * rng.standard_normal((n, 1))
-        said = self._said(score + np.sqrt(1 - SHARED) * noise)
+        predictions = self._reported(score + np.sqrt(1 - SHARED) * noise)
         if self.weights == "whole":  # equal rows are written once
-            table, times = np.unique(np.column_stack([y, *said]), axis=0, return_counts=True)
-            y, said, whole = table[:, 0], list(table[:, 1:].T), times.astype(float)
-            return Rows(y, _named(said), whole, None)
+            table, times = np.unique(np.column_stack([y, *predictions]), axis=0, return_counts=True)
+            y, predictions, whole = table[:, 0], list(table[:, 1:].T), times.astype(float)
+            return Rows(y, _named(predictions), whole, None)
         fractional = np.exp(rng.standard_normal(n)) if self.weights == "lognormal" else None
-        return Rows(y, _named(said), fractional, by)
+        return Rows(y, _named(predictions), fractional, by)
 
-    def _said(self, score: FloatArray) -> list[Any]:
+    def _reported(self, score: FloatArray) -> list[Any]:
         if self.kind == "decisions":
             return [(column[:, None] > CUTS).sum(axis=-1) for column in score.T]
         if self.kind == "tuned":
@@ -138,5 +138,5 @@ class Design:
         return [self.posterior(place, column) for place, column in enumerate(score.T)]
 
 
-def _named(said: list[Any]) -> dict[str, Any]:
-    return {f"model {place}": column for place, column in enumerate(said)}
+def _named(predictions: list[Any]) -> dict[str, Any]:
+    return {f"model {place}": column for place, column in enumerate(predictions)}

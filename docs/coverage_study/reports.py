@@ -50,7 +50,7 @@ def printed(design: Design, rows: Rows, *, chances: bool = True) -> Printed:
     folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
     models = read_models(rows.models, cases.n_rows).items()
     common: dict[str, Any] = {"posterior_prior": None, "calibrator": calibrator, "folds": folds}
-    predictions = [read_predictions(name, said, cases, **common) for name, said in models]
+    predictions = [read_predictions(name, wrapped, cases, **common) for name, wrapped in models]
     evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None)
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:
@@ -94,14 +94,14 @@ def _holds(interval: Measured | None, truth: float) -> float:
 def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str, float]:
     """One data set: which intervals cover, and what else the table shows."""
     rows = design.draw(rng)
-    said = printed(design, rows, chances=chances)
-    truth = true_costs(design, rows, said.systems)
-    candidates = [system for system in said.systems if system.candidate]
-    choice, verdict = said.costs.choice, said.verdict
-    chosen = said.costs.cheapest or candidates[0].name
+    summary = printed(design, rows, chances=chances)
+    truth = true_costs(design, rows, summary.systems)
+    candidates = [system for system in summary.systems if system.candidate]
+    choice, verdict = summary.costs.choice, summary.verdict
+    chosen = summary.costs.cheapest or candidates[0].name
     least = min(truth.values())
     best = [name for name, cost in truth.items() if cost <= least + 1e-12]
-    decision = design.problem.decisions.index(int(said.costs.named.removeprefix("always ")))
+    decision = design.problem.decisions.index(int(summary.costs.named.removeprefix("always ")))
     rival = verdict.runner_up
     return {
         "cost": np.mean([_holds(system.cost, truth[system.name]) for system in candidates]),
@@ -119,7 +119,7 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
         "plain bias": next(s.cost.value for s in candidates if s.name == chosen) - truth[chosen],
         "error": candidates[0].cost.value - truth[candidates[0].name],
         "width": (verdict.cost.high - verdict.cost.low) / design.blind.min(),
-        "said": said.costs.chances.get(chosen, np.nan),
+        "said": summary.costs.chances.get(chosen, np.nan),
         "right": float(chosen in best) / len(best),
     }
 
@@ -143,11 +143,11 @@ def row_of(design: Design, samples: int, seed: int) -> dict[str, Any]:
     return row
 
 
-def _binned(said: FloatArray, right: FloatArray) -> list[list[float]]:
-    """For each bin of what was said: data sets, sum of what was said, sum of what was right."""
-    part = np.where(np.isnan(said), -1, np.digitize(said, BINS[1:-1]))
+def _binned(claimed: FloatArray, right: FloatArray) -> list[list[float]]:
+    """For each bin of the stated probability: data sets, its sum, and how many were right."""
+    part = np.where(np.isnan(claimed), -1, np.digitize(claimed, BINS[1:-1]))
     return [
-        [float(in_bin.sum()), float(said[in_bin].sum()), float(right[in_bin].sum())]
+        [float(in_bin.sum()), float(claimed[in_bin].sum()), float(right[in_bin].sum())]
         for in_bin in (part == place for place in range(len(BINS) - 1))
     ]
 
@@ -160,12 +160,12 @@ def varied(samples: int, seed: int) -> list[list[float]]:
         skills = 1.2 + rng.choice([0.03, 0.1, 0.3]) * rng.standard_normal(systems)
         design = Design(systems, "varied", size, 0.5, varied_skills=tuple(skills.tolist()))
         each.append(checked(design, rng, chances=True))
-    said, right = (np.array([result[key] for result in each]) for key in ("said", "right"))
-    return _binned(said, right)
+    claimed, right = (np.array([result[key] for result in each]) for key in ("said", "right"))
+    return _binned(claimed, right)
 
 
 def shares_right(rows: list[dict[str, Any]]) -> FloatArray:
-    """For each bin of the shrunk probability: data sets, what was said, what was right, (B, 3)."""
+    """For each bin of the shrunk probability: data sets, its mean, share of right ones, (B, 3)."""
     sums = np.sum([row["said"] for row in rows], axis=0)
     with np.errstate(invalid="ignore"):
         return np.column_stack([sums[:, 0], sums[:, 1] / sums[:, 0], sums[:, 2] / sums[:, 0]])

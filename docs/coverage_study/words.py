@@ -218,8 +218,8 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
     ]
     for (least, size), few in ((FEW_CASES, True), (MANY_CASES, False)):
         rows = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
-        said = f"contenders include the truly cheapest: at least {least:g} % at n = {size:,}"
-        lines.append((said, [_short(row, "set") for row in rows]))
+        claim = f"contenders include the truly cheapest: at least {least:g} % at n = {size:,}"
+        lines.append((claim, [_short(row, "set") for row in rows]))
     biased = [_biased(row) for row in reports]
     lines.append((f"bias of the winner: at most {BIASED:g} standard errors", biased))
     covers = [_short(row, "coverage") for row in intervals]
@@ -236,7 +236,7 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
     lines.append(
         (f"their width at n = 10,000: at most {WIDEST:g} × percentile's", [_wide(r) for r in many])
     )
-    return "\n".join(f"| {said} | {len(hits)} | {sum(hits) or ''} |" for said, hits in lines)
+    return "\n".join(f"| {claim} | {len(hits)} | {sum(hits) or ''} |" for claim, hits in lines)
 
 
 def _name(column: str) -> str:
@@ -331,7 +331,7 @@ def shrunk_table(rows: list[Row]) -> str:
     varied = shares_right([row for row in rows if row["section"] == "shrunk"])
     equal = shares_right([row for row in rows if "equal" in row.get("systems", "")])
     body = [
-        [f"{low:g} to {min(high, 1):g}", *_said(differ), *_said(tie)]
+        [f"{low:g} to {min(high, 1):g}", *_reported(differ), *_reported(tie)]
         for low, high, differ, tie in zip(BINS[:-1], BINS[1:], varied, equal, strict=True)
     ]
     kinds = ("skills differ", "all equal")
@@ -339,9 +339,9 @@ def shrunk_table(rows: list[Row]) -> str:
     return _table(["probability", *parts], body)
 
 
-def _said(bin_: FloatArray) -> list[str]:
-    count, said, right = bin_
-    return [f"{count:.0f}", *(f"{part:.2f}" if count else "" for part in (said, right))]
+def _reported(bin_: FloatArray) -> list[str]:
+    count, claimed, right = bin_
+    return [f"{count:.0f}", *(f"{part:.2f}" if count else "" for part in (claimed, right))]
 
 
 def with_shrunk_table(text: str, rows: list[Row]) -> str:

@@ -120,7 +120,7 @@ def supported(value: float, low: float, high: float) -> int | None:
 
 
 def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """A number and the ends of its interval, rounded to what the interval supports.
+    """A number and the bounds of its interval, rounded to what the interval supports.
 
     All three have as many decimals as show two significant digits of half the interval's width;
     where there is no such width, four significant digits.

@@ -36,6 +36,12 @@ class Moments(Protocol):
         Returns
         -------
         partial moments, elementwise
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> float(Uniform().moment(1, 0, 0.5))
+        0.125
         """
         ...
 
@@ -75,22 +81,22 @@ class Curve(Value):
     coefficients: FloatArray
 
     def __init__(self, knots: npt.ArrayLike, coefficients: npt.ArrayLike) -> None:
-        ends = _check.floats("knots", knots, ndim=1)
+        places = _check.floats("knots", knots, ndim=1)
         pieces = _check.floats("coefficients", coefficients, ndim=2)
-        if ends.size < 2 or np.any(np.diff(ends) < 0):
+        if places.size < 2 or np.any(np.diff(places) < 0):
             raise InputError(
-                f"knots must be two or more numbers that never decrease; got {ends.size}, "
-                f"{ends[:5].tolist()} first. Sort them together with their pieces."
+                f"knots must be two or more numbers that never decrease; got {places.size}, "
+                f"{places[:5].tolist()} first. Sort them together with their pieces."
             )
-        if pieces.shape[0] != ends.size - 1 or not 1 <= pieces.shape[1] <= 4:
+        if pieces.shape[0] != places.size - 1 or not 1 <= pieces.shape[1] <= 4:
             raise InputError(
-                f"coefficients must have one row for each of the {ends.size - 1} pieces and one "
+                f"coefficients must have one row for each of the {places.size - 1} pieces and one "
                 f"to four columns; its shape is {pieces.shape}. The columns are constant, linear, "
                 f"quadratic and odds."
             )
         padded = np.zeros((pieces.shape[0], 4))
         padded[:, : pieces.shape[1]] = pieces
-        self._fill({"knots": ends, "coefficients": padded})
+        self._fill({"knots": places, "coefficients": padded})
 
     @classmethod
     def through(cls, x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
@@ -328,8 +334,8 @@ class Curve(Value):
     def _ends(self) -> FloatArray:
         """Values (P, 2) at the left and the right end of each piece."""
         pieces = np.arange(len(self.coefficients))
-        ends = [self._on_piece(pieces, self.knots[:-1]), self._on_piece(pieces, self.knots[1:])]
-        return np.stack(ends, axis=1)
+        corners = [self._on_piece(pieces, self.knots[:-1]), self._on_piece(pieces, self.knots[1:])]
+        return np.stack(corners, axis=1)
 
     def _piece_at(self, x: FloatArray) -> npt.NDArray[np.intp]:
         index = np.searchsorted(self.knots, x, side="right") - 1

@@ -50,6 +50,12 @@ class InputError(StakesError, ValueError):
         Returns
         -------
         the error
+
+        Examples
+        --------
+        >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
+        >>> print(error.said_of("column w"))
+        column w must hold numbers; 3 of 9 do not.
         """
         message, old = str(self), self.argument
         if old and message.startswith(old):

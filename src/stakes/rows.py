@@ -79,6 +79,11 @@ class Posteriors(_Predicted):
         Returns
         -------
         posteriors, (n, K)
+
+        Examples
+        --------
+        >>> Posteriors([[0.9, 0.1]], classes=["legit", "fraud"]).read("models", ("fraud", "legit"))
+        array([[0.1, 0.9]])
         """
         bare = self.unframed()
         order = bare._order(name, classes)
@@ -96,6 +101,12 @@ class Posteriors(_Predicted):
         Returns
         -------
         the posteriors, and how many rows were divided, with the worst sum; None where none was
+
+        Examples
+        --------
+        >>> rows, divided = Posteriors([[0.3333, 0.6666]]).normalised("models", ("legit", "fraud"))
+        >>> rows.sum(axis=1), divided
+        (array([1.]), (1, 0.9999))
         """
         bare = self.unframed()
         array = _check.array(name, bare.values)
@@ -120,6 +131,14 @@ class Posteriors(_Predicted):
         Returns
         -------
         largest errors, (n, K), or None
+
+        Examples
+        --------
+        >>> print(Posteriors([[0.9, 0.1]]).rounding("models", ("legit", "fraud")))
+        None
+        >>> single = np.array([[0.5, 0.5]], dtype=np.float32)
+        >>> Posteriors(single).rounding("models", ("legit", "fraud")) < 1e-7
+        array([[ True,  True]])
         """
         bare = self.unframed()
         gaps = _check.rounding(bare.values)
@@ -148,6 +167,11 @@ class Posteriors(_Predicted):
         Returns
         -------
         the posteriors, without a frame
+
+        Examples
+        --------
+        >>> Posteriors([[0.9, 0.1]], classes=["legit", "fraud"]).unframed().classes
+        ['legit', 'fraud']
         """
         columns = frame_columns(self.values) if self.classes is None else None
         if columns is None:
@@ -181,6 +205,11 @@ class Decisions(_Predicted):
         Returns
         -------
         positions, (n,)
+
+        Examples
+        --------
+        >>> Decisions(["block", "approve"]).read("models", ("approve", "block"))
+        array([1, 0])
         """
         return _check.decisions(name, self.values, decisions)
 
@@ -209,6 +238,11 @@ class Scores(_Predicted):
         Returns
         -------
         scores, (n,)
+
+        Examples
+        --------
+        >>> Scores([-1.3, 0.2, 4]).read("models")
+        array([-1.3,  0.2,  4. ])
         """
         return _check.real_scores(name, self.values)
 

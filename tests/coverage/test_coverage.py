@@ -78,9 +78,9 @@ def test_the_study_looks_at_the_numbers_of_evaluate(design):
         clusters=rows.cluster,
         calibrator=calibrator,
     )
-    said = reports.printed(design, rows)
-    assert said.verdict == report.verdict
-    assert said.systems == report.systems
+    printed = reports.printed(design, rows)
+    assert printed.verdict == report.verdict
+    assert printed.systems == report.systems
 
 
 @pytest.mark.parametrize("kind", ["decisions", "tuned", "recalibrated"])
@@ -88,10 +88,10 @@ def test_the_truth_of_a_rule_is_its_cost_on_new_cases(kind):
     """A sample of 200,000 new cases, decided by the rule that was fitted on all of the old."""
     design = Design(2, "unequal", 300, 0.3, kind=kind)
     rows, new = design.draw(generator()), Design(2, "unequal", 200_000, 0.3, kind=kind)
-    said = reports.printed(design, rows)
-    truth = reports.true_costs(design, rows, said.systems)
+    printed = reports.printed(design, rows)
+    truth = reports.true_costs(design, rows, printed.systems)
     fresh = new.draw(generator(12))
-    for system in (system for system in said.systems if system.candidate):
+    for system in (system for system in printed.systems if system.candidate):
         posteriors = fresh.models[system.model]
         if system.name.endswith("(recalibrated)"):
             posteriors = Select().fit(rows.models[system.model], rows.y, classes=range(2))(
@@ -130,9 +130,9 @@ def test_the_cheapest_of_twelve_is_corrected_for_the_choice():
 
 def test_the_shrunk_probability_is_right_on_average_where_skills_differ():
     """That of a bootstrap says 48 % where 22 % are right."""
-    counts, said, right = np.sum(reports.varied(90, seed=5), axis=0)
+    counts, claimed, right = np.sum(reports.varied(90, seed=5), axis=0)
     assert counts == 90
-    assert abs(said - right) <= 3 * np.sqrt(90) / 2
+    assert abs(claimed - right) <= 3 * np.sqrt(90) / 2
 
 
 # Intervals ---------------------------------------------------------------------------------------
@@ -310,8 +310,8 @@ def test_the_page_has_what_was_asked_for():
     assert {row["prevalence"] for row in report_rows} == {0.5, 0.02, 0.002}
     assert {row["clusters"] for row in report_rows} >= {2, 3, 5, 10, 20, 50, 200}
     assert {row["kind"] for row in report_rows} == {"decisions", "tuned", "recalibrated"}
-    for said in ("whole weights", "lognormal weights", "prior stated"):
-        assert any(said in row["design"] for row in report_rows)
+    for design in ("whole weights", "lognormal weights", "prior stated"):
+        assert any(design in row["design"] for row in report_rows)
 
 
 def test_whatever_misses_a_goal_is_listed():

@@ -153,7 +153,7 @@ def by_amounts(n: int, factor: float, seed: int, samples: int) -> float:
         sample = LossSample(
             names=("new", "old"),
             losses=losses,
-            dearest=costs_of_truth.max(axis=1),
+            costliest=costs_of_truth.max(axis=1),
             perfect=costs_of_truth.min(axis=1),
             truth=y,
             n_classes=2,

@@ -49,7 +49,7 @@ class World:
         y = (rng.random(size) < PREVALENCE).astype(int)
         return y, rng.normal(SKILL * y)
 
-    def said(self, scores: Array) -> Any:
+    def reported(self, scores: Array) -> Any:
         """What the model says of these scores."""
         if self.raw:
             return Scores(scores)
@@ -67,7 +67,7 @@ class World:
     def report(self, rng: np.random.Generator) -> Report:
         y, scores = self.draw(self.n_cases, rng)
         options: dict[str, Any] = {"calibrator": self.calibrator, "level": LEVEL, "replicates": 2}
-        return evaluate(y, {"model": self.said(scores)}, self.problem, **options)
+        return evaluate(y, {"model": self.reported(scores)}, self.problem, **options)
 
     def cost(self, rule: Rule) -> float:
         """What a rule costs per case to come, exactly."""
@@ -133,7 +133,7 @@ def test_the_exact_cost_of_a_rule_is_that_of_fresh_cases(name, n_fresh):
     y, scores = world.draw(n_fresh, rng)
     for system in report.systems:
         rule = Rule.from_json(report.rule(system.name).to_json())
-        paid = world.problem.costs[y, rule.decision_indices(world.said(scores))]
+        paid = world.problem.costs[y, rule.decision_indices(world.reported(scores))]
         mean, variance = (np.array([f(paid[y == k]) for k in range(2)]) for f in (np.mean, np.var))
         error = np.sqrt(np.sum(world.shares**2 * variance / np.bincount(y)))
         assert abs(world.shares @ mean - world.cost(rule)) < 4 * error + 1e-12, system.name

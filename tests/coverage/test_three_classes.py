@@ -28,7 +28,7 @@ def draw(size: int, shares: Array, rng: np.random.Generator) -> tuple[Array, Arr
     return y, MEANS[y] + rng.normal(size=(size, 2))
 
 
-def said(x: Array, shares: Array, bend: float) -> Array:
+def reported(x: Array, shares: Array, bend: float) -> Array:
     """Overconfident, shifted posteriors; with a bend, no map fits them exactly."""
     log = -0.5 * ((x[:, None] - MEANS) ** 2).sum(axis=-1) + np.log(shares)
     log = 1.8 * log + np.array([-0.8, 0.0, 0.8]) + bend * np.sin(2 * x[:, :1])
@@ -43,11 +43,11 @@ def test_recalibrated_rules_of_three_classes_cost_what_their_intervals_say(n_cas
     rng = np.random.default_rng(n_cases)
     y_new, x_new = draw(40_000, shares, rng)
     bends = {"plain": 0.0, "bent": 0.4}
-    new = {name: said(x_new, shares, bend) for name, bend in bends.items()}
+    new = {name: reported(x_new, shares, bend) for name, bend in bends.items()}
     covered: dict[str, list[bool]] = {"systems": [], "verdict": []}
     for _ in range(MANY):
         y, x = draw(n_cases, shares, rng)
-        models = {name: said(x, shares, bend) for name, bend in bends.items()}
+        models = {name: reported(x, shares, bend) for name, bend in bends.items()}
         report = evaluate(y, models, PROBLEM, replicates=2)
         truth = {}
         for system in report.systems:

@@ -60,11 +60,11 @@ class Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def test_predictions_are_those_of_plain_loops(three, triage):
     """Fits on the other folds, a map of what they say, and for each case the least sum of costs."""
     y, weights, labels = three.y, three.weights + 1, sorted(triage.classes)
-    said = np.empty((240, 3))
+    posteriors = np.empty((240, 3))
     for train, test in StratifiedKFold(4).split(three.X, y):
         part = GaussianNB().fit(three.X[train], y[train], sample_weight=weights[train])
-        said[test] = part.predict_proba(three.X[test])
-    fitted_map = Affine().fit(said, y, classes=labels, weights=weights)
+        posteriors[test] = part.predict_proba(three.X[test])
+    fitted_map = Affine().fit(posteriors, y, classes=labels, weights=weights)
     proba = fitted_map(GaussianNB().fit(three.X, y, weights).predict_proba(three.X))
     costs = np.zeros((240, 4))
     for case in range(240):
@@ -216,8 +216,8 @@ def test_a_frozen_estimator_is_not_fitted_again(two, screening):
     clf = Bayes(FrozenEstimator(before), screening, calibrator=Affine())
     clf.fit(two.X[120:], two.y[120:])
     assert Counting.fits == []
-    said = before.predict_proba(two.X[120:])[:, 1]  # of "well"
-    expected = Affine().fit(1 - said, two.y[120:], classes=screening.classes)
+    posteriors = before.predict_proba(two.X[120:])[:, 1]  # of "well"
+    expected = Affine().fit(1 - posteriors, two.y[120:], classes=screening.classes)
     assert_allclose(clf.predict_proba(two.X)[:, 0], expected(1 - before.predict_proba(two.X)[:, 1]))
     again = clone(clf).fit(two.X[120:], two.y[120:])
     assert Counting.fits == []
@@ -410,8 +410,8 @@ def test_the_rule_of_the_classifier_is_shipped_as_json(three, triage):
     back = Rule.from_json(clf.rule_.to_json())
     assert back == clf.rule_
     assert (back.model, back.origin is not None and back.origin.n_rows) == ("GaussianNB", 240)
-    said = Posteriors(clf.estimator_.predict_proba(three.X), classes=clf.estimator_.classes_)
-    assert_array_equal(back.decide(said), clf.predict(three.X))
+    posteriors = Posteriors(clf.estimator_.predict_proba(three.X), classes=clf.estimator_.classes_)
+    assert_array_equal(back.decide(posteriors), clf.predict(three.X))
 
 
 # Refusals ----------------------------------------------------------------------------------------

@@ -63,9 +63,9 @@ def test_the_report_is_that_of_plain_loops_over_the_folds(two, screening):
         scores[test] = -svm.decision_function(two.X[test])  # "well" comes last in the alphabet
         bare = GaussianNB().fit(two.X[train], two.y[train])
         decided[test] = np.where(bare.predict_proba(two.X[test])[:, 1] >= 0.7, "well", "ill")
-    said = {"bayes": Posteriors(proba, classes=["ill", "well"]), "svm": Scores(scores)}
+    wrapped = {"bayes": Posteriors(proba, classes=["ill", "well"]), "svm": Scores(scores)}
     expected = evaluate(
-        two.y, {**said, "fixed": Decisions(decided)}, problem, weights=two.weights, **QUICK
+        two.y, {**wrapped, "fixed": Decisions(decided)}, problem, weights=two.weights, **QUICK
     )
     same_costs(report, expected)
     assert report.caveats[1:] == expected.caveats
@@ -85,12 +85,13 @@ def clustered(three, triage):
 
 
 def test_clusters_are_handed_to_the_splitter_as_groups_and_to_the_report(three, triage, clustered):
-    said = {"bayes": np.empty((240, 3)), "tree": np.empty((240, 3))}
+    posteriors = {"bayes": np.empty((240, 3)), "tree": np.empty((240, 3))}
     for train, test in GroupKFold(5).split(three.X, three.y, three.clusters):
         for name, model in (("bayes", GaussianNB()), ("tree", TREE)):
             model.fit(three.X[train], three.y[train])
-            said[name][test] = model.predict_proba(three.X[test])
-    named = {name: Posteriors(p, classes=["grave", "mild", "none"]) for name, p in said.items()}
+            posteriors[name][test] = model.predict_proba(three.X[test])
+    classes = ["grave", "mild", "none"]
+    named = {name: Posteriors(rows, classes=classes) for name, rows in posteriors.items()}
     same_costs(clustered, evaluate(three.y, named, triage, clusters=three.clusters, **QUICK))
     assert clustered.assumptions.clusters == 60
 
@@ -185,11 +186,11 @@ def test_without_routing_every_fit_is_given_its_part_of_the_weights(two, screeni
     weighted = evaluate_estimators(
         {"b": GaussianNB()}, two.X, two.y, screening, fit_params=options, **common
     )
-    said = np.empty((240, 2))
+    posteriors = np.empty((240, 2))
     for train, test in StratifiedKFold(3).split(two.X, two.y):
         part = GaussianNB().fit(two.X[train], two.y[train], two.weights[train] + 1)
-        said[test] = part.predict_proba(two.X[test])
-    same_costs(weighted, evaluate(two.y, {"b": said[:, 0]}, screening, **QUICK))
+        posteriors[test] = part.predict_proba(two.X[test])
+    same_costs(weighted, evaluate(two.y, {"b": posteriors[:, 0]}, screening, **QUICK))
 
 
 def test_all_estimators_have_the_same_folds(two, screening):

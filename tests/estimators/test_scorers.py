@@ -84,10 +84,10 @@ BINARY = [BetaScore(2.0, 1.0), CostWeighted(Beta(1, 4))]
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 def test_a_scoring_rule_is_a_scorer_of_posteriors(three, rule):
     fitted = GaussianNB().fit(three.X, three.y)
-    said, prior = fitted.predict_proba(three.X), {"grave": 0.2, "mild": 0.3, "none": 0.5}
+    posteriors, prior = fitted.predict_proba(three.X), {"grave": 0.2, "mild": 0.3, "none": 0.5}
     sorted_prior = list(prior.values())
     common: Any = {"classes": ["grave", "mild", "none"], "weights": three.weights}
-    loss = mean_score(three.y, said, rule, prior=sorted_prior, **common)
+    loss = mean_score(three.y, posteriors, rule, prior=sorted_prior, **common)
     scorer = make_scorer(rule, ORDERED.with_prior(prior))
     score = scorer(fitted, three.X, three.y, sample_weight=three.weights)
     assert score == pytest.approx(-loss, rel=1e-12)

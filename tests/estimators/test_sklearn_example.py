@@ -13,14 +13,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.py"
 
 
 def test_breast_cancer_goes_from_estimators_to_a_rule_in_fifteen_lines(capsys):
-    text = EXAMPLE.read_text(encoding="utf-8")
-    body = ast.parse(text).body[1:]
+    source = EXAMPLE.read_text(encoding="utf-8")
+    body = ast.parse(source).body[1:]
     lines = {line for node in body for line in range(node.lineno, (node.end_lineno or 0) + 1)}
     assert len(lines) == 15
     names = runpy.run_path(str(EXAMPLE))
-    said = capsys.readouterr().out
-    assert "Costs are those of procedures, not of one fitted model" in " ".join(said.split())
-    assert "Rule of line" in said
+    text = capsys.readouterr().out
+    assert "Costs are those of procedures, not of one fitted model" in " ".join(text.split())
+    assert "Rule of line" in text
     report, clf, X, y = (names[name] for name in ("report", "clf", "X", "y"))
     assert report.verdict.model == "line"
     decided = clf.predict(X)

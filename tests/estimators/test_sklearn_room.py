@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def said(statement: str) -> str:
+def output(statement: str) -> str:
     command = [sys.executable, "-c", statement]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     return done.stdout + done.stderr
@@ -20,11 +20,13 @@ def said(statement: str) -> str:
 
 def test_scikit_learn_is_not_loaded_before_a_name_of_the_room_is_used():
     everything = "import sys, stakes.sklearn, stakes.evaluation, stakes.adapters, stakes.render"
-    assert said(f"{everything}; print('sklearn' in sys.modules)") == "False\n"
+    assert output(f"{everything}; print('sklearn' in sys.modules)") == "False\n"
 
 
 def test_without_scikit_learn_the_message_names_the_extra():
-    text = said("import sys; sys.modules['sklearn'] = None\nfrom stakes.sklearn import make_scorer")
+    text = output(
+        "import sys; sys.modules['sklearn'] = None; from stakes.sklearn import make_scorer"
+    )
     assert "MissingExtraError: stakes.sklearn.make_scorer needs scikit-learn 1.7" in text
     assert "pip install 'stakes[sklearn]'" in text
 

@@ -139,7 +139,21 @@ def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:
 
 
 def frame_columns(values: Any) -> list[Any] | None:
-    """The names of a frame's columns; None where the values are no frame."""
+    """The names of a frame's columns; None where the values are no frame.
+
+    Parameters
+    ----------
+    values : a frame of pandas, Polars or PyArrow, or anything else
+
+    Returns
+    -------
+    names of the columns, or None
+
+    Examples
+    --------
+    >>> print(frame_columns([[0.9, 0.1]]))
+    None
+    """
     if hasattr(values, "collect"):  # a lazy frame, whose columns may not even be known
         return None
     named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns

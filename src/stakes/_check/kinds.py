@@ -73,9 +73,9 @@ def renamed(**names: str) -> Iterator[None]:
         yield
     except InputError as error:
         words = re.compile(rf"\b({'|'.join(names)})\b(?!=)")
-        said = words.sub(lambda match: names[match[0]], str(error))
+        message = words.sub(lambda match: names[match[0]], str(error))
         argument = error.argument and names.get(error.argument, error.argument)
-        raise InputError(said, argument=argument) from None
+        raise InputError(message, argument=argument) from None
 
 
 def require(

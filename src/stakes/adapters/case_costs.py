@@ -151,16 +151,16 @@ def term_sums(problem: Problem) -> dict[str, nw.Expr]:
 
 
 def with_bins(
-    frame: Lazy, columns: Sequence[str], ends: Mapping[str, float], width: int
+    frame: Lazy, columns: Sequence[str], largest: Mapping[str, float], width: int
 ) -> tuple[Lazy, dict[str, int]]:
     """Add the bin of each of some columns, and tell how many there are.
 
-    `ends` are the largest sizes of the entries; 2**width bins of the grid are taken together.
+    `largest` are the largest sizes of the entries; 2**width bins of the grid are taken together.
     """
     sizes = {}
     for column in columns:
         name = f"bin {column}"
-        grid = ScoreGrid(0.0, 2.0 ** (math.frexp(max(ends[column], 1e-300))[1] - 31))
+        grid = ScoreGrid(0.0, 2.0 ** (math.frexp(max(largest[column], 1e-300))[1] - 31))
         frame = grid.binned(frame, column, name)
         if width:
             coarse = (nw.col(name) * 2.0**-width).floor().cast(nw.Int64)

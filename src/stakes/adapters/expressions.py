@@ -148,14 +148,15 @@ def _first_cheapest(
     frame: Lazy, expected: Sequence[nw.Expr], slack: Sequence[Any], name: str
 ) -> Lazy:
     """Add the first of those decisions whose costs differ only by rounding."""
-    ends = [f"{name}_most_{place}" for place in range(len(expected))]
-    most = [(cost + off).alias(end) for cost, off, end in zip(expected, slack, ends, strict=True)]
+    aliases = [f"{name}_most_{place}" for place in range(len(expected))]
+    bounds = zip(expected, slack, aliases, strict=True)
+    most = [(cost + off).alias(alias) for cost, off, alias in bounds]
     places = [nw.lit(place) for place in range(len(expected) - 1)]
     pairs = zip(expected[:-1], slack[:-1], strict=True)
     tied = [cost - off <= nw.col(_LEAST) for cost, off in pairs]
     return (
         frame.with_columns(most)
-        .with_columns(nw.min_horizontal(*map(nw.col, ends)).alias(_LEAST))
+        .with_columns(nw.min_horizontal(*map(nw.col, aliases)).alias(_LEAST))
         .with_columns(first_of(tied, places, len(places)).alias(name))
     )
 

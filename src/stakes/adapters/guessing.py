@@ -125,8 +125,8 @@ def _several_columns(
 
 def _stems(columns: Sequence[str], problem: Problem) -> list[str]:
     """What stands before _CLASS in names of columns, each once."""
-    ends = tuple(f"_{end}" for end in spellings(problem.classes))
-    cut = {c[: -len(end)]: None for c in columns for end in ends if c.endswith(end)}
+    suffixes = tuple(f"_{text}" for text in spellings(problem.classes))
+    cut = {c[: -len(s)]: None for c in columns for s in suffixes if c.endswith(s)}
     return [stem for stem in cut if stem and stem.lower() not in _TRUTHS]
 
 
@@ -166,7 +166,7 @@ def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
     # Columns NAME_0 and NAME_1 were then matched by the names of the classes.
     if numbers <= set(spellings(problem.classes)):  # the numbers are the names of the classes
         return []
-    return [stem for stem, ends in places.items() if ends == numbers]
+    return [stem for stem, numbered in places.items() if numbered == numbers]
 
 
 def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, ...]:

@@ -322,9 +322,9 @@ class LazyModel:
 
             stream(both)
 
-        ends = [end for steps in self._steps().values() for end, _ in steps[:-1]]
+        stops = [end for steps in self._steps().values() for end, _ in steps[:-1]]
         # Bins split here keep the counts of decisions and of most probable classes exact.
-        borders = np.unique([0.5, *ends])
+        borders = np.unique([0.5, *stops])
         bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=way.exact)
         with np.errstate(invalid="ignore"):
             losses, moved = np.asarray(sums.losses / masses), np.asarray(sums.moved / masses)

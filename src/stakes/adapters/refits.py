@@ -61,7 +61,7 @@ class Refit:
     score: str
     scores: FloatArray
     folds: IntArray
-    said: IntArray | FloatArray
+    predictions: IntArray | FloatArray
 
     @property
     def on_all(self) -> Callable[[], CalibrationMap] | None:
@@ -69,14 +69,14 @@ class Refit:
         return self.fitted.on_all
 
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
-        """Add the posteriors that it says, where it says no decisions."""
+        """Add the posteriors of the rule, where it predicts no decisions."""
         rows = rows.with_columns(self.expression().alias(names[1]))
         return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
 
     @property
     def decides(self) -> bool:
-        """Whether it says decisions."""
-        return self.said.dtype.kind != "f"
+        """Whether it predicts decisions, not posteriors."""
+        return self.predictions.dtype.kind != "f"
 
     def expression(self) -> nw.Expr:
         """What the rule says of every row, as an expression of its fold and score."""
@@ -86,22 +86,22 @@ class Refit:
 
     def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
         scores, where = np.unique(self.scores[in_fold], return_index=True)
-        ends, said = _runs(scores, self.said[in_fold][where])
-        score, places = nw.col(self.score), [nw.lit(value) for value in said]
-        return first_of([score <= end for end in ends[:-1]], places[:-1], places[-1])
+        stops, places = _runs(scores, self.predictions[in_fold][where])
+        score, values = nw.col(self.score), [nw.lit(value) for value in places]
+        return first_of([score <= stop for stop in stops[:-1]], values[:-1], values[-1])
 
     @property
     def n_runs(self) -> int:
-        """The number of runs of neighbouring scores of which the same is said, in all folds."""
+        """The number of runs of neighbouring scores with the same prediction, in all folds."""
         order = np.lexsort((self.scores, self.folds))
-        changes = np.diff(self.said[order]) != 0
+        changes = np.diff(self.predictions[order]) != 0
         return int(np.sum(changes | (np.diff(self.folds[order]) != 0))) + 1
 
 
-def _runs(scores: FloatArray, said: IntArray | FloatArray) -> tuple[list[float], list[Any]]:
-    """The last score of every run of scores of which the same is said, and what is said."""
-    ends = np.append(np.flatnonzero(np.diff(said)), len(scores) - 1)
-    return scores[ends].tolist(), said[ends].tolist()
+def _runs(scores: FloatArray, predictions: IntArray | FloatArray) -> tuple[list[float], list[Any]]:
+    """The last score of every run of scores with the same prediction, and the prediction."""
+    stops = np.append(np.flatnonzero(np.diff(predictions)), len(scores) - 1)
+    return scores[stops].tolist(), predictions[stops].tolist()
 
 
 def refitted(
@@ -124,17 +124,17 @@ def refitted(
     folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
     rule = RECALIBRATED
-    said: Any = None
+    predictions: Any = None
     if fitted is not None and model.problem.columns:
-        said = np.asarray(fitted.said)[:, 1]
+        predictions = np.asarray(fitted.predictions)[:, 1]
     elif fitted is not None:
-        said = cheapest_decisions(np.asarray(fitted.said), model.problem.costs)
+        predictions = cheapest_decisions(np.asarray(fitted.predictions), model.problem.costs)
     elif raw and (fitted := tuned_apart(scores, folds)) is not None:
-        rule, said = TUNED_APART, np.asarray(fitted.said)
+        rule, predictions = TUNED_APART, np.asarray(fitted.predictions)
     exact = replace(tallied, bins=None, tallies=_exact(model, tallied, cases, scores, fitted, rule))
-    if fitted is None or said is None:
+    if fitted is None or predictions is None:
         return exact, None, lost
-    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], said)
+    refit = Refit(rule, fitted, model.score, scores, cells[FOLD], predictions)
     if refit.n_runs > _MOST_RUNS:
         what = "decisions change" if refit.decides else "recalibrated posteriors change"
         text = f"it was not recalibrated: its {what} too often along the scores."
@@ -173,7 +173,7 @@ def _exact(
     tallies = replace(tallies, table=table, deployed=model.deployed(table))
     if fitted is None or rule != RECALIBRATED:
         return tallies
-    posteriors = np.asarray(fitted.said, dtype=np.float64)
+    posteriors = np.asarray(fitted.predictions, dtype=np.float64)
     repaired = ScoreTable._of_codes(cases.truth, posteriors[:, 1], cases.weights, problem.classes)
     tallies = replace(tallies, recalibrated=repaired)
     if isinstance(model.predictions, Posteriors):

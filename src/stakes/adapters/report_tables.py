@@ -149,7 +149,7 @@ def _regions(report: Report) -> Rows:
 def _limits(report: Report) -> Rows:
     for system in report.systems:
         for check in system.limits:
-            yield {**vars(check), "system": system.name, "stands": check.said}
+            yield {**vars(check), "system": system.name, "stands": check.outcome}
 
 
 def _capacity(report: Report) -> Rows:

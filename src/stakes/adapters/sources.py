@@ -274,9 +274,9 @@ class FrameSource(Source):
         """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
         if not columns:
             return []
-        ends = [nw.col(column).min().alias(f"low {column}") for column in columns]
-        ends += [nw.col(column).max().alias(f"high {column}") for column in columns]
-        bounds = self.frame.lazy().select(*ends).collect()
+        extremes = [nw.col(column).min().alias(f"low {column}") for column in columns]
+        extremes += [nw.col(column).max().alias(f"high {column}") for column in columns]
+        bounds = self.frame.lazy().select(*extremes).collect()
         pairs = ((bounds[f"low {column}"][0], bounds[f"high {column}"][0]) for column in columns)
         inside = [low is not None and 0 <= low <= high <= 1 for low, high in pairs]
         return [column for column, fits in zip(columns, inside, strict=True) if fits]

@@ -343,15 +343,15 @@ def _sure(bins: Bins, model: LazyModel) -> str:
         return expected_loss(once_deployed(table), Optimal(), CostProportions())
 
     # Without cases of both classes H and the losses are undefined.
-    ends = ""
+    text = ""
     if bins.weights.any(axis=0).all():
         certain = [certified(measure, bins) for measure in (h, loss)]
         lines = [f"{_below(bounds.low)} and {-_below(-bounds.high)}" for bounds in certain]
-        ends = f", H lies between {lines[0]}, the loss of optimal thresholds between {lines[1]}"
+        text = f", H lies between {lines[0]}, the loss of optimal thresholds between {lines[1]}"
     return (
         f"single scores stay in the engine. The AUC, H and expected losses come from "
         f"{bins.mean.size:,} bins of them; for certain the AUC is off by at most "
-        f"{number(1.001 * bins.auc_error)}{ends}. Costs and proper scores are exact."
+        f"{number(1.001 * bins.auc_error)}{text}. Costs and proper scores are exact."
     )
 
 

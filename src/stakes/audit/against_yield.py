@@ -51,6 +51,16 @@ class AgainstYield(Value):
         Returns
         -------
         the share
+
+        Examples
+        --------
+        >>> from stakes.audit import FAMILIAR, against_yield
+        >>> from stakes.problem import Problem
+        >>> from stakes.tally import Counts
+        >>> factory = Problem.from_utilities([[165, -335], [-35, 15]])
+        >>> tables = Counts([[[0.35, 0.15], [0.23, 0.27]], [[0.32, 0.18], [0.07, 0.43]]])
+        >>> float(against_yield(tables, factory, metrics=FAMILIAR).reversed_share("F1"))
+        1.0
         """
         good, worth = self._ranks(metric)
         n_tables = worth.size
@@ -77,6 +87,16 @@ class AgainstYield(Value):
         Returns
         -------
         positions of the tables
+
+        Examples
+        --------
+        >>> from stakes.audit import FAMILIAR, against_yield
+        >>> from stakes.problem import Problem
+        >>> from stakes.tally import Counts
+        >>> factory = Problem.from_utilities([[165, -335], [-35, 15]])
+        >>> tables = Counts([[[0.35, 0.15], [0.23, 0.27]], [[0.32, 0.18], [0.07, 0.43]]])
+        >>> against_yield(tables, factory, metrics=FAMILIAR).reversed_chain("F1")
+        array([1, 0])
         """
         good, worth = self._ranks(metric)
         known = np.flatnonzero(~np.isnan(good) & ~np.isnan(worth))

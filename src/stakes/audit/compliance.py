@@ -338,10 +338,10 @@ def _witness(
 
 def _checked(metric: Metric, starts: FloatArray, step: FloatArray) -> Witness | None:
     """The witness, if the tables are possible and the metric says what it should say."""
-    ends = starts + step
-    if not (np.all(ends >= 0) and np.any(step)):
+    moved = starts + step
+    if not (np.all(moved >= 0) and np.any(step)):
         return None
-    tables = np.stack([starts, ends], axis=1)
+    tables = np.stack([starts, moved], axis=1)
     return _judged(metric, tables[0], tables[1])
 
 

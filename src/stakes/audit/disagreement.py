@@ -60,6 +60,16 @@ class Disagreement(Value):
         Returns
         -------
         the table
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> costs, f1 = np.array([2.0, 1.0]), np.array([0.8, 0.7])
+        >>> print(Disagreement.of(("old", "new"), costs, {"F1": (f1, f1)}, "EUR"))
+        Disagreement: cost per case in EUR, and metrics
+                       old  new  picks  costs more
+        expected cost    2    1    new           0
+        F1             0.8  0.7    old           1
         """
         shape = (*costs.shape[:-1], len(values), len(models))
         parts = [part for part, _ in values.values()]
@@ -109,6 +119,14 @@ class Disagreement(Value):
         Returns
         -------
         labels of the models
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> costs, f1 = np.array([2.0, 1.0]), np.array([0.8, 0.7])
+        >>> table = Disagreement.of(("old", "new"), costs, {"F1": (f1, f1)}, "EUR")
+        >>> table.picks_of("F1")
+        ('old',)
         """
         return self._names(self.picks[_check.one_of("metric", metric, self.metrics, "metrics")])
 
@@ -118,6 +136,14 @@ class Disagreement(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> costs, f1 = np.array([2.0, 1.0]), np.array([0.8, 0.7])
+        >>> table = Disagreement.of(("old", "new"), costs, {"F1": (f1, f1)}, "EUR")
+        >>> sorted(table.columns())
+        ['costs more', 'metric', 'new', 'old', 'picks']
         """
         table: dict[str, list[object]] = {"metric": ["expected cost", *self.metrics]}
         for j, model in enumerate(self.models):

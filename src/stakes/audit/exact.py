@@ -117,14 +117,14 @@ def _integral(
 
 def _log_odds(support: tuple[float, float]) -> FloatArray:
     """The bounds of the support as log-odds, cut off at the reach."""
-    ends = _check.probabilities("the support of class_share", support, ndim=1)
-    if ends.shape != (2,) or not ends[0] < ends[1]:
+    bounds = _check.probabilities("the support of class_share", support, ndim=1)
+    if bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise InputError(
             f"the support of class_share must be two rising shares; got {support!r}. "
             f"A known share needs no distribution."
         )
     with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.log(ends) - np.log1p(-ends), -_REACH, _REACH))
+        return np.asarray(np.clip(np.log(bounds) - np.log1p(-bounds), -_REACH, _REACH))
 
 
 def _refuse_unresolved(name: str, mass: float) -> None:

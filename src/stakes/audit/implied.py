@@ -368,12 +368,12 @@ def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
 
 def _optimum(cuts: _Cuts, cut: int, scale: Scale) -> Optimum:
     threshold, below = float(cuts.thresholds[cut]), float(cuts.below[cut])
-    ends = np.array([scale.cost_proportion(threshold), scale.cost_proportion(below)])
-    reason = "raw scores have no Bayes threshold" if np.isnan(ends).any() else ""
+    proportions = np.array([scale.cost_proportion(threshold), scale.cost_proportion(below)])
+    reason = "raw scores have no Bayes threshold" if np.isnan(proportions).any() else ""
     return Optimum(
         threshold=threshold,
         below=below,
-        bayes=CostRange._trusted(cost_proportion=ends, shares=cuts.shares, reason=reason),
+        bayes=CostRange._trusted(cost_proportion=proportions, shares=cuts.shares, reason=reason),
         empirical=_empirical(cuts, cut),
     )
 

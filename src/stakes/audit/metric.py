@@ -53,6 +53,12 @@ class Metric(Value, ABC):
         Returns
         -------
         values, (…)
+
+        Examples
+        --------
+        >>> from stakes.measures import accuracy
+        >>> float(Gain(accuracy).goodness(Counts([[8, 2], [1, 9]])))
+        0.85
         """
 
 

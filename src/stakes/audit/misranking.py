@@ -69,6 +69,12 @@ class Misranking(Value):
         Returns
         -------
         the share
+
+        Examples
+        --------
+        >>> study = Misranking(("accuracy", "F1"), np.array([[20, 15], [15, 30]]), np.zeros(2), 100)
+        >>> study.share("F1")
+        0.3
         """
         return float(self.wrong[self._position(name)])
 
@@ -85,6 +91,12 @@ class Misranking(Value):
         Returns
         -------
         the difference and its standard error
+
+        Examples
+        --------
+        >>> study = Misranking(("accuracy", "F1"), np.array([[20, 15], [15, 30]]), np.zeros(2), 100)
+        >>> [round(number, 4) for number in study.difference("F1", "accuracy")]
+        [0.1, 0.0436]
         """
         first, two = self._position(name), self._position(other)
         only_one = (self.together[first, first] - self.together[first, two]) / self.pairs
@@ -98,6 +110,12 @@ class Misranking(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> study = Misranking(("accuracy", "F1"), np.array([[20, 15], [15, 30]]), np.zeros(2), 100)
+        >>> sorted(study.columns())
+        ['criterion', 'standard error', 'undefined', 'wrong']
         """
         return {
             "criterion": list(self.names),

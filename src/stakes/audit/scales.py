@@ -26,6 +26,11 @@ class Scale(Value, ABC):
         Returns
         -------
         the cost proportion, or nan
+
+        Examples
+        --------
+        >>> Probabilities().cost_proportion(0.2), LogOdds().cost_proportion(0.0)
+        (0.2, 0.5)
         """
 
     def refuse(self, scores: FloatArray) -> None:
@@ -34,6 +39,11 @@ class Scale(Value, ABC):
         Parameters
         ----------
         scores : the scores
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> RawScores().refuse(np.array([-3.0, 8.5]))
         """
 
 

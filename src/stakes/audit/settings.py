@@ -40,7 +40,7 @@ class Setting(TypedDict):
 class ShareDistribution(Value, ABC):
     """Shares of the positive class, with their density.
 
-    An exact value needs a density that an adaptive rule can resolve between the ends of the
+    An exact value needs a density that an adaptive rule can resolve between the bounds of the
     support: bounded, and smooth but for a few kinks. Others are refused there.
     """
 
@@ -64,6 +64,11 @@ class ShareDistribution(Value, ABC):
         Returns
         -------
         densities, elementwise
+
+        Examples
+        --------
+        >>> UniformShares().density(np.array([0.2, 0.7]))
+        array([1., 1.])
         """
 
 
@@ -97,6 +102,11 @@ class RateDistribution(Value, ABC):
         Returns
         -------
         probabilities, elementwise
+
+        Examples
+        --------
+        >>> RisingRates().gap_ratio_cdf(np.array([0.5, 1.0])).round(3)
+        array([0.301, 0.5  ])
         """
 
 
@@ -121,7 +131,13 @@ class RisingRates(RateDistribution):
         return rates
 
     def gap_ratio_cdf(self, ratio: FloatArray) -> FloatArray:
-        """Integrate the gap's density (4/3)(2 − 3d + d³), d in units of ½, against its CDF."""
+        """Integrate the gap's density (4/3)(2 − 3d + d³), d in units of ½, against its CDF.
+
+        Examples
+        --------
+        >>> RisingRates().gap_ratio_cdf(np.array([0.5, 2.0])).round(3)
+        array([0.301, 0.699])
+        """
         below = np.minimum(ratio, 1)
         with np.errstate(divide="ignore"):
             above = np.minimum(1 / ratio, 1)
@@ -186,7 +202,7 @@ class AssessmentError(Value):
         return np.moveaxis(cells, (0, 1, 2), (2, 1, 0))
 
     def _candidates(self, rng: np.random.Generator, true: FloatArray) -> FloatArray:
-        """Normals about the truth within [0, 1]: every entry is redrawn until it is there."""
+        """Normals about the truth within [0, 1]: an entry outside is replaced by a new draw."""
         proposed = self._thinned if self.sd >= 1 else self._cut
         centre = true.ravel()
         assessed, accepted = proposed(rng, centre)

@@ -155,6 +155,11 @@ class UtilityDistribution(Value, ABC):
         Returns
         -------
         densities, elementwise
+
+        Examples
+        --------
+        >>> UniformUtilities().cost_proportion_density(np.array([0.25, 0.5])).round(3)
+        array([0.988, 1.333])
         """
 
 
@@ -224,7 +229,7 @@ class NormalUtilities(UtilityDistribution):
             raise InputError("sd must be positive; it is 0. A known problem needs no distribution.")
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw normals and redraw those outside the hexagon.
+        """Draw normals, and draw again those outside the hexagon.
 
         A wide normal hardly ever hits the hexagon: then points of the hexagon are drawn and kept
         with a probability that follows the normal density, exp(-1/sd²) at least.
@@ -277,9 +282,9 @@ class NormalUtilities(UtilityDistribution):
 
         curvature = 1 + ratio**2
         mean, spread = (1 + ratio) / curvature, self.sd / np.sqrt(curvature)
-        ends = np.exp(-0.5 * (mean / spread) ** 2) - np.exp(-0.5 * ((1 - mean) / spread) ** 2)
+        densities = np.exp(-0.5 * (mean / spread) ** 2) - np.exp(-0.5 * ((1 - mean) / spread) ** 2)
         inside = ndtr((1 - mean) / spread) - ndtr(-mean / spread)
-        line = spread**2 * ends + mean * spread * sqrt(2 * pi) * inside
+        line = spread**2 * densities + mean * spread * sqrt(2 * pi) * inside
         height = np.exp(-0.5 * ((1 - ratio) / (self.sd * np.sqrt(curvature))) ** 2)
         one_sign = height * line / (2 * pi * self.sd**2)
         parts = 1 - ratio

@@ -65,6 +65,16 @@ class WrongPicks(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> shares, errors = np.array([0.3, 0.1]), np.array([0.02, 0.01])
+        >>> picks = WrongPicks(
+        ...     criteria=("F1", "expected costs"), models=("A", "B"), picks=np.eye(2), wrong=shares,
+        ...     wrong_errors=errors, wrong_if_known=shares, regret=shares, regret_errors=errors,
+        ...     draws=1000, undefined=0, unit="EUR")
+        >>> sorted(picks.columns())
+        ['costs more', 'criterion', 'standard error', 'wrong', 'wrong if tables were known']
         """
         return {
             "criterion": list(self.criteria),

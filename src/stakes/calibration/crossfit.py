@@ -111,6 +111,12 @@ class CheckedRows:
         -------
         CheckedRows
             The selected cases.
+
+        Examples
+        --------
+        >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, None, 2)
+        >>> rows.part(slice(2)).scores
+        array([0.1, 0.4])
         """
         return replace(
             self,
@@ -135,6 +141,13 @@ class CheckedRows:
         -------
         CalibrationMap
             The map, whose classes are positions 0 … K − 1.
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, None, 2)
+        >>> rows.fitted(Isotonic(), np.array([True, True, True]), None)([0.05, 0.6])
+        array([0., 1.])
         """
         rows = self.part(some)
         return calibrator._fit_in_groups(
@@ -161,6 +174,14 @@ class CheckedRows:
         Returns
         -------
         posteriors, (n,) or (n, K)
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> scores, codes = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+        >>> rows = CheckedRows(scores, codes, None, None, 2)
+        >>> rows.out_of_fold(Isotonic(), np.array([0, 1, 0, 1]), None).round(3)
+        array([0.   , 0.143, 0.857, 1.   ])
         """
         result: FloatArray | None = None
         for fold in range(int(number.max()) + 1):

@@ -63,8 +63,8 @@ class FittedIsotonic(CalibrationMap):
         require_rising("values", self.values)
         for name in ("below", "above"):
             _check.number(name, getattr(self, name), low=0, high=1)
-        ends = np.concatenate([[self.below], self.values, [self.above]])
-        require_rising("below, values and above", ends)
+        rising = np.concatenate([[self.below], self.values, [self.above]])
+        require_rising("below, values and above", rising)
         return self
 
     @property
@@ -130,9 +130,9 @@ def _from_blocks(
     classes: Labels,
 ) -> FittedIsotonic:
     shares = np.maximum.accumulate(shares)  # so that rounding cannot make the map decrease
-    ends = np.stack([first, last], axis=1)
+    edges = np.stack([first, last], axis=1)
     twice = np.stack([np.ones(first.size, dtype=bool), first < last], axis=1)
-    knots, values = scores[ends[twice]], np.repeat(shares, 1 + (first < last))
+    knots, values = scores[edges[twice]], np.repeat(shares, 1 + (first < last))
     finite = np.isfinite(knots)
     return FittedIsotonic._trusted(
         knots=knots[finite],

@@ -209,12 +209,12 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
             float(loss), gradient, lambda step: hessian @ step, lambda: hessian[None], not missed
         )
 
-    ends = features  # a linear function of one feature is extreme at its ends
+    extremes = features  # a linear function of one feature is extreme at its ends
     if len(features) == 1:
-        ends = np.array([[features.min(), features.max()]])
+        extremes = np.array([[features.min(), features.max()]])
 
     def reach(step: FloatArray) -> float:
-        return float(np.abs(step[0] + step[1:] @ ends).max())
+        return float(np.abs(step[0] + step[1:] @ extremes).max())
 
     return Objective(at, reach)
 

@@ -85,6 +85,13 @@ class CalibrationMap(Value, ABC):
         Returns
         -------
         the map
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> fitted = Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+        >>> fitted.relabelled(("well", "ill")).classes
+        ('well', 'ill')
         """
         return self._trusted(**{**vars(self), "classes": classes})
 

@@ -116,6 +116,12 @@ class Band(Value):
         Returns
         -------
         lower and upper limit, (S,) each
+
+        Examples
+        --------
+        >>> band = Band(np.array([0.2, 0.8]), np.array([[0.1, 0.7], [0.3, 0.9]]), np.array([0, 1]))
+        >>> [bound.round(3).tolist() for bound in band.limits(0.5)]
+        [[0.15, 0.75], [0.25, 0.85]]
         """
         inside = _check.number("level", level, low=0, high=1)
         lower, upper = np.quantile(self.shares, [(1 - inside) / 2, (1 + inside) / 2], axis=0)

@@ -24,7 +24,7 @@ from stakes.tally import BitGrid
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes, and for more, whose fits take longer
 _SEED = 0  # seed of the folds, fixed so that repeated fits agree
 _MOST = 1 << 15  # most cases of a class that take part in the choice
-_DEARER = 8  # divides that number, with the number of classes, for more than two classes
+_COSTLIER = 8  # divides that number, with the number of classes, for more than two classes
 _FEW = 4096  # most cases of two classes for a choice by single scores; beyond, by bins
 _BINS = 512  # bins of the scores
 _FEW_FOR_SLOPES = 200  # cases of the rarest class below which its own slope is mostly noise
@@ -250,7 +250,7 @@ def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:
 
 def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows, IntArray | None]:
     """Every second, third, … case of each class that has very many, with weights to match."""
-    most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _DEARER)
+    most = _MOST // (1 if rows.n_classes == 2 else rows.n_classes * _COSTLIER)
     sizes = np.bincount(rows.codes, minlength=rows.n_classes)
     steps = -(-sizes // most)
     if (steps == 1).all():

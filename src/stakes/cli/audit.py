@@ -128,9 +128,9 @@ def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
     return threshold, _span(first.bayes.cost_ratio), _span(first.empirical.cost_ratio)
 
 
-def _span(ends: np.ndarray[Any, Any]) -> str:
+def _span(bounds: np.ndarray[Any, Any]) -> str:
     """An interval for the cost of a miss, in units of a false alarm, as text."""
-    low, high = ends.tolist()
+    low, high = bounds.tolist()
     return "no costs" if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
 
 

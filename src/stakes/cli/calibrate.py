@@ -22,7 +22,7 @@ from stakes.cli.options import (
     read_problem,
     written_shares,
 )
-from stakes.cli.output import said, target_beside
+from stakes.cli.output import notify, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.errors import InputError
 from stakes.rows import Scores
@@ -78,7 +78,7 @@ def fit(
             source.require_number(weights)
         truth_name = truth_column(source, problem, truth, {*columns, weights or ""})
         if truth is None:
-            said(f"guessed from {source.name}: truth in column {truth_name}.")
+            notify(f"guessed from {source.name}: truth in column {truth_name}.")
         selection = Columns(truth_name, {"model": Scores(columns)}, weights)
         n_rows = counted(source)
         _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
@@ -94,7 +94,7 @@ def fit(
     prior = shares / shares.sum() if problem.prior is None else problem.prior
     write_whole(target, ShippedMap(fitted, prior).to_json() + "\n")
     note = "" if fitted.converged else "; the fit was bounded, because the classes separate"
-    said(
+    notify(
         f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.y_true):,} cases, for the "
         f"prior {written_shares(prior, problem)}{note}"
     )
@@ -139,7 +139,7 @@ def apply(
         if shipped.prior is None
         else (f"; the posteriors hold for the prior {written_shares(shipped.prior, problem)}")
     )
-    said(f"wrote {out}: {n_rows:,} rows{prior_note}")
+    notify(f"wrote {out}: {n_rows:,} rows{prior_note}")
 
 
 def _mapped(fitted: CalibrationMap, column: str) -> Callable[[FloatArray], dict[str, pa.Array]]:

@@ -182,5 +182,5 @@ def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tu
     return by_name if len(set(by_name)) == len(columns) else ordered
 
 
-def _is_named(column: str, ends: Sequence[str] | dict[str, int]) -> bool:
-    return any(column == end or column.endswith(f"_{end}") for end in ends)
+def _is_named(column: str, names: Sequence[str] | dict[str, int]) -> bool:
+    return any(column == name or column.endswith(f"_{name}") for name in names)

@@ -15,7 +15,7 @@ from stakes.cli.demo import demo
 from stakes.cli.diff import diff, schema
 from stakes.cli.evaluate import evaluate
 from stakes.cli.options import in_options
-from stakes.cli.output import put, said, silence
+from stakes.cli.output import notify, put, silence
 from stakes.cli.problem import problem
 from stakes.errors import StakesError
 
@@ -80,7 +80,7 @@ class _Front(click.Group):
 
 
 def _told(sentence: str, code: int = _BAD_INPUT) -> int:
-    said(sentence)
+    notify(sentence)
     return code
 
 

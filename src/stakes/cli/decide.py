@@ -15,7 +15,7 @@ from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, read_problem
-from stakes.cli.output import said, target_beside
+from stakes.cli.output import notify, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
@@ -95,11 +95,11 @@ def decide(
         n_rows = rewrite(source, (*columns, *charged), decided, target)
     formulas = [label for label in problem.decisions if str(label).startswith(_FORMULA)]
     if formulas and not quote_formulas:
-        said(
+        notify(
             f"a spreadsheet will take the decision {formulas[0]} for a formula; --quote-formulas "
             f"puts ' before it"
         )
-    said(f"wrote {out}: {n_rows:,} rows with the column {column}")
+    notify(f"wrote {out}: {n_rows:,} rows with the column {column}")
 
 
 def _quoted(labels: Any) -> list[Any]:

@@ -71,9 +71,9 @@ def _costs(changes: Changes, level: str) -> Section:
     columns = [_text.measured_column(list(column)) for column in zip(*triples, strict=True)]
     rows = []
     for change, was, now, gap in zip(changes.costs, *columns, strict=True):
-        ends = f"{gap[1]} to {gap[2]}" if known else "–"
+        interval = f"{gap[1]} to {gap[2]}" if known else "–"
         value = _text.number(change.new.value - change.old.value) if not known else gap[0]
-        rows.append((change.system, was[0], now[0], value, ends, clearly(change.difference)))
+        rows.append((change.system, was[0], now[0], value, interval, clearly(change.difference)))
     header = ("system", "old cost", "new cost", "difference", level, "clearly")
     sentences = (*text, _UNPAIRED) if known else (*text, _UNPAIRED, _LEVELS)
     return Section("Cost of each system", sentences, Table(header, tuple(rows)))

@@ -21,7 +21,7 @@ from stakes.cli.options import (
     read_report,
     request_of,
 )
-from stakes.cli.output import check_targets, said, write
+from stakes.cli.output import check_targets, notify, write
 from stakes.errors import InputError
 from stakes.report import Report
 
@@ -180,7 +180,7 @@ def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
         f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"
         for name, value in values.items()
     )
-    said(f"{text} holds ({known})")
+    notify(f"{text} holds ({known})")
     return True
 
 
@@ -198,7 +198,7 @@ def _closes(report: Report, name: str, system: str | None) -> bool:
     )
     beyond = " and the margin" if name == "no-worse" and report.baseline.margin else ""
     outcome = "passes" if passed else "does not pass"
-    said(f"--gate {name} {outcome} (cost less {report.baseline.system}{beyond}: {numbers})")
+    notify(f"--gate {name} {outcome} (cost less {report.baseline.system}{beyond}: {numbers})")
     return not passed
 
 
@@ -217,7 +217,7 @@ def _write_rule(report: Report, path: str) -> None:
         )
     rule = report.rule()
     rule.to_json(path)
-    said(f"wrote {path}: the rule of {rule.system}")
+    notify(f"wrote {path}: the rule of {rule.system}")
 
 
 def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:

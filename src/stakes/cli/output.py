@@ -54,7 +54,7 @@ def silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def said(text: str) -> None:
+def notify(text: str) -> None:
     """Print a message on standard error, so that it does not mix with the result."""
     put(f"stakes: {' '.join(text.split())}", err=True)
 
@@ -70,7 +70,7 @@ class Terminal(Watch):
         text : str
             The sentence.
         """
-        said(text)
+        notify(text)
 
     @contextmanager
     def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
@@ -161,7 +161,7 @@ def write(
     for kind, path in targets.items():
         if path != "-":
             writers[kind](report, Path(path))
-            said(f"wrote {path}")
+            notify(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
         text = writers[piped[0]](report, None)

@@ -11,7 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._files import check_target
 from stakes.cli.options import read_problem
-from stakes.cli.output import put, said
+from stakes.cli.output import notify, put
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.regions import decision_regions
@@ -69,7 +69,7 @@ def new(out: str, force: bool) -> None:
     put(str(stakes))
     for sentence in _consequences(stakes):
         put(f"\n{sentence}")
-    said(f"wrote {out}")
+    notify(f"wrote {out}")
 
 
 # What follows from a problem ---------------------------------------------------------------------

@@ -56,6 +56,13 @@ class BayesErrorRate(Value):
         Returns
         -------
         normalised error rates, elementwise
+
+        Examples
+        --------
+        >>> from stakes.tally import ScoreTable
+        >>> plot = bayes_error_plot(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.3, 3.0]))
+        >>> plot.actual.normalized([0.0])
+        array([0.5])
         """
         log_odds = _check.reals("prior_log_odds", prior_log_odds)
         false_alarm_rate, miss_rate = self._rates(log_odds)
@@ -99,6 +106,11 @@ class BayesErrorPlot(Value):
         Returns
         -------
         error rates, elementwise
+
+        Examples
+        --------
+        >>> BayesErrorPlot.reference([-2, 0]).round(4).tolist()
+        [0.1192, 0.5]
         """
         from scipy.special import expit
 
@@ -114,6 +126,13 @@ class BayesErrorPlot(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> from stakes.tally import ScoreTable
+        >>> plot = bayes_error_plot(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.3, 3.0]))
+        >>> plot.columns([0.0])["minimum"]
+        array([0.25])
         """
         return {
             "prior_log_odds": _check.reals("prior_log_odds", prior_log_odds),

@@ -144,12 +144,12 @@ def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | Non
 def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
     """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
     limit = reduce(np.minimum, (cost + most for cost, most in zip(expected, slack, strict=True)))
-    dearer = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
+    costlier = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
     small = np.uint8 if len(expected) < 256 else np.intp
     chosen: npt.NDArray[Any] = np.zeros(expected.shape[1], dtype=small)
     for cost, most in zip(expected, slack, strict=True):
-        dearer &= cost > limit + most
-        chosen += dearer
+        costlier &= cost > limit + most
+        chosen += costlier
     return chosen.astype(np.intp)
 
 

@@ -210,6 +210,14 @@ class CoverageDisplay(CurvesDisplay):
         -------
         dict
             From the name of a column to its values.
+
+        Examples
+        --------
+        >>> y, p = ["good", "good", "good", "bad"] * 25, [0.02, 0.05, 0.3, 0.4] * 25
+        >>> problem = Problem.zero_one(["good", "bad"])
+        >>> display = CoverageDisplay.from_predictions(y, p, problem, coverages=[0.5, 1])
+        >>> display.columns()["break_even"].round(2)
+        array([0.05, 0.4 ])
         """
         return {**super().columns(), "break_even": self.break_even.ravel()}
 
@@ -252,7 +260,7 @@ class _Ordered:
     instead: IntArray  # (n,) the best other decision
     column: int
 
-    def ends(self, price: float, share: float, level: float) -> tuple[float, float, float]:
+    def interval(self, price: float, share: float, level: float) -> tuple[float, float, float]:
         r"""Mean of costs including the price, and the limits of its interval.
 
         Which cases get the decision depends on all cases. To first order the cost at a share
@@ -271,7 +279,7 @@ class _Ordered:
         sample = LossSample(
             names=("all",),
             losses=(shares * priced + (1 - shares) * otherwise)[None],
-            dearest=_mixed(tied, shares, priced, costs.max(axis=1)),
+            costliest=_mixed(tied, shares, priced, costs.max(axis=1)),
             perfect=_mixed(tied, shares, priced, costs.min(axis=1)),
             truth=cases.truth,
             n_classes=cases.problem.n_classes,
@@ -289,7 +297,7 @@ class _Ordered:
     ) -> tuple[FloatArray, FloatArray]:
         """The limits of the intervals of costs at which these shares get the decision."""
         points = zip(prices.tolist(), shares.tolist(), strict=True)
-        value, low, high = np.array([self.ends(*point, level) for point in points]).T
+        value, low, high = np.array([self.interval(*point, level) for point in points]).T
         return low + (costs - value), high + (costs - value)
 
     def possible(self, end: FloatArray, costs: FloatArray) -> FloatArray:
@@ -367,8 +375,8 @@ class _Selective:
         """The cost per decided case at each coverage, with its band."""
         costs = self.curve.cost(grid)
         shown = costs / grid
-        ends = self.ordered.band(costs, self.curve.break_even(grid), 1 - grid, level)
-        low, high = (self.ordered.possible(end / grid, shown) for end in ends)
+        bounds = self.ordered.band(costs, self.curve.break_even(grid), 1 - grid, level)
+        low, high = (self.ordered.possible(end / grid, shown) for end in bounds)
         noise = _NOISE * float(np.abs(self.ordered.gains).max())
         decided = self.curve.shares[self.curve.break_even_prices <= price + noise]
         share = float(decided[-1]) if decided.size else 0.0

@@ -287,7 +287,7 @@ def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
 
 def _around_zero(lines: list[BandedLine], prevalence: float) -> tuple[float, float]:
     """Limits of the vertical axis around all differences, at most ± the prevalence."""
-    bands = [ends for line in lines for ends in (line.low, line.high) if ends is not None]
+    bands = [bounds for line in lines for bounds in (line.low, line.high) if bounds is not None]
     (low, high), most = extent(bands), max(prevalence, 1e-3)
     room = 0.05 * most
     return max(low, -most) - room, min(high, most) + room

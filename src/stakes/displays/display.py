@@ -80,6 +80,12 @@ class Display(Value, ABC):
         -------
         Display
             The display, ready to plot.
+
+        Examples
+        --------
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> BrierCurveDisplay.from_predictions([0, 0, 1] * 9, [0.1, 0.2, 0.7] * 9)
+        BrierCurveDisplay of model; draw it with plot()
         """
 
     @abstractmethod
@@ -95,6 +101,14 @@ class Display(Value, ABC):
         -------
         matplotlib Axes
             The axes that were passed or made.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> display = BrierCurveDisplay.from_predictions([0, 0, 1] * 9, [0.1, 0.2, 0.7] * 9)
+        >>> display.plot(Figure().subplots()).get_xlabel()
+        'cost proportion c (a false alarm costs 2c, a miss 2 − 2c)'
         """
 
     @abstractmethod
@@ -105,6 +119,13 @@ class Display(Value, ABC):
         -------
         dict
             From the name of a column to its values.
+
+        Examples
+        --------
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> display = BrierCurveDisplay.from_predictions([0, 0, 1] * 9, [0.1, 0.2, 0.7] * 9)
+        >>> sorted(display.columns())
+        ['cost_proportion', 'high', 'loss', 'low', 'model']
         """
 
     def frame(self, library: Any = None) -> Any:
@@ -120,6 +141,13 @@ class Display(Value, ABC):
         -------
         frame
             The columns of `columns`.
+
+        Examples
+        --------
+        >>> from stakes.displays import BrierCurveDisplay
+        >>> display = BrierCurveDisplay.from_predictions([0, 0, 1] * 9, [0.1, 0.2, 0.7] * 9)
+        >>> display.frame("pyarrow").column_names
+        ['model', 'cost_proportion', 'loss', 'low', 'high']
         """
         return frame_of(self.columns(), library, self.library)
 
@@ -221,5 +249,5 @@ def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:
     return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)
 
 
-def _or_nan(ends: FloatArray | None, like: FloatArray) -> FloatArray:
-    return np.full(like.shape, np.nan) if ends is None else ends
+def _or_nan(bounds: FloatArray | None, like: FloatArray) -> FloatArray:
+    return np.full(like.shape, np.nan) if bounds is None else bounds

@@ -133,6 +133,15 @@ class ReliabilityDisplay(Display):
         -------
         matplotlib Axes
             The axes that were passed or made.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from stakes.scoring import EqualWidth
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> display = ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(2))
+        >>> display.plot(Figure().subplots()).get_xlabel()
+        'predicted probability'
         """
         return reliability_panels(self.panels, note=self.note, ax=ax)
 
@@ -143,6 +152,13 @@ class ReliabilityDisplay(Display):
         -------
         dict
             From the name of a column to its values.
+
+        Examples
+        --------
+        >>> from stakes.scoring import EqualWidth
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(2)).columns()["weight"][:2]
+        array([75., 25.])
         """
         parts = [
             (panel.scores, panel.shares, panel.low, panel.high, panel.weights)

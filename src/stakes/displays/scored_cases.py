@@ -220,14 +220,14 @@ def grid_of(name: str, points: object, usual: FloatArray, *, inside: bool) -> Fl
     if points is None:
         return usual
     grid = _check.probabilities(name, points, ndim=1)
-    ends = "strictly between 0 and 1" if inside else "within [0, 1]"
+    allowed = "strictly between 0 and 1" if inside else "within [0, 1]"
     if (
         grid.size < 2
         or not (np.diff(grid) > 0).all()
         or (inside and not 0 < grid[0] < grid[-1] < 1)
     ):
         raise InputError(
-            f"{name} must be two or more increasing numbers {ends}; got {grid.size}, "
+            f"{name} must be two or more increasing numbers {allowed}; got {grid.size}, "
             f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46).",
             argument=name,
         )

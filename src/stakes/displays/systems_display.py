@@ -76,6 +76,13 @@ class SystemCostsDisplay(Display):
         -------
         SystemCostsDisplay
             The display, ready to plot.
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> SystemCostsDisplay.from_predictions(
+        ...     [0, 0, 0, 1] * 25, {"new": [0.02, 0.05, 0.3, 0.6] * 25}, problem, calibrator=None)
+        SystemCostsDisplay of new; draw it with plot()
         """
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         if isinstance(models, dict):
@@ -125,6 +132,15 @@ class SystemCostsDisplay(Display):
         -------
         matplotlib Axes
             The axes that were passed or made.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> display = SystemCostsDisplay.from_predictions(
+        ...     [0, 0, 0, 1] * 25, {"new": [0.02, 0.05, 0.3, 0.6] * 25}, problem, calibrator=None)
+        >>> display.plot(Figure().subplots()).get_xlabel()
+        'expected cost per case, EUR'
         """
         report, unit = self.report, self.report.problem.unit
         deployed = report.verdict.cheapest
@@ -155,6 +171,14 @@ class SystemCostsDisplay(Display):
         -------
         dict
             From the name of a column to its values.
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=9, unit="EUR")
+        >>> display = SystemCostsDisplay.from_predictions(
+        ...     [0, 0, 0, 1] * 25, {"new": [0.02, 0.05, 0.3, 0.6] * 25}, problem, calibrator=None)
+        >>> display.columns()["system"]
+        ['new (tuned)', 'new (as is)']
         """
         systems = self.systems
         return {

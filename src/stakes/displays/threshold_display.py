@@ -107,8 +107,8 @@ class CostByThresholdDisplay(CurvesDisplay):
         lines, best = zip(*lines_and_best, strict=True)
         remarks = ["every case at its own costs"] if problem.columns else []
         note = band_note(level, cases.note, *remarks)
-        ends = [side for line in lines for side in (line.low, line.high)]
-        (low, high), room = extent(ends), 0.05
+        bounds = [side for line in lines for side in (line.low, line.high)]
+        (low, high), room = extent(bounds), 0.05
         limits = low - room * (high - low), high + room * (high - low)
         return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
 
@@ -184,9 +184,9 @@ def _charged_mean(
         charges = charges_of(cases.cases, decided)
         losses, base = charges.losses, charges.base
         support = losses.costs_support(tuple(decided))
-        ends = profile_bounds(support, profile_threshold(level, support.degrees))
+        bounds = profile_bounds(support, profile_threshold(level, support.degrees))
         means = [losses.mean(losses.loss(threshold)) for threshold in decided]
-        parts.append(np.array([means, *ends]) + base)
+        parts.append(np.array([means, *bounds]) + base)
     return PointwiseMean(*np.concatenate(parts, axis=1))
 
 

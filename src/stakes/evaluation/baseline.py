@@ -136,7 +136,7 @@ def compared(
 def unpaired(first: Measured, second: Measured, factor: float = 1.0) -> Measured:
     r"""Cost on some cases less a factor times a cost on others, from their two intervals.
 
-    The ends of independent intervals are combined by their distances from the estimates (Zou and
+    The bounds of independent intervals are combined by their distances from the estimates (Zou and
     Donner 2008): the lower end is
     :math:`x - f y - \sqrt{(x - l_x)^2 + f^2 (u_y - y)^2}`, the upper one its mirror image.
 
@@ -152,27 +152,27 @@ def unpaired(first: Measured, second: Measured, factor: float = 1.0) -> Measured
 def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
     """Why costs under two problems cannot be compared, in words; empty where they can."""
     parts = ("classes", "decisions", "unit")
-    said = [
+    differences = [
         f"{name}: {getattr(old, name)} before, {getattr(new, name)} now"
         for name in parts
         if getattr(old, name) != getattr(new, name)
     ]
-    if not said and old.written != new.written:
+    if not differences and old.written != new.written:
         cells = [
             f"cost of {decision} for {label}: {cell_text(was)} before, {cell_text(now)} now"
             for label, row, new_row in zip(old.classes, old.written, new.written, strict=True)
             for decision, was, now in zip(old.decisions, row, new_row, strict=True)
             if was != now
         ]
-        said += cells
+        differences += cells
     shares = [None if part.prior is None else part.prior.tolist() for part in (old, new)]
     if shares[0] != shares[1]:
         texts = ["shares of the cases" if part is None else str(part) for part in shares]
-        said.append(f"prior: {texts[0]} before, {texts[1]} now")
+        differences.append(f"prior: {texts[0]} before, {texts[1]} now")
     if set(old.limits) != set(new.limits):
         texts = ["; ".join(map(str, part.limits)) or "none" for part in (old, new)]
-        said.append(f"limits: {texts[0]} before, {texts[1]} now")
-    return tuple(said)
+        differences.append(f"limits: {texts[0]} before, {texts[1]} now")
+    return tuple(differences)
 
 
 def _deployed(earlier: Report, problem: Problem, level: float) -> str:

@@ -37,7 +37,7 @@ class Part(NamedTuple):
     """One unknown alone: its worlds, and its range where it is a single number."""
 
     what: str
-    ends: tuple[float, float, float]  # mean and the quantiles of the level; nan of several numbers
+    interval: tuple[float, float, float]  # mean and quantiles of the level; nan of several numbers
     worlds: Worlds
 
 

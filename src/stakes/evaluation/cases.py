@@ -70,6 +70,13 @@ class Cases:
         Returns
         -------
         the column without the rows of weight zero; None stays None
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), [1, 0, 2], None, None)
+        >>> cases.rows(np.array([0.2, 0.6, 0.9]))
+        array([0.2, 0.9])
         """
         return column if self.kept is None or column is None else column[self.kept]
 

@@ -48,6 +48,16 @@ class Charges:
         Returns
         -------
         their charges
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.evaluation import read_cases
+        >>> problem = Problem([[0, 1], ["amount", 0]])
+        >>> cases = read_cases([0, 1, 1], problem, None, None, None, {"amount": [3.0, 5.0, 7.0]})
+        >>> charges = charges_of(cases, {"model": np.array([0, 0, 1])})
+        >>> charges.only(np.array([False, True, True])).losses.loss("model")
+        array([5., 0.])
         """
         return replace(self, losses=self.losses.only(np.flatnonzero(mask)))
 
@@ -90,7 +100,7 @@ def charges_of(
     everyone = {**decided, NO_MODEL: blind}
     constant = tuple(f"always {label}" for label in problem.decisions)
     losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
-    dearest, perfect, reached = np.empty((3, len(cases.truth)))
+    costliest, perfect, reached = np.empty((3, len(cases.truth)))
     # Block by block: the costs of all cases at once are n × K × M numbers, which may not fit.
     for rows, block in costs.blocks():
         charged = costs_of_class(block, cases.truth[rows])
@@ -98,7 +108,7 @@ def charges_of(
         for out, codes in zip(losses, everyone.values(), strict=False):
             out[rows] = charged[codes[rows], places]
         losses[len(everyone) :, rows] = charged
-        dearest[rows], perfect[rows] = charged.max(axis=0), charged.min(axis=0)
+        costliest[rows], perfect[rows] = charged.max(axis=0), charged.min(axis=0)
         reached[rows] = np.where(reachable_by_case(block), charged, -np.inf).max(axis=0)
     spent = {
         name: _in_cells(cases, codes, charged if cases.weights is None else charged * cases.weights)
@@ -108,11 +118,11 @@ def charges_of(
     base = float(perfect.min())
     if base != 0:
         losses -= base
-        dearest, perfect, reached = dearest - base, perfect - base, reached - base
+        costliest, perfect, reached = costliest - base, perfect - base, reached - base
     sample = LossSample(
         names=(*everyone, *constant),
         losses=losses,
-        dearest=dearest,
+        costliest=costliest,
         perfect=perfect,
         truth=cases.truth,
         n_classes=problem.n_classes,

@@ -91,9 +91,9 @@ class Costs:
         """Normalised cost of one system."""
         return self._normalized[name]
 
-    def saving(self, dearer: str | None, cheaper: str) -> Measured:
+    def saving(self, costlier: str | None, cheaper: str) -> Measured:
         """What the cheaper system saves against another, or against the blind decision (None)."""
-        return self.difference(dearer or self.named, cheaper)
+        return self.difference(costlier or self.named, cheaper)
 
     def difference(self, first: str, second: str, factor: float = 1.0) -> Measured:
         """Cost of one system less a factor times that of another, by the interval of this pair."""
@@ -245,7 +245,7 @@ class Costs:
         unit = self._span
         for names, counts, design in self._blocks:
             beside = np.array([self._beside(name) for name in names])
-            ends = profile_normalized_interval(
+            interval = profile_normalized_interval(
                 counts, self.problem, self.level, added=beside, **design
             )
             more = beside / unit if unit > 0 else 0.0 * beside
@@ -253,7 +253,7 @@ class Costs:
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
-            low, high = widened(values, (ends.low, ends.high), threshold, added)
+            low, high = widened(values, (interval.low, interval.high), threshold, added)
             bounds = low.clip(min=0.0), high.clip(max=self._worst + more)
             parts = zip(values.tolist(), *(end.tolist() for end in bounds), strict=True)
             intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
@@ -326,9 +326,9 @@ class LossCosts(Costs):
             above = losses.loss(name) - losses.perfect + self._beside(name)
             with np.errstate(divide="ignore", invalid="ignore"):
                 value = float(np.divide(losses.mean(above), unit))
-            ends = ratio_bounds(losses, above, below, float(threshold), losses.most(name))
+            bounds = ratio_bounds(losses, above, below, float(threshold), losses.most(name))
             more = added[losses.names.index(name)] / (unit**2 if unit > 0 else np.inf)
-            wide = (np.asarray(end) for end in ends)
+            wide = (np.asarray(end) for end in bounds)
             low, high = widened(np.asarray(value), tuple(wide), threshold, np.asarray(more))  # type: ignore[arg-type]
             intervals[name] = Measured(value, max(float(low), 0.0), float(high))
         return intervals

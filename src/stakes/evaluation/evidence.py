@@ -130,6 +130,20 @@ class Evidence:
         Returns
         -------
         the label of the decision
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Folds, read_cases
+        >>> from stakes.evaluation.predictions import read_predictions
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> from stakes.rows import Decisions
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> cases = read_cases([0, 0, 1], problem, None, None, None)
+        >>> options = {"posterior_prior": None, "calibrator": None}
+        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
+        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
+        >>> evidence_of(cases, [model], **options).blind_decision(problem.with_prior([0.5, 0.5]))
+        1
         """
         allowed = [d for d in problem.decisions if f"always {d}" in (self.unaided or ())]
         if not allowed or problem.prior is None:
@@ -147,6 +161,20 @@ class Evidence:
         Returns
         -------
         costs (J,); zero for what needs no model
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Folds, read_cases
+        >>> from stakes.evaluation.predictions import read_predictions
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> from stakes.rows import Decisions
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> cases = read_cases([0, 0, 1], problem, None, None, None)
+        >>> options = {"posterior_prior": None, "calibrator": None}
+        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
+        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
+        >>> evidence_of(cases, [model], **options).beside(("net (as decided)", "always 0"))
+        array([0., 0.])
         """
         running = self.operation.running_costs
         models = (self.rules[name].model if name in self.rules else None for name in names)

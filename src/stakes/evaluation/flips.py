@@ -76,11 +76,11 @@ def flips_of(
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
     for parts, line in regions.items():
         walks += _across(parts, line)
-    ends = iter(_left(walks, costs))
-    clear_bounds = dict(zip(near, ends, strict=False))
+    bounds = iter(_left(walks, costs))
+    clear_bounds = dict(zip(near, bounds, strict=False))
     unknown = nan, nan
     clear = tuple(_with_clear(each, clear_bounds.get(k, unknown)) for k, each in enumerate(margins))
-    zoned = [_with_unclear(parts, line, ends) for parts, line in regions.items()]
+    zoned = [_with_unclear(parts, line, bounds) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
     return (*zoned[:-1], *ratios, zoned[-1]), clear
 
@@ -112,8 +112,8 @@ def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
     return sorted(range(len(parts)), key=lambda k: inf if isnan(parts[k]) else parts[k])[:_NEAREST]
 
 
-def _with_clear(margin: Margin, ends: _Pair) -> Margin:
-    return Margin._trusted(**{**vars(margin), "clear_low": ends[0], "clear_high": ends[1]})
+def _with_clear(margin: Margin, bounds: _Pair) -> Margin:
+    return Margin._trusted(**{**vars(margin), "clear_low": bounds[0], "clear_high": bounds[1]})
 
 
 def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
@@ -123,10 +123,10 @@ def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
         yield _Walk(line, (above, below), (point, point))
 
 
-def _with_unclear(regions: Regions, line: _Line, ends: Iterator[_Pair]) -> Regions:
+def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Regions:
     """Regions with the zone around each border in which the data cannot tell its two sides."""
-    low, high = line.ends
-    zones = (next(ends) for _ in regions.crossings)
+    low, high = line.bounds
+    zones = (next(bounds) for _ in regions.crossings)
     unclear = tuple((max(lower, low), min(upper, high)) for lower, upper in zones)
     return Regions._trusted(**{**vars(regions), "unclear": unclear})
 
@@ -149,7 +149,7 @@ class _Line(NamedTuple):
     cost_slope: FloatArray
     prior: FloatArray | None
     prior_slope: FloatArray | None
-    ends: _Pair
+    bounds: _Pair
 
 
 class _Walk(NamedTuple):
@@ -163,10 +163,10 @@ class _Walk(NamedTuple):
 def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
     """Where the choices of each walk leave the contenders; infinite where they never do."""
     moves = {
-        (place, side): Move(choice, *line[:4], start=start, end=line.ends[side])
+        (place, side): Move(choice, *line[:4], start=start, end=line.bounds[side])
         for place, (line, choices, starts) in enumerate(walks)
         for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
-        if isfinite(start) and start != line.ends[side] and choice
+        if isfinite(start) and start != line.bounds[side] and choice
     }
     points = dict(zip(moves, costs.leaving(list(moves.values())).tolist(), strict=True))
     return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]

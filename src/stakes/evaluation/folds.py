@@ -114,6 +114,15 @@ class Folds:
         Returns
         -------
         a phrase such as "Isotonic(), out of fold (5 folds)"
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.calibration import Isotonic
+        >>> from stakes.evaluation import read_cases
+        >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+        >>> Folds(cases, np.random.default_rng(0)).described(Isotonic())
+        'Isotonic(), out of fold (5 folds, mean of 5 partitions)'
         """
         if self.hindrance:
             return f"{calibrator!r} could not be fitted"
@@ -135,6 +144,15 @@ class Folds:
         Returns
         -------
         costs (P,) per case; None for a single partition, or where a cost is undefined
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.evaluation import read_cases
+        >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+        >>> wrong = 1 - cases.truth
+        >>> Folds(cases, np.random.default_rng(0)).costs([cases.truth, wrong])
+        array([0., 1.])
         """
         if self.cases.costs is not None:
             return _defined([case_cost(self.cases, codes) for codes in decided])
@@ -243,7 +261,7 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
 class Fitted:
     """What a fitted rule says of cases not used to fit it, and its cost in each partition."""
 
-    said: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
+    predictions: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
     on_all: FitOnAll | None = None  # the map of all cases, where the rule is one
     parts: tuple[
@@ -305,7 +323,7 @@ def recalibrated(
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
     >>> folds, scores = Folds(cases, np.random.default_rng(0)), np.array([0.1, 0.6, 0.6, 0.7] * 5)
     >>> fitted, caveats = recalibrated("forest", scores, folds, Isotonic(), raw=False)
-    >>> fitted.said[:4, 1].round(1).tolist(), caveats
+    >>> fitted.predictions[:4, 1].round(1).tolist(), caveats
     ([0.0, 0.5, 0.5, 1.0], ())
     """
     if calibrator is None:
@@ -381,7 +399,7 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     >>> from stakes.evaluation import read_cases
     >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
     >>> folds = Folds(cases, np.random.default_rng(0))
-    >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).said[:4].tolist()
+    >>> tuned_apart(np.array([-2.0, -1.0, 1.0, 2.0] * 5), folds).predictions[:4].tolist()
     [0, 0, 1, 1]
     """
     problem = folds.cases.problem

@@ -137,7 +137,7 @@ def _part(
     if remake is not None:
         some = part.worlds.some(remake.affordable // 4)
         more = evppi + _gain(some, rivals, remake)
-    mean, low, high = part.ends
+    mean, low, high = part.interval
     return UncertainPart(
         what=part.what, mean=mean, low=low, high=high, evppi=evppi, evppi_remade=more
     )
@@ -149,20 +149,20 @@ def _sentences(uncertainty: Uncertainty, unknown: Unknown) -> tuple[str, ...]:
     more = " or another" if len(others) > 1 else ""
     elsewhere = f"; elsewhere it is {others[0]}{more}" if others else ""
     holds = _text.whole_percent(uncertainty.holds)
-    said = [
+    sentences = [
         f"On these cases {uncertainty.choice} is the cheapest over {holds} of what {unknown.what} "
         f"may be{elsewhere}.",
         f"To know {unknown.what} before choosing among today's rules would be worth "
         f"{_text.number(uncertainty.evpi, 3)}{unit} per case (EVPI).",
     ]
     if uncertainty.evpi_remade is not None:
-        said.append(
+        sentences.append(
             f"With rules made again for what is then known it would be worth "
             f"{_text.number(uncertainty.evpi_remade, 3)}{unit} per case."
         )
     if len(uncertainty.parts) > 1 and max(_worth(uncertainty.parts[0])) > 0:
-        said.append(f"The first to find out is {uncertainty.parts[0].what}.")
-    return tuple(said)
+        sentences.append(f"The first to find out is {uncertainty.parts[0].what}.")
+    return tuple(sentences)
 
 
 def _worth(part: UncertainPart) -> tuple[float, float]:

@@ -49,11 +49,11 @@ def joint_bins_of(
     sources, codes = [], []
     for model, recalibrated, system in wanted:
         table = named[model].recalibrated if recalibrated else named[model].table
-        ends, edges = np.empty(0, np.intp), np.empty(0)
+        stops, edges = np.empty(0, np.intp), np.empty(0)
         if system is None and table is not None:
-            ends = _ends(table, most, _cuts(table, model, recalibrated, systems))
-            edges = _edges(table, ends, _raw(evidence, model, recalibrated=recalibrated))
-        sources.append(DecisionSource(model, recalibrated, system, ends))
+            stops = _stops(table, most, _cuts(table, model, recalibrated, systems))
+            edges = _edges(table, stops, _raw(evidence, model, recalibrated=recalibrated))
+        sources.append(DecisionSource(model, recalibrated, system, stops))
         codes.append(bins.codes(sources[-1], edges))
     sizes = [entry.ends.size or evidence.problem.n_decisions for entry in sources]
     if evidence.problem.n_classes * max(sizes, default=0) ** 2 > _WHOLE:
@@ -98,7 +98,7 @@ def _runs(system: System) -> Iterator[float]:
     yield from np.cumsum(cases[np.argsort(tilt, kind="stable")])
 
 
-def _ends(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
+def _stops(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
     """Ends of bins that divide both classes evenly, cuts included."""
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
@@ -115,9 +115,9 @@ def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
     return table
 
 
-def _edges(table: ScoreTable, ends: IntArray, raw: ScoreTable) -> FloatArray:
+def _edges(table: ScoreTable, stops: IntArray, raw: ScoreTable) -> FloatArray:
     """The greatest score of every bin but the last, as the cases have them."""
-    below = table.weights.sum(axis=1).cumsum()[ends[:-1] - 1]
+    below = table.weights.sum(axis=1).cumsum()[stops[:-1] - 1]
     place = np.searchsorted(raw.weights.sum(axis=1).cumsum(), below - 0.5)
     return np.asarray(raw.scores[place])
 

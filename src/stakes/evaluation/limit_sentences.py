@@ -15,22 +15,22 @@ from stakes.report import System
 
 def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
     """How a system fares under every limit, and what the limit costs at the margin."""
-    said = []
+    sentences = []
     for check in system.limits:
-        said.append(_stands(check, level))
-        said += _worth(check, evidence.problem, evidence.operation)
+        sentences.append(_stands(check, level))
+        sentences += _worth(check, evidence.problem, evidence.operation)
     priced = any(check.price for check in system.limits)
-    said += _exchange(system, evidence) if priced else []
-    return said
+    sentences += _exchange(system, evidence) if priced else []
+    return sentences
 
 
 def _stands(check: LimitCheck, level: float) -> str:
     value, low, high = check.interval
     bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
     share = f"It decides {check.limit.decision} for {value} of {check.limit.base}"
-    ends = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})" if low != high else ""
+    interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
     broken = ", which it clearly breaks" if check.breaks else ""
-    return f"{share}{ends}; the limit is {bound}{broken}."
+    return f"{share}{interval if low != high else ''}; the limit is {bound}{broken}."
 
 
 def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterator[str]:
@@ -40,19 +40,19 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
     unit, limit = problem.unit, check.limit
     if limit.given is None:
         more = f"One more {limit.decision}" if limit.sign > 0 else f"One {limit.decision} fewer"
-        said = f"{more} saves {money(check.price, unit)}, at the margin"
+        sentence = f"{more} saves {money(check.price, unit)}, at the margin"
     else:
         looser = (
             f"A limit on {limit.decision} for {limit.given} that is one percentage point looser"
         )
-        said = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
+        sentence = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than a word such as about allows
         total = f"{number(about, 3)}{f' {unit}' if unit else ''}{a_period}"
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
-        said += f"; {cases if limit.given is None else 'that '}is worth about {total}"
-    yield f"{said}."
+        sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
+    yield f"{sentence}."
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:

@@ -62,10 +62,10 @@ def picks_of(
     best = cheapest_of(systems)
     # Of models that tie in a metric, the most expensive is charged: the metric cannot rule it out.
     known = np.where(np.isnan(disagreement.costs), np.inf, disagreement.costs)
-    dearest_first = np.argsort(-known, kind="stable")
+    costliest_first = np.argsort(-known, kind="stable")
     picks = []
     for metric, chosen in zip(disagreement.metrics, disagreement.picks, strict=True):
-        taken = [str(disagreement.models[j]) for j in dearest_first if chosen[j]]
+        taken = [str(disagreement.models[j]) for j in costliest_first if chosen[j]]
         picks.append(_pick(metric, taken[0] if taken else None, best, systems, costs))
     return tuple(picks)
 

@@ -52,10 +52,10 @@ def read_operation(
             f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}.",
             argument="running_costs",
         )
-    strangers = [name for name in running if name not in models]
-    if strangers:
+    unknown = [name for name in running if name not in models]
+    if unknown:
         raise InputError(
-            f"running_costs must name models; {strangers[0]!r} is none of them. The models are "
+            f"running_costs must name models; {unknown[0]!r} is none of them. The models are "
             f"{', '.join(map(repr, models))}: write one of these names.",
             argument="running_costs",
         )

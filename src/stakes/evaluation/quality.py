@@ -126,8 +126,8 @@ def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
 
 
 def _interval(estimate: Estimate, level: float) -> Measured:
-    ends = estimate.interval(level)
-    return Measured(float(estimate.value), float(ends.low), float(ends.high))
+    interval = estimate.interval(level)
+    return Measured(float(estimate.value), float(interval.low), float(interval.high))
 
 
 def _h(table: ScoreTable) -> float | None:

@@ -77,8 +77,8 @@ def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdi
     cost, saving = map(operation.total, (verdict.cost, verdict.saving_over_naive))
     if cost is None or saving is None or isnan(cost.value):
         return verdict
-    said = words.totals(operation, cost, saving, deployed=verdict.deploy is not None)
-    sentences = (*verdict.sentences, said)
+    totals = words.totals(operation, cost, saving, deployed=verdict.deploy is not None)
+    sentences = (*verdict.sentences, totals)
     return replace(verdict, total_cost=cost, total_saving=saving, sentences=sentences)
 
 
@@ -97,10 +97,10 @@ def _deployed(
     rival = cheapest_of(others) if others else None
     over_rival = None if rival is None else costs.more(rival.name)
     saves = words.saves(best, saving)
-    said = [words.close_call(saving), words.deploy(best, expected), saves]
+    sentences = [words.close_call(saving), words.deploy(best, expected), saves]
     if rival is not None and over_rival is not None:
-        said.append(words.against_rival(rival, over_rival))
-    said += limit_sentences(best, evidence, costs.level)
+        sentences.append(words.against_rival(rival, over_rival))
+    sentences += limit_sentences(best, evidence, costs.level)
     apart = None if rival is None else not words.other_contenders(best)
     return Verdict(
         deploy=best,
@@ -114,7 +114,7 @@ def _deployed(
         saving_over_naive=saving,
         saving_over_runner_up=over_rival,
         told_apart=apart,
-        sentences=tuple(sentence for sentence in said if sentence),
+        sentences=tuple(sentence for sentence in sentences if sentence),
     )
 
 
@@ -283,12 +283,12 @@ class _Words:
         how = _how(best, self.problem)
         first = f"The best of them, {best.model} {how}," if self.several else f"At best, {how}, it"
         same = rounded(best.cost.value, expected) == rounded(expected.value, expected)
-        said = f"{first} {'costs' if same else 'will cost about'} {self._cost(expected)}"
+        sentence = f"{first} {'costs' if same else 'will cost about'} {self._cost(expected)}"
         if saving.value == 0:
-            return f"{said}."
+            return f"{sentence}."
         more = Measured(-saving.value, -saving.high, -saving.low)
         doubt = "; the data cannot rule out that it is cheaper" if more.low <= 0 else ""
-        return f"{said}, {self._money(more)} more{self._span(more)}{doubt}."
+        return f"{sentence}, {self._money(more)} more{self._span(more)}{doubt}."
 
     def against_rival(self, rival: System, more: Measured) -> str:
         """How the runner-up compares with the best, and whether that is clear."""
@@ -297,8 +297,8 @@ class _Words:
             return f"The runner-up, {rival.name}, costs the same."
         statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
         among = ", among all comparisons" if len(self.rivals) > 2 and not isnan(more.low) else ""
-        ends = f" ({span(more, self.level)}{among})" if not isnan(more.low) else ""
-        amount = f"{self._money(more)} more per case{ends}"
+        interval = f" ({span(more, self.level)}{among})" if not isnan(more.low) else ""
+        amount = f"{self._money(more)} more per case{interval}"
         return f"The runner-up, {rival.name}, costs {amount}: {statement}."
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray
 from stakes.inference.design import Cells, effective_factors
-from stakes.inference.likelihood import PSEUDO_CASES, dearest_shares
+from stakes.inference.likelihood import PSEUDO_CASES, costliest_shares
 
 _FAR = 100  # binary exponent of costs from which products of them might overflow
 _STEPS = 50  # Dinkelbach's method needs about six
@@ -43,8 +43,8 @@ def normalized_bounds(
     high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
     low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
     undefined = (regrets.max(axis=0) == 0).any()
-    ends = low.max(axis=-1), high.max(axis=-1)
-    return tuple(np.where(undefined, np.nan, end) for end in ends)  # type: ignore[return-value]
+    bounds = low.max(axis=-1), high.max(axis=-1)
+    return tuple(np.where(undefined, np.nan, end) for end in bounds)  # type: ignore[return-value]
 
 
 def _pooled(
@@ -97,15 +97,15 @@ def _greatest_ratio(
 
     The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
     linear functions; Newton's step towards its zero is the ratio at its maximum, and never
-    overshoots from the second step on. The 0.4 of a case stand at the dearest possible cell.
+    overshoots from the second step on. The 0.4 of a case stand at the costliest possible cell.
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
-        dearest = values.max(axis=-1, keepdims=True)
+        costliest = values.max(axis=-1, keepdims=True)
         extra = PSEUDO_CASES * (np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None])
-        gaps = np.where(possible, dearest - values, 0.0)
-        shares = dearest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
+        gaps = np.where(possible, costliest - values, 0.0)
+        shares = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
             ..., 0, :
         ]
         above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)

@@ -79,6 +79,14 @@ class Comparison(Value):
         Returns
         -------
         its estimate
+
+        Examples
+        --------
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> comparison = delta_compare_costs(joint, Problem.zero_one(2))
+        >>> print(comparison.estimate("old"))
+        0.5 (95% 0.4015 to 0.5985, delta method)
         """
         return self._of(np.eye(len(self.names))[self._position(name)])
 
@@ -93,6 +101,14 @@ class Comparison(Value):
         Returns
         -------
         the estimate of the difference
+
+        Examples
+        --------
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> comparison = delta_compare_costs(joint, Problem.zero_one(2))
+        >>> print(comparison.difference("old", "new"))
+        0.25 (95% 0.1647 to 0.3353, delta method)
         """
         unit = np.eye(len(self.names))
         position, subtracted = self._position(first, "first"), self._position(second, "second")
@@ -134,6 +150,14 @@ class Comparison(Value):
         Returns
         -------
         the comparison with replicates
+
+        Examples
+        --------
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> comparison = delta_compare_costs(joint, Problem.zero_one(2))
+        >>> comparison.drawn(replicates=50, rng=np.random.default_rng(0)).replicates.shape
+        (50, 2)
         """
         count = _check.draws("replicates", replicates, low=2)
         _check.generator(rng)
@@ -166,8 +190,8 @@ class Comparison(Value):
     def __str__(self) -> str:
         rows = []
         for name in self.names:
-            ends = self.estimate(name).interval(0.95)
-            parts = (self.estimate(name).value, ends.low, ends.high)
+            interval = self.estimate(name).interval(0.95)
+            parts = (self.estimate(name).value, interval.low, interval.high)
             rows.append([name, *(f"{part:.4g}" for part in parts)])
         return f"{self.method}\n{text_table(['', 'value', '95% low', 'high'], rows)}"
 

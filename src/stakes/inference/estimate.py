@@ -104,6 +104,13 @@ class IntervalType(Value, ABC):
         Returns
         -------
         lower and upper bound
+
+        Examples
+        --------
+        >>> from stakes.inference import Normal
+        >>> estimate = Estimate(0.3, 0.1, np.empty(0), Normal(), "delta method")
+        >>> [round(float(bound), 3) for bound in Normal().bounds(estimate, 0.95)]
+        [0.104, 0.496]
         """
 
     def undefined(self, estimate: Estimate) -> BoolArray:
@@ -116,6 +123,13 @@ class IntervalType(Value, ABC):
         Returns
         -------
         booleans, (R, …)
+
+        Examples
+        --------
+        >>> from stakes.inference import Percentile
+        >>> estimate = Estimate(0.3, 0.1, np.array([0.2, np.nan]), Percentile(), "bootstrap")
+        >>> Percentile().undefined(estimate)
+        array([False,  True])
         """
         return np.isnan(estimate.replicates)
 
@@ -129,6 +143,12 @@ class IntervalType(Value, ABC):
         Returns
         -------
         numbers, of that shape
+
+        Examples
+        --------
+        >>> from stakes.inference import Normal
+        >>> float(Normal().effective_count(()))
+        inf
         """
         return np.full(shape, np.inf)
 
@@ -142,6 +162,12 @@ class IntervalType(Value, ABC):
         Returns
         -------
         the type of interval
+
+        Examples
+        --------
+        >>> from stakes.inference import Normal
+        >>> Normal().along(np.array([1.0, -1.0]))
+        Normal()
         """
         return self
 
@@ -220,6 +246,12 @@ class Estimate(Value):
         Returns
         -------
         the interval, of the shape of the value
+
+        Examples
+        --------
+        >>> from stakes.inference import Normal
+        >>> print(Estimate(0.3, 0.1, np.empty(0), Normal(), "delta method").interval(0.9))
+        90% 0.1355 to 0.4645
         """
         level = _check.level(level)
         low, high = self.intervals.bounds(self, level)
@@ -235,6 +267,13 @@ class Estimate(Value):
         Returns
         -------
         the estimate
+
+        Examples
+        --------
+        >>> from stakes.inference import Logit, Normal
+        >>> estimate = Estimate(0.9, 0.1, np.empty(0), Normal(), "delta method")
+        >>> print(estimate.with_intervals(Logit()))
+        0.9 (95% 0.5049 to 0.9876, delta method)
         """
         return self._trusted(**{**vars(self), "intervals": _checked_type(intervals)})
 
@@ -247,8 +286,8 @@ class Estimate(Value):
         if self.value.ndim == 0:
             return self._line(())
         header = ["", "value", "95% low", "high"]
-        ends = self.interval(0.95)
-        parts = [self.value, ends.low, ends.high]
+        interval = self.interval(0.95)
+        parts = [self.value, interval.low, interval.high]
         if self.n_undefined.any():
             header, parts = [*header, "undefined"], [*parts, self.n_undefined.astype(np.float64)]
         places = list(np.ndindex(*self.value.shape))
@@ -257,10 +296,10 @@ class Estimate(Value):
         return f"{self.method}\n{text_table(header, rows)}{more}"
 
     def _line(self, place: tuple[int, ...]) -> str:
-        ends = self.interval(0.95)
+        interval = self.interval(0.95)
         lost = int(self.n_undefined[place])
         note = f", {lost} of them undefined" if lost else ""
-        low, high = ends.low[place], ends.high[place]
+        low, high = interval.low[place], interval.high[place]
         return f"{self.value[place]:.4g} (95% {_span(low, high)}, {self.method}{note})"
 
     __repr__ = __str__

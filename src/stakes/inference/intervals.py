@@ -91,7 +91,15 @@ class Percentile(IntervalType):
     """The quantiles of the replicates themselves."""
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Quantiles at (1 ∓ level) / 2."""
+        """Quantiles at (1 ∓ level) / 2.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in Percentile().bounds(estimate, 0.9)]
+        [0.116, 0.484]
+        """
         _need_replicates(estimate, "Percentile")
         return _central(estimate, level)
 
@@ -122,7 +130,15 @@ class ExpandedPercentile(IntervalType):
     pulls: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Quantiles at a higher level, which makes up for the small number of clusters."""
+        """Quantiles at a higher level, which makes up for the small number of clusters.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in ExpandedPercentile(12).bounds(estimate, 0.9)]
+        [0.108, 0.492]
+        """
         from scipy.special import ndtr
 
         _need_replicates(estimate, "ExpandedPercentile")
@@ -132,19 +148,24 @@ class ExpandedPercentile(IntervalType):
         low, high = (quantile(estimate.replicates, share) for share in (beyond, 1 - beyond))
         defined = np.sum(~np.isnan(estimate.replicates), axis=0)
         reach = distance * spread(estimate.replicates)
-        ends = estimate.value - reach, estimate.value + reach
+        bounds = estimate.value - reach, estimate.value + reach
         if self.count < _FEW:
-            return ends
+            return bounds
         out = beyond * (defined + 1) < 1
         return (
-            np.where(out, np.minimum(low, ends[0]), low),
-            np.where(out, np.maximum(high, ends[1]), high),
+            np.where(out, np.minimum(low, bounds[0]), low),
+            np.where(out, np.maximum(high, bounds[1]), high),
         )
 
     def effective_count(self, shape: tuple[int, ...]) -> FloatArray:
         """Satterthwaite's n for an estimate of this shape.
 
         It is two where leaving out some clusters makes the estimate undefined.
+
+        Examples
+        --------
+        >>> float(ExpandedPercentile(12).effective_count(()))
+        12.0
         """
         if self.pulls.shape[1:] != shape:
             return np.full(shape, float(self.count))
@@ -156,7 +177,13 @@ class ExpandedPercentile(IntervalType):
         return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
 
     def along(self, contrast: FloatArray) -> ExpandedPercentile:
-        """The type for the sum over the last axis, weighted by the contrast."""
+        """The type for the sum over the last axis, weighted by the contrast.
+
+        Examples
+        --------
+        >>> type(ExpandedPercentile(12).along(np.array([1.0, -1.0]))).__name__
+        'ExpandedPercentile'
+        """
         if self.pulls.shape[1:] != contrast.shape:
             return self
         used = contrast != 0  # what is undefined elsewhere does not matter
@@ -181,7 +208,15 @@ class BCa(IntervalType):
     acceleration: FloatArray
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Quantiles at the corrected shares."""
+        """Quantiles at the corrected shares.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in BCa(np.array(0.05)).bounds(estimate, 0.9)]
+        [0.122, 0.489]
+        """
         _need_replicates(estimate, "BCa")
         bias = self._bias(estimate)
         low, high = (
@@ -225,7 +260,16 @@ class Studentised(IntervalType):
     errors: FloatArray
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """The value minus the quantiles, the upper one first, times its standard error."""
+        """The value minus the quantiles, the upper one first, times its standard error.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> low, high = Studentised(np.full(99, 0.1)).bounds(estimate, 0.9)
+        >>> round(float(low), 3), round(float(high), 3)
+        (0.116, 0.484)
+        """
         _need_replicates(estimate, "Studentised")
         distance = self._distances(estimate)
         with np.errstate(invalid="ignore"):
@@ -238,7 +282,15 @@ class Studentised(IntervalType):
         return low, high
 
     def undefined(self, estimate: Estimate) -> BoolArray:
-        """Replicates whose standard error, and so whose studentised distance, is undefined."""
+        """Replicates whose standard error, and so whose studentised distance, is undefined.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.array([0.2, 0.4]), Percentile(), "bootstrap")
+        >>> Studentised(np.array([0.1, np.nan])).undefined(estimate)
+        array([False,  True])
+        """
         return np.isnan(self._distances(estimate))
 
     def _distances(self, estimate: Estimate) -> FloatArray:
@@ -251,7 +303,15 @@ class Normal(IntervalType):
     """The value plus and minus a normal quantile times the standard error."""
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Symmetric about the value."""
+        """Symmetric about the value.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in Normal().bounds(estimate, 0.9)]
+        [0.136, 0.464]
+        """
         from scipy.special import ndtri
 
         reach = ndtri((1 + level) / 2) * estimate.standard_error
@@ -266,7 +326,15 @@ class Logit(IntervalType):
     """
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Symmetric about the value on the scale of log-odds."""
+        """Symmetric about the value on the scale of log-odds.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in Logit().bounds(estimate, 0.9)]
+        [0.164, 0.484]
+        """
         from scipy.special import expit, logit, ndtri
 
         value = estimate.value
@@ -292,7 +360,15 @@ class Wilson(IntervalType):
     n_cases: FloatArray
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
-        """Within [0, 1], and not of width zero at rates of 0 and 1."""
+        """Within [0, 1], and not of width zero at rates of 0 and 1.
+
+        Examples
+        --------
+        >>> from stakes.inference import Estimate
+        >>> estimate = Estimate(0.3, 0.1, np.linspace(0.1, 0.5, 99), Percentile(), "bootstrap")
+        >>> [round(float(bound), 3) for bound in Wilson(np.array(20.0)).bounds(estimate, 0.9)]
+        [0.164, 0.484]
+        """
         from scipy.special import ndtri
 
         return wilson_bounds(estimate.value, self.n_cases, ndtri((1 + level) / 2) ** 2)

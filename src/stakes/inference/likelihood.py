@@ -34,8 +34,8 @@ Two things keep such intervals honest in small samples, where the ratio is not y
 
 For :math:`\theta` above the estimate the ratio is
 :math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
-falls when a value rises: the ends are monotone in every cost. Values of equal cost may be merged
-without changing the ratio, so that the ends are continuous in the costs even where another value
+falls when a value rises: the bounds are monotone in every cost. Values of equal cost may be merged
+without changing the ratio, so that the bounds are continuous in the costs even where another value
 becomes the costliest.
 """
 
@@ -91,6 +91,12 @@ class Support(Value):
         Returns
         -------
         its support
+
+        Examples
+        --------
+        >>> values, counts = np.array([[[0.0, 1.0]]]), np.array([[[90.0, 10.0]]])
+        >>> Support(values, counts, np.zeros((1, 1)), np.ones((1, 1))).of_quantity(0).values
+        array([[0., 1.]])
         """
         return Support(
             self.values[..., position, :, :],
@@ -110,6 +116,12 @@ class Support(Value):
         Returns
         -------
         the shifted support
+
+        Examples
+        --------
+        >>> values, counts = np.array([[0.0, 1.0]]), np.array([[90.0, 10.0]])
+        >>> Support(values, counts, np.zeros(1), np.ones(1)).shifted(2.0).values
+        array([[2., 3.]])
         """
         first = np.arange(self.lowest.shape[-1]) == 0  # the strata are added up
         move = np.asarray(amount)[..., None] * first
@@ -272,7 +284,7 @@ def _upper_end(
 ) -> FloatArray:
     """The greatest mean (…) within the threshold, the 0.4 of a case in each stratum in turn."""
     gaps, counts = _with_pseudo_cases(values, counts, highest, threshold.shape)
-    shares = dearest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
+    shares = costliest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
     return np.asarray(highest.sum(axis=-1) - np.sum(shares * gaps, axis=(-2, -1)).min(axis=0))
 
 
@@ -334,7 +346,7 @@ def _with_pseudo_cases(
     return gaps, np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
 
 
-def dearest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
+def costliest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
     """The probabilities p (…, R, C) of greatest mean among those whose ratio is within (…).
 
     `gaps` (…, R, C) say how far each value is below the costliest of its stratum. What is missing

@@ -45,7 +45,7 @@ class LossSample:
     ----------
     names : J systems
     losses : (J, n)
-    dearest : (n,) what the costliest decision costs each case
+    costliest : (n,) what the costliest decision costs each case
     perfect : (n,) what the cheapest decision costs each case
     truth : (n,) positions of the classes
     n_classes : K
@@ -63,7 +63,7 @@ class LossSample:
 
     names: Labels
     losses: FloatArray
-    dearest: FloatArray
+    costliest: FloatArray
     perfect: FloatArray
     truth: IntArray
     n_classes: int
@@ -87,8 +87,17 @@ class LossSample:
         Returns
         -------
         their losses
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.only(np.array([0, 1])).losses
+        array([[0., 2.],
+               [1., 0.]])
         """
-        names = ("dearest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
+        names = ("costliest", "perfect", "reached", "truth", "weights", "clusters", *_POOLED)
         columns: dict[str, Any] = {name: getattr(self, name) for name in names}
         columns = {name: None if c is None else c[part] for name, c in columns.items()}
         return replace(self, losses=self.losses[:, part], **columns)
@@ -103,6 +112,14 @@ class LossSample:
         Returns
         -------
         losses, (n,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.loss("b")
+        array([1., 0., 0.])
         """
         return np.asarray(self.losses[self.names.index(name)])
 
@@ -116,9 +133,17 @@ class LossSample:
         Returns
         -------
         the largest possible loss of each case, (n,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.most("a")
+        array([3., 3., 3.])
         """
         if self.reached is None or name not in self.bayes:
-            return self.dearest
+            return self.costliest
         return np.maximum(self.reached, self.loss(name))  # a tied decision may cost this case more
 
     @cached_property
@@ -160,6 +185,14 @@ class LossSample:
         Returns
         -------
         the mean, under the prior if one is stated
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> round(sample.mean(sample.loss("a")), 3)
+        0.667
         """
         counted = [r for r, share in enumerate(self.shares) if share > 0]
         parts = []
@@ -195,6 +228,14 @@ class LossSample:
         Returns
         -------
         costs and covariances
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.errors(None).costs.round(3)
+        array([0.667, 0.333])
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
@@ -268,6 +309,14 @@ class LossSample:
         Returns
         -------
         sums, (K,)
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.class_sums("a")
+        array([0., 2.])
         """
         weighted = _times(self.loss(name), self.weights)
         return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
@@ -289,6 +338,14 @@ class LossSample:
         Returns
         -------
         possible losses and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.cost_support("a").counts
+        array([[2., 1.]])
         """
         loss = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
@@ -305,6 +362,14 @@ class LossSample:
         Returns
         -------
         possible losses and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.costs_support(("a", "b")).counts.shape
+        (2, 1, 2)
         """
         return stacked([self.cost_support(name) for name in names])
 
@@ -319,6 +384,14 @@ class LossSample:
         Returns
         -------
         possible differences and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.difference_support("a", "b").values
+        array([[-1.,  0.,  2.]])
         """
         values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
@@ -336,6 +409,14 @@ class LossSample:
         Returns
         -------
         possible differences and how often each was seen
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> sample.differences(("a",), "b").values
+        array([[[-1.,  0.,  2.]]])
         """
         return stacked([self.difference_support(name, base) for name in names])
 
@@ -357,7 +438,7 @@ class LossSample:
     @property
     def beyond_all(self) -> float:
         """More than any mean loss is expected to be: what the costliest case costs."""
-        return float(self.dearest.max(initial=0.0))
+        return float(self.costliest.max(initial=0.0))
 
     @cached_property
     def _class_mass(self) -> FloatArray:
@@ -441,6 +522,14 @@ class LossSample:
         Returns
         -------
         mean numerators, mean denominators and counts of the bins, (R, C) each
+
+        Examples
+        --------
+        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
+        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
+        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
+        >>> [part.shape for part in sample.ratio_cells(sample.loss("a"), np.ones(3))]
+        [(1, 2), (1, 2), (1, 2)]
         """
         unit = self.mean(below)
         ratio = self.mean(above) / unit if unit > 0 else 0.0
@@ -490,7 +579,7 @@ def ratio_bounds(
     --------
     >>> losses = np.array([[0.0, 1.0, 0.0, 2.0]])
     >>> sample = LossSample(
-    ...     names=("a",), losses=losses, dearest=np.full(4, 3.0), perfect=np.zeros(4),
+    ...     names=("a",), losses=losses, costliest=np.full(4, 3.0), perfect=np.zeros(4),
     ...     truth=np.array([0, 0, 1, 1]), n_classes=2, prior=None, weights=None, whole=True,
     ...     clusters=None)
     >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
@@ -501,14 +590,14 @@ def ratio_bounds(
     if not (unit > 0 and np.isfinite(threshold)):
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
     a, b, counts = sample.ratio_cells(above, below)
-    reach = (sample.dearest if most is None else most) - sample.perfect
-    dear, shares = sample._beyond(above, reach), sample.shares
+    reach = (sample.costliest if most is None else most) - sample.perfect
+    costly, shares = sample._beyond(above, reach), sample.shares
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
     def upper(ratio: float) -> float:
         values = a - ratio * b
-        top = np.maximum(dear, values.max(axis=1))
+        top = np.maximum(costly, values.max(axis=1))
         return float(_upper_end(values * shares[:, None], counts, top * shares, q))
 
     def lower(ratio: float) -> float:

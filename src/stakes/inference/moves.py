@@ -148,8 +148,8 @@ class _Race:
         if self._priors is None or not self.blind:
             return np.full(len(self.moves), np.inf)
         pool, first = self._places(self.blind), self._choices
-        ends = (self._totals(*self._problems(self._every, np.full(first.shape, x))) for x in (0, 1))
-        now, later = (total[self._every, first][:, None] - total[:, pool] for total in ends)
+        sums = (self._totals(*self._problems(self._every, np.full(first.shape, x))) for x in (0, 1))
+        now, later = (total[self._every, first][:, None] - total[:, pool] for total in sums)
         with np.errstate(divide="ignore", invalid="ignore"):
             cross = np.where(later > now, np.maximum(-now, 0.0) / (later - now), np.inf)
         return np.where(np.isin(first, pool), cross.min(axis=1), np.inf)

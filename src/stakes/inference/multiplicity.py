@@ -228,13 +228,14 @@ def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
     """
     level = _check.level(level)
     differences = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
-    ends = [difference.interval(1 - (1 - level) / len(differences)) for difference in differences]
+    each = 1 - (1 - level) / len(differences)  # Bonferroni: all hold together at the level
+    intervals = [difference.interval(each) for difference in differences]
     labels: Labels = comparison.names
     return Pairwise._trusted(
         pairs=comparison.pairs,
         differences=np.array([float(difference.value) for difference in differences]),
-        low=np.array([float(difference.low) for difference in ends]),
-        high=np.array([float(difference.high) for difference in ends]),
+        low=np.array([float(interval.low) for interval in intervals]),
+        high=np.array([float(interval.high) for interval in intervals]),
         p_values=holm([float(p_value(difference, null=0.0)) for difference in differences]),
         level=level,
         method=f"Holm over {counted(len(differences), 'pair')}, {comparison.method}"

@@ -40,10 +40,10 @@ def profile_interval(
 ) -> Interval:
     """Interval of the expected cost of a model, or of the difference of two on the same cases.
 
-    The likelihood-ratio interval over all that the costs can be, with 0.4 of a case at the dearest
-    (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior the class
-    shares vary with the sample; with one, each class is a sample of its own, and a class without
-    cases may cost anything that its decisions cost. A class of prior zero is ignored.
+    The likelihood-ratio interval over all that the costs can be, with 0.4 of a case at the
+    costliest (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior
+    the class shares vary with the sample; with one, each class is a sample of its own, and a class
+    without cases may cost anything that its decisions cost. A class of prior zero is ignored.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def profile_interval(
     level : confidence level, such as 0.95
     reachable : (M,) or, for two models, (2, M) of bool, optional
         The decisions that the rule can take at all: one that it never takes makes no upper end
-        dearer. All of them unless told otherwise; a decision that occurs is reachable.
+        costlier. All of them unless told otherwise; a decision that occurs is reachable.
     squares : like the weights of the tally, optional
         Sums of squared weights. Needed where weights are fractional; whole weights are cases.
     scheme : Clusters(), optional
@@ -108,8 +108,8 @@ def profile_normalized_interval(
     With a stated prior, what not looking costs is known, and the interval is that of the cost in
     these units. Otherwise the normalised cost is the largest, over blind decisions d, of
     :math:`\rho_d = E[r] / E[r_d]`, with the regrets r of the model and :math:`r_d` of d. For each
-    d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the ends are the largest of the
-    lower and the largest of the upper ends, so that nothing breaks where blind decisions tie. A
+    d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the bounds are the largest of the
+    lower and the largest of the upper bounds, so that nothing breaks where blind decisions tie. A
     class without cases, which may make not looking perfect, leaves the upper end infinite.
 
     nan where some decision is the best of every class: not looking is perfect. `added` (…) is what
@@ -256,9 +256,9 @@ def unchecked_cost_support(
     cells = _cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     costs = costs if costs.ndim == 2 else costs[..., None, :, :]
-    ends = _range(costs, able[..., None, None, :])
+    bounds = _range(costs, able[..., None, None, :])
     values = costs.reshape(*costs.shape[:-2], -1) if costs.ndim > 2 else costs.reshape(1, -1)
-    return _support(cells, values, cells.weights[..., None, :], costs, ends, prior).of_quantity(0)
+    return _support(cells, values, cells.weights[..., None, :], costs, bounds, prior).of_quantity(0)
 
 
 def difference_support(
@@ -338,13 +338,13 @@ def pair_support(
         cell_index = np.arange(len(first))[:, None], joint.cells[:, 0]
         values = every[(*cell_index, joint.cells[:, 1 + first].T)]
         values = values - factor * every[(*cell_index, joint.cells[:, 1 + second].T)]
-    ends = low - factor * other_high, high - factor * other_low
+    bounds = low - factor * other_high, high - factor * other_low
     if dense:
         grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
         tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
     else:
         grid, tables = _tuple_tables(cells, values, by_class=prior is not None)
-    return _support(cells, values, tables, grid, ends, prior)
+    return _support(cells, values, tables, grid, bounds, prior)
 
 
 # From tallies to what a likelihood needs ---------------------------------------------------------
@@ -355,11 +355,11 @@ def _support(
     values: FloatArray,
     tables: FloatArray,
     grid: FloatArray,
-    ends: tuple[FloatArray, FloatArray],
+    bounds: tuple[FloatArray, FloatArray],
     prior: FloatArray | None,
 ) -> Support:
     """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
-    lowest, highest = ends  # (…, P, K)
+    lowest, highest = bounds  # (…, P, K)
     if prior is None:
         grid = grid.reshape(*grid.shape[:-2], 1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)

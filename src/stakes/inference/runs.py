@@ -39,9 +39,9 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
     kind = holds[:, 0] + 2 * holds[:, 1]
     new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
     starts = np.flatnonzero(new)
-    ends = np.append(starts[1:], kind.size) - 1
+    stops = np.append(starts[1:], kind.size) - 1
     return ScoreTable._trusted(
-        scores=table.scores[ends],
+        scores=table.scores[stops],
         weights=np.add.reduceat(table.weights, starts, axis=-2),
         classes=table.classes,
         groups=table.groups,

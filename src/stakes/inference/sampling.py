@@ -56,6 +56,13 @@ class CostErrors(Value):
         Returns
         -------
         the new costs with the same errors
+
+        Examples
+        --------
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> cost_errors(joint, Problem.zero_one(2)).with_added(np.array([0.1, 0.0])).costs
+        array([0.6 , 0.25])
         """
         if added is None:
             return self
@@ -72,6 +79,13 @@ class CostErrors(Value):
         Returns
         -------
         their costs and errors
+
+        Examples
+        --------
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> cost_errors(joint, Problem.zero_one(2)).among(("new",)).costs
+        array([0.25])
         """
         places = [self.names.index(name) for name in names]
         return self._trusted(

@@ -53,6 +53,12 @@ class Scheme(Value, ABC):
         Returns
         -------
         the tally of all cases
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> AllCases().whole(Counts([[8, 2], [3, 7]])).n_cases.tolist()
+        20.0
         """
         return tally
 
@@ -66,6 +72,13 @@ class Scheme(Value, ABC):
         Returns
         -------
         numbers, (C,)
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> counts = Counts([[8, 2], [3, 7]])
+        >>> WithinClasses().strata(counts), AllCases().strata(counts)
+        (array([0, 0, 1, 1]), array([0, 0, 0, 0]))
         """
         return np.zeros(cells_of(tally).cell_classes.shape, dtype=np.intp)
 
@@ -79,6 +92,12 @@ class Scheme(Value, ABC):
         Returns
         -------
         the type of interval
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> AllCases().intervals(Counts([[8, 2], [3, 7]]))
+        Percentile()
         """
         return Percentile()
 
@@ -92,6 +111,12 @@ class Scheme(Value, ABC):
         Returns
         -------
         how many numbers
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> AllCases().numbers_per_replicate(Counts([[8, 2], [3, 7]]))
+        4
         """
         return checked_tally(tally).size
 
@@ -106,6 +131,13 @@ class Scheme(Value, ABC):
         Returns
         -------
         a function of the generator and the number of replicates
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> draw = AllCases().drawer(Counts([[8, 2], [3, 7]]))
+        >>> draw(np.random.default_rng(0), 4).n_cases
+        array([20., 20., 20., 20.])
         """
 
 
@@ -126,7 +158,15 @@ class AllCases(Scheme):
     words = "of all cases"
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Multinomial draws over all cells."""
+        """Multinomial draws over all cells.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> draw = AllCases().drawer(Counts([[8, 2], [3, 7]]))
+        >>> draw(np.random.default_rng(0), 4).leading
+        (4,)
+        """
         draw = _multinomial(whole_cells(tally))
         return lambda rng, size: cells_of(tally).with_cell_weights(draw(rng, size))
 
@@ -154,7 +194,15 @@ class WithinClasses(Scheme):
         return np.asarray(cells_of(tally).cell_classes)
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Multinomial draws over the cells of each class."""
+        """Multinomial draws over the cells of each class.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> draw = WithinClasses().drawer(Counts([[8, 2], [3, 7]]))
+        >>> draw(np.random.default_rng(0), 4).leading
+        (4,)
+        """
         cells, owner = whole_cells(tally), self.strata(tally)
         draws = [_multinomial(part) for part in np.split(cells, _run_starts(owner), axis=-1)]
 
@@ -184,7 +232,15 @@ class PoissonWeights(Scheme):
     words = "with Poisson weights"
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Poisson draws, cell by cell."""
+        """Poisson draws, cell by cell.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> draw = PoissonWeights().drawer(Counts([[8, 2], [3, 7]]))
+        >>> draw(np.random.default_rng(0), 4).leading
+        (4,)
+        """
         cells = whole_cells(tally)
 
         def draw(rng: np.random.Generator, size: int) -> T:
@@ -212,7 +268,15 @@ class BayesianBootstrap(Scheme):
     words = "with Dirichlet weights"
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Gamma draws, cell by cell, scaled to the total weight."""
+        """Gamma draws, cell by cell, scaled to the total weight.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> draw = BayesianBootstrap().drawer(Counts([[8, 2], [3, 7]]))
+        >>> draw(np.random.default_rng(0), 4).leading
+        (4,)
+        """
         cells: FloatArray = cells_of(tally).cell_weights
         refuse_clusters(tally)
         total = cells.sum(axis=-1, keepdims=True)
@@ -240,18 +304,45 @@ class Clusters(Scheme):
     words = "of clusters"
 
     def whole(self, tally: T) -> T:
-        """The tally summed over its clusters."""
+        """The tally summed over its clusters.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> sites = Counts([[[8, 2], [3, 7]], [[5, 0], [1, 4]], [[9, 3], [2, 8]]])
+        >>> Clusters().whole(sites)
+        Counts of 52 cases
+            0   1
+        0  22   5
+        1   6  19
+        """
         return tally.sum_clusters(np.ones((1, cluster_count(tally))))[0]
 
     def intervals(self, tally: Tally) -> IntervalType:
-        """Expanded, since clusters are often few."""
+        """Expanded, since clusters are often few.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> sites = Counts([[[8, 2], [3, 7]], [[5, 0], [1, 4]], [[9, 3], [2, 8]]])
+        >>> type(Clusters().intervals(sites)).__name__
+        'ExpandedPercentile'
+        """
         return ExpandedPercentile(cluster_count(tally))
 
     def numbers_per_replicate(self, tally: Tally) -> int:  # noqa: D102
         return cluster_count(tally) + self.whole(tally).size
 
     def drawer(self, tally: T) -> Drawer[T]:
-        """Multinomial numbers of each cluster, times the tallies of the clusters."""
+        """Multinomial numbers of each cluster, times the tallies of the clusters.
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> sites = Counts([[[8, 2], [3, 7]], [[5, 0], [1, 4]], [[9, 3], [2, 8]]])
+        >>> Clusters().drawer(sites)(np.random.default_rng(0), 4).leading
+        (4,)
+        """
         times = _multinomial(np.ones(cluster_count(tally)))
         return lambda rng, size: tally.sum_clusters(times(rng, size))
 
@@ -393,8 +484,8 @@ def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
     """Multinomial draws of many tables, by drawing cases and counting their cells."""
     rows = cells.reshape(-1, cells.shape[-1]).astype(np.intp)
     sizes = rows.sum(axis=-1)
-    ends = np.cumsum(sizes)
-    low, high = np.repeat(ends - sizes, sizes), np.repeat(ends, sizes)
+    stops = np.cumsum(sizes)
+    low, high = np.repeat(stops - sizes, sizes), np.repeat(stops, sizes)
     owner = np.repeat(np.arange(rows.size), rows.ravel())
 
     def draw(rng: np.random.Generator, size: int) -> FloatArray:

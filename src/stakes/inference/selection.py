@@ -93,6 +93,14 @@ class Contenders(Value):
         Returns
         -------
         labels of the contenders
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> contenders(joint, Problem.zero_one(2)).at(0.9)
+        ('new',)
         """
         stays = np.flatnonzero(self._stays(_check.level(level)))
         scale = np.abs(self.differences).max(initial=0.0)

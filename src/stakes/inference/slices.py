@@ -41,14 +41,24 @@ class Slices(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.inference import Normal
+        >>> values, errors = np.array([0.2, 0.4]), np.array([0.05, 0.1])
+        >>> estimate = Estimate(values, errors, np.empty((0, 2)), Normal(), "delta method")
+        >>> sizes = np.array([[40, 20], [9, 6]])
+        >>> Slices(("north", "south"), estimate, sizes, ("", "few cases")).columns()["note"]
+        ['', 'few cases']
         """
-        ends = self.estimate.interval(level)
+        interval = self.estimate.interval(level)
         return {
             "group": list(self.groups),
             "cases": self.sizes.sum(axis=-1).tolist(),
             "value": self.estimate.value.tolist(),
-            "low": ends.low.tolist(),
-            "high": ends.high.tolist(),
+            "low": interval.low.tolist(),
+            "high": interval.high.tolist(),
             "note": list(self.notes),
         }
 
@@ -116,7 +126,7 @@ def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replica
         for count, label in zip(size, classes, strict=True)
         if count < smallest
     ]
-    said = [f"cases: {', '.join(short)}; too few to say"] if short else []
+    notes = [f"cases: {', '.join(short)}; too few to say"] if short else []
     if lost:
-        said.append(f"{lost} of {replicates} replicates undefined")
-    return "; ".join(said)
+        notes.append(f"{lost} of {replicates} replicates undefined")
+    return "; ".join(notes)

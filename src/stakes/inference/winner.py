@@ -53,6 +53,12 @@ class SelectionEffect:
         Returns
         -------
         the corrected cost and interval
+
+        Examples
+        --------
+        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0, least=0.0, most=9.0)
+        >>> effect.cost(2.0, 1.5, 2.5)
+        Measured(value=2.1, low=1.5, high=2.8)
         """
         value, low, high = _numbers(value, low, high)
         farther = max(high, min(high + self.reach, self.most))
@@ -68,6 +74,12 @@ class SelectionEffect:
         Returns
         -------
         the corrected saving and interval
+
+        Examples
+        --------
+        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0, least=0.0, most=9.0)
+        >>> effect.saving(2.0, 1.5, 2.5)
+        Measured(value=1.9, low=1.2, high=2.5)
         """
         value, low, high = _numbers(value, low, high)
         farther = min(low, max(low - self.reach, self.least - self.most))

@@ -61,6 +61,15 @@ class CountedCases:
         Returns
         -------
         shares and rates, (L,)
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
+        >>> cases.values(np.array([0, 1]))
+        array([0.5])
         """
         return self._summed(self.counted, decided)
 
@@ -74,6 +83,15 @@ class CountedCases:
         Returns
         -------
         shares and rates, (L,); None without labels
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted, seen=counted)
+        >>> cases.seen_values(np.array([0, 1]))
+        array([0.5])
         """
         return None if self.seen is None else self._summed(self.seen, decided)
 
@@ -91,6 +109,15 @@ class CountedCases:
         Returns
         -------
         how far each lies on the wrong side of its bound; negative where the limit is kept
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
+        >>> cases.excess(np.array([0.5])).round(9)
+        array([0.1])
         """
         return self.signs * (values - self.bounds)
 
@@ -104,6 +131,15 @@ class CountedCases:
         Returns
         -------
         the cost
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
+        >>> cases.cost(np.array([0, 1]))
+        0.3
         """
         return float(self.mass @ self.costs[decided, np.arange(decided.size)])
 
@@ -117,6 +153,14 @@ class CountedCases:
         Returns
         -------
         the sample, whose masses sum to one
+
+        Examples
+        --------
+        >>> costs, mass = np.tile([[0.1, 0.9], [0.5, 0.5]], 50), np.full(100, 0.01)
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, mass, limits, np.array([1]), np.ones((1, 100)))
+        >>> cases.thinned(10).costs.shape
+        (2, 10)
         """
         every = slice(None, None, max(1, self.mass.size // size))
         mass = self.mass[every] / self.mass[every].sum()
@@ -134,6 +178,15 @@ class CountedCases:
         Returns
         -------
         these cases
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> half, counted = np.array([0.5, 0.5]), np.ones((1, 2))
+        >>> limits = (Limit.share("b", at_most=0.4),)
+        >>> cases = CountedCases(costs, half, limits, np.array([1]), counted)
+        >>> cases.only(np.array([True, False])).mass
+        array([0.5])
         """
         return CountedCases(
             self.costs[:, mask], self.mass[mask], self.limits, self.columns, self.counted[:, mask]
@@ -149,6 +202,14 @@ class CountedCases:
         Returns
         -------
         the cases under these limits
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> limits = Limit.share("a", at_most=0.9), Limit.share("b", at_most=0.4)
+        >>> cases = CountedCases(costs, np.full(2, 0.5), limits, np.array([0, 1]), np.ones((2, 2)))
+        >>> [str(limit) for limit in cases.first(1).limits]
+        ['a: at most 90 % of cases']
         """
         some = slice(size)
         return replace(
@@ -165,6 +226,15 @@ class CountedCases:
         Returns
         -------
         the cases, whose least cost says whether the limit can be kept
+
+        Examples
+        --------
+        >>> costs = np.array([[0.1, 0.9], [0.5, 0.5]])  # two decisions, two cases
+        >>> limits = Limit.share("a", at_most=0.9), Limit.share("b", at_most=0.4)
+        >>> cases = CountedCases(costs, np.full(2, 0.5), limits, np.array([0, 1]), np.ones((2, 2)))
+        >>> cases.counting(1).costs
+        array([[0., 0.],
+               [1., 1.]])
         """
         costs = np.zeros_like(self.costs)
         costs[self.columns[place]] = self.limits[place].sign * self.counted[place]

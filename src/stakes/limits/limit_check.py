@@ -24,7 +24,7 @@ class LimitCheck(Value):
     --------
     >>> from stakes import Limit
     >>> check = LimitCheck(Limit.share("review", at_most=0.05), 0.08, 0.07, 0.09)
-    >>> check.keeps, check.breaks, check.said
+    >>> check.keeps, check.breaks, check.outcome
     (False, True, 'breaks')
     """
 
@@ -48,7 +48,7 @@ class LimitCheck(Value):
         return bool(self.limit.excess(end) > ROUNDING)
 
     @property
-    def said(self) -> str:
+    def outcome(self) -> str:
         """Whether the system keeps or breaks the limit, in words."""
         if self.breaks:
             return "breaks"

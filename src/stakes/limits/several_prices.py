@@ -92,18 +92,18 @@ def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | 
     """
     for width in _WIDTHS:
         reach = width * np.maximum(start, 0.01 * cases.span)
-        ends = np.maximum(start - reach, 0.0), start + reach
-        decided = _cheapest(cases, ends[0])
+        box = np.maximum(start - reach, 0.0), start + reach
+        decided = _cheapest(cases, box[0])
         still = np.ones(decided.size, dtype=np.bool_)
-        for corner in product(*zip(*ends, strict=True)):
+        for corner in product(*zip(*box, strict=True)):
             still &= _cheapest(cases, np.array(corner)) == decided
         if still.mean() < 0.5:
             return None
         fixed, moving = cases.only(still), cases.only(~still)
         reached = fixed.values(decided[still])
         prices = several_prices(moving, bounds - reached, start)
-        inside = (prices.prices > ends[0]) | (ends[0] == 0)
-        if (inside & (prices.prices < ends[1])).all():
+        inside = (prices.prices > box[0]) | (box[0] == 0)
+        if (inside & (prices.prices < box[1])).all():
             return Dual(prices.prices, prices.value + fixed.cost(decided[still]))
     return None
 

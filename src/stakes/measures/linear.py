@@ -37,10 +37,10 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
            [5.  , 0.02]])
     """
     names, coefficients = problem.terms
-    if strangers := [name for name in names if name not in terms]:
+    if unknown := [name for name in names if name not in terms]:
         raise InputError(
             f"problem must have costs that are linear in the terms whose sums are known, "
-            f"{', '.join(terms)}; they depend on {strangers[0]}, too. Evaluate again with these "
+            f"{', '.join(terms)}; they depend on {unknown[0]}, too. Evaluate again with these "
             f"costs.",
             argument="problem",
         )

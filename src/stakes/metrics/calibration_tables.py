@@ -211,7 +211,7 @@ def _smooth_bounds(
     replicates: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends, (4,) each, of the four distances."""
+    """Lower and upper bounds, (4,) each, of the four distances."""
     if cases.owner is None:
         estimate = bootstrap(smooth_calibration_errors, table, replicates=replicates, rng=rng)
         high = np.asarray(estimate.interval(level).high)

@@ -82,6 +82,12 @@ class MetricTable(Value):
         Returns
         -------
         the rows as a frame
+
+        Examples
+        --------
+        >>> table = MetricTable("one test", (MetricRow("", "sensitivity", 0.8, 0.7, 0.9),), 0.95)
+        >>> table.frame("pyarrow").column_names
+        ['name', 'metric', 'value', 'low', 'high']
         """
         from stakes.adapters.frame import frame_of
 

@@ -57,13 +57,13 @@ def label_lines(ax: Axes, labels: Sequence[Label]) -> None:
     points = ax.get_window_extent().height / figure.dpi * 72
     size = float(np.clip(points / (_GAP * max(len(labels), 1)), _LEAST, SIZE))
     gap = _GAP * size / points
-    ends = np.array([_fraction(ax, label.end) for label in labels])
-    targets = np.where(np.isnan(ends), 0.04, ends)
+    heights = np.array([_fraction(ax, label.end) for label in labels])
+    targets = np.where(np.isnan(heights), 0.04, heights)
     # Where lines end at the same height, the one with the higher mean gets the higher label.
     order = np.lexsort(([label.middle for label in labels], np.round(targets / gap)))
     targets[order] = np.maximum.accumulate(targets[order] + 1e-9 * np.arange(targets.size))
     beside: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
-    for name, label, end, height in zip(names, labels, ends, spaced(targets, gap), strict=True):
+    for name, label, end, height in zip(names, labels, heights, spaced(targets, gap), strict=True):
         if abs(end - height) < _NEAR * gap:
             colour = label.style.get("color", GREY)
             thin: dict[str, Any] = {"color": colour, "linewidth": 0.5, "alpha": 0.7}

@@ -107,8 +107,8 @@ def banded_lines(
     vertical: dict[str, Any] = {"color": INK, "linewidth": 0.9, "linestyle": (0, (1, 2))}
     for at in (verticals or {}).values():
         ax.axvline(at, label="_vertical", **vertical)
-    ends = [line.x[[0, -1]] for line in lines]
-    ax.set_xlim(min(end[0] for end in ends), max(end[1] for end in ends))
+    domains = [line.x[[0, -1]] for line in lines]
+    ax.set_xlim(min(end[0] for end in domains), max(end[1] for end in domains))
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
     _write_note(ax, note)

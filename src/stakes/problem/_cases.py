@@ -49,6 +49,18 @@ class CaseCosts:
         Returns
         -------
         costs, (K, M, B)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.block(slice(0, 2))
+        array([[[ 0.,  0.],
+                [ 2.,  2.]],
+        <BLANKLINE>
+               [[ 5., 70.],
+                [ 0.,  0.]]])
         """
         if self.array is not None and self.added is None:
             return np.ascontiguousarray(np.moveaxis(self.array[rows], 0, -1))
@@ -69,6 +81,14 @@ class CaseCosts:
         Returns
         -------
         one number where all cases share it, else (B,)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.cell(1, 0, slice(None)), costs.cell(0, 1, slice(None))
+        (array([ 5., 70.,  8.]), 2.0)
         """
         cost = self._unpriced(k, d, rows)
         return cost if self.added is None else cost + float(self.added[k, d])
@@ -96,6 +116,13 @@ class CaseCosts:
         Returns
         -------
         values, (n,)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> problem.charged({"amount": [5, 70, 8]}, None).term("amount")
+        array([ 5., 70.,  8.])
         """
         if self.array is not None and self.columns:  # groups of cases have the terms as columns
             return self.columns[Name(text)]
@@ -109,6 +136,14 @@ class CaseCosts:
         Yields
         ------
         slices of cases, each with their costs (K, M, B)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> [(rows, block.shape) for rows, block in costs.blocks()]
+        [(slice(0, 3, None), (2, 2, 3))]
         """
         for start in range(0, self.n_cases, BLOCK):
             rows = slice(start, min(start + BLOCK, self.n_cases))
@@ -124,6 +159,14 @@ class CaseCosts:
         Yields
         ------
         slices of cases, each with the costs (M, B) of their decisions
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> [charged.tolist() for rows, charged in costs.of_class(np.array([0, 1, 1]))]
+        [[[0.0, 70.0, 8.0], [2.0, 0.0, 0.0]]]
         """
         for rows, costs in self.blocks():
             yield rows, costs_of_class(costs, truth[rows])
@@ -138,6 +181,15 @@ class CaseCosts:
         Returns
         -------
         the new costs
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.plus(np.array([[0.0, 1.0], [0.0, 1.0]])).block(slice(0, 1))[..., 0]
+        array([[0., 3.],
+               [5., 1.]])
         """
         return replace(self, added=amounts if self.added is None else self.added + amounts)
 
@@ -151,6 +203,14 @@ class CaseCosts:
         Returns
         -------
         their costs
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+        >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+        >>> costs.only(np.array([True, False, True])).term("amount")
+        array([5., 8.])
         """
         if mask is None:
             return self
@@ -262,26 +322,26 @@ def _column(data: Any, name: str) -> FloatArray:
             f"Add it, or write the costs with another.",
             argument="data",
         )
-    said, column = f"data[{name!r}]", data[name]
+    argument, column = f"data[{name!r}]", data[name]
     try:
-        numbers = _check.floats(said, column, ndim=1)
+        numbers = _check.floats(argument, column, ndim=1)
     except InputError as error:
-        _refuse_missing(said, column)
-        _refuse_text(said, column)
+        _refuse_missing(argument, column)
+        _refuse_text(argument, column)
         raise InputError(str(error), argument="data") from None
-    refuse_large(said, numbers)
+    refuse_large(argument, numbers)
     return numbers
 
 
-def _refuse_missing(said: str, column: Any) -> None:
+def _refuse_missing(argument: str, column: Any) -> None:
     """Refuse missing entries and name the first row; other faults are left to other checks."""
     try:
-        gaps = _check.absent(said, column)
+        gaps = _check.absent(argument, column)
     except InputError:
         return
     if gaps.any():
         raise InputError(
-            f"{said} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
+            f"{argument} must hold a number for every case; {int(gaps.sum())} of {gaps.size} are "
             f"missing, the first in row {int(np.argmax(gaps))} "
             f"(counted from 0). A cost that is not known is not zero: fill it in, or leave these "
             f"rows out.",
@@ -289,14 +349,14 @@ def _refuse_missing(said: str, column: Any) -> None:
         )
 
 
-def _refuse_text(said: str, column: Any) -> None:
+def _refuse_text(argument: str, column: Any) -> None:
     """Refuse text and name the first row; other faults are left to other checks."""
     cells = np.asarray(column, dtype=object).ravel().tolist()
     texts = [row for row, cell in enumerate(cells) if isinstance(cell, str)]
     if texts:
         raise InputError(
-            f"{said} must hold a number for every case; {len(texts)} of {len(cells)} are text, the "
-            f"first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn them "
-            f"into numbers, or write the costs with another column.",
+            f"{argument} must hold a number for every case; {len(texts)} of {len(cells)} are text, "
+            f"the first being {cells[texts[0]][:60]!r} in row {texts[0]} (counted from 0). Turn "
+            f"them into numbers, or write the costs with another column.",
             argument="data",
         )

@@ -155,8 +155,8 @@ def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
 
 def refuse_large(name: str, costs: FloatArray) -> None:
     """Refuse costs whose products might be no numbers."""
-    ends = float(costs.min(initial=0.0)), float(costs.max(initial=0.0))
-    if (largest := max(map(abs, ends))) > LARGEST:
+    extremes = float(costs.min(initial=0.0)), float(costs.max(initial=0.0))
+    if (largest := max(map(abs, extremes))) > LARGEST:
         raise InputError(
             f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
             f"Choose a larger unit.",

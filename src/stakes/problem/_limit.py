@@ -209,6 +209,14 @@ class Limit(Value):
         Returns
         -------
         weights, (K, M)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> limit = Limit.rate("approve", given="fraud", at_most=0.1)
+        >>> limit.cells(("legit", "fraud"), ("approve", "block"), np.array([0.9, 0.1]))
+        array([[ 0.,  0.],
+               [10.,  0.]])
         """
         counted = np.zeros((len(classes), len(decisions)))
         column = decisions.index(self.decision)

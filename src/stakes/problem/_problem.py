@@ -291,6 +291,14 @@ class Problem(Charged):
         Returns
         -------
         the problem
+
+        Examples
+        --------
+        >>> Problem.detection(p_target=0.01, miss=10, false_alarm=1)
+        Problem: cost of each decision, class by class
+                    reject  accept  prior
+        non-target       0       1   0.99
+        target          10       0   0.01
         """
         p_target = _check.number("p_target", p_target, low=0, high=1)
         names = {"classes": ("non-target", "target"), "decisions": ("reject", "accept")}
@@ -385,6 +393,18 @@ class Problem(Charged):
         Returns
         -------
         the problem
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> problem = Problem({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 9, "treat": 0}})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     problem.to_toml(Path(folder) / "clinic.toml")
+        ...     print(Problem.from_toml(Path(folder) / "clinic.toml", unit="days"))
+        Problem: cost in days of each decision, class by class
+              wait  treat
+        well     0      1
+        ill      9      0
         """
         return cls(**{**_file.read(path), **common})
 
@@ -394,6 +414,20 @@ class Problem(Charged):
         Parameters
         ----------
         path : where to write
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Problem({"well": {"wait": 0, "treat": 1}, "ill": {"wait": 9, "treat": 0}}).to_toml(
+        ...         Path(folder) / "clinic.toml")
+        ...     print((Path(folder) / "clinic.toml").read_text(encoding="utf-8"))
+        classes = ["well", "ill"]
+        decisions = ["wait", "treat"]
+        <BLANKLINE>
+        [costs]
+        "well" = { "wait" = 0.0, "treat" = 1.0 }
+        "ill" = { "wait" = 9.0, "treat" = 0.0 }
         """
         parts = {name: part for name, part in vars(self).items() if not name.startswith("_")}
         _file.write(path, costs=self.written, **parts)
@@ -647,8 +681,8 @@ class Problem(Charged):
 
     def __repr__(self) -> str:
         header, rows, caption = self._table()
-        said = listed_limits(self.limits)
-        return f"{caption}\n{text_table(header, rows)}" + (f"\n{said}" if said else "")
+        limits = listed_limits(self.limits)
+        return f"{caption}\n{text_table(header, rows)}" + (f"\n{limits}" if limits else "")
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

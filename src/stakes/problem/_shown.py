@@ -24,8 +24,8 @@ def shown_table(
         header.append("prior")
         for row, share in zip(rows, prior, strict=True):
             row.append(f"{share:.7g}")
-    said = f" in {unit}" if unit else ""
-    return header, rows, f"Problem: cost{said} of each decision, class by class"
+    in_unit = f" in {unit}" if unit else ""
+    return header, rows, f"Problem: cost{in_unit} of each decision, class by class"
 
 
 def listed_limits(limits: tuple[Limit, ...]) -> str:

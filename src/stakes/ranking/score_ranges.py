@@ -61,12 +61,12 @@ def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
     """The bins of one range."""
     scores, weights = table.scores, table.weights
     starts = _starts(table, grid, borders)
-    ends = np.append(starts[1:], scores.size) - 1
+    stops = np.append(starts[1:], scores.size) - 1
     bin_weights = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
     mass = np.ones(scores.size) if _counts_once(bin_weights, scores) else weights.sum(axis=1)
     with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
         means = np.add.reduceat(scores * mass, starts) / bin_weights.sum(axis=1)
-    low, high = scores[starts], scores[ends]
+    low, high = scores[starts], scores[stops]
     inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, bin_weights))
     return Bins(low, high, np.clip(means, low, high) + 0.0, bin_weights, float(inside))
 
@@ -127,5 +127,5 @@ def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified
     if unwrap(measure) is unwrap(auc) and bins.inside is not None:
         value += bins.auc_shift
         return Certified(value, value, value)
-    ends = sorted(float(measure(table)) for table in (bins.worst_case(), bins.best_case()))
-    return Certified(value, *ends)
+    bounds = sorted(float(measure(table)) for table in (bins.worst_case(), bins.best_case()))
+    return Certified(value, *bounds)

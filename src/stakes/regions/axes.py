@@ -59,6 +59,12 @@ class Axis(Value, ABC):
         Returns
         -------
         a curve of the cost for each model
+
+        Examples
+        --------
+        >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+        >>> round(float(CostProportion().curves(models)["bold"](0.5)), 3)
+        0.15
         """
 
     def regions(self, models: Any) -> Regions:
@@ -71,6 +77,12 @@ class Axis(Value, ABC):
         Returns
         -------
         intervals of the axis and the cheapest models in each
+
+        Examples
+        --------
+        >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+        >>> CostProportion().regions(models).crossings.round(3)
+        array([0.333])
         """
         return lowest(self.curves(models), axis=self.name)
 
@@ -85,6 +97,13 @@ class Axis(Value, ABC):
         Returns
         -------
         the same tally
+
+        Examples
+        --------
+        >>> decided = {"careful": [0, 1, 1, 1], "bold": [0, 0, 1, 0]}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
+        >>> CostProportion().checked(joint) is joint
+        True
         """
 
     @abstractmethod
@@ -102,6 +121,13 @@ class Axis(Value, ABC):
         Returns
         -------
         places, (…, B)
+
+        Examples
+        --------
+        >>> decided = {"careful": [0, 1, 1, 1], "bold": [0, 0, 1, 0]}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
+        >>> CostProportion().located(joint, [("careful", "bold")], np.array([0.5]))
+        array([0.5])
         """
 
 
@@ -119,6 +145,11 @@ class StraightAxis(Axis):
         Returns
         -------
         costs at 0 and at 1, each (…)
+
+        Examples
+        --------
+        >>> [float(cost) for cost in CostProportion().endpoint_costs(Counts([[60, 40], [5, 95]]))]
+        [0.05, 0.4]
         """
 
     def mark(self, place: FloatArray) -> FloatArray:
@@ -131,6 +162,11 @@ class StraightAxis(Axis):
         Returns
         -------
         the values of the axis there
+
+        Examples
+        --------
+        >>> CostRatio().mark(np.array([0.2, 0.5]))
+        array([0.25, 1.  ])
         """
         return place
 
@@ -145,10 +181,22 @@ class StraightAxis(Axis):
         Returns
         -------
         the line along which costs or the prior move
+
+        Examples
+        --------
+        >>> CostProportion().moving(np.array([0.9, 0.1])).bounds
+        (0.0, 1.0)
         """
 
     def curves(self, models: Models) -> dict[Label, Curve]:
-        """Straight lines of decisions that stay; of those made anew lines that jump."""
+        """Straight lines of decisions that stay; of those made anew lines that jump.
+
+        Examples
+        --------
+        >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+        >>> CostProportion().curves(models)["bold"].knots
+        array([0., 1.])
+        """
         fixed, anew = parted(models)
         curves = {model: _line(self.endpoint_costs(counts)) for model, counts in fixed.items()}
         for model, model_anew in anew.items():
@@ -170,6 +218,13 @@ class StraightAxis(Axis):
         Returns
         -------
         differences of their costs at 0 and at 1, each (…)
+
+        Examples
+        --------
+        >>> decided = {"careful": [0, 1, 1, 1], "bold": [0, 0, 1, 0]}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
+        >>> [float(gap) for gap in CostProportion().gap(joint, "careful", "bold")]
+        [-0.5, 0.5]
         """
         (start, end), (other_start, other_end) = (
             self.endpoint_costs(joint.model(model)) for model in (first, second)
@@ -192,9 +247,9 @@ class StraightAxis(Axis):
         return self.mark(np.stack(rising, axis=-1))
 
 
-def root(ends: EndpointCosts) -> FloatArray:
+def root(costs: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
-    start, end = ends
+    start, end = costs
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(start * end < 0, start / (start - end), np.nan)
 
@@ -233,7 +288,14 @@ class CostProportion(StraightAxis):
         return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
-        r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases."""
+        r"""Losses :math:`2\pi_1 FNR` and :math:`2\pi_0 FPR`; nan where a class has no cases.
+
+        Examples
+        --------
+        >>> start, end = CostProportion([0.9, 0.1]).endpoint_costs(Counts([[60, 40], [5, 95]]))
+        >>> round(float(start), 3), round(float(end), 3)
+        (0.01, 0.72)
+        """
         if counts.values.shape[-2:] != (2, 2):
             raise InputError(
                 f"a cost proportion needs two classes and two decisions; the counts are "
@@ -307,7 +369,14 @@ class Prior(StraightAxis):
         return Moving(problem.costs, still, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
-        """Expected costs at priors 0 and 1; nan where a class that counts has no cases."""
+        """Expected costs at priors 0 and 1; nan where a class that counts has no cases.
+
+        Examples
+        --------
+        >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"])
+        >>> Prior(problem, "ill").endpoint_costs(Counts([[60, 40], [5, 95]]))
+        (array(0.4), array(0.4))
+        """
         problem = self.problem
         if self.label not in problem.classes:
             raise InputError(
@@ -342,7 +411,16 @@ class Classifiers(Axis):
         return {"CostProportions": "cost proportion", "Skews": "skew"}.get(name, name)
 
     def curves(self, models: Tables) -> dict[Label, Curve]:
-        """Loss of each classifier, exact: curves are made of pieces, their crossings are roots."""
+        """Loss of each classifier, exact: curves are made of pieces, their crossings are roots.
+
+        Examples
+        --------
+        >>> from stakes import CostProportions, Optimal, ScoreTable
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> axis = Classifiers({"best": ("m", Optimal())}, CostProportions)
+        >>> round(float(axis.curves({"m": table})["best"](0.5)), 3)
+        0.25
+        """
         self._refuse_odd_pairs()
         tables = _tables(models)
         return {
@@ -493,8 +571,8 @@ def _single(models: Models) -> dict[Label, Counts]:
     return tables
 
 
-def _line(ends: EndpointCosts) -> Curve:
-    start, end = map(float, ends)
+def _line(costs: EndpointCosts) -> Curve:
+    start, end = map(float, costs)
     if np.isnan(start) or np.isnan(end):
         return Curve.undefined(0.0, 1.0)
     return Curve([0.0, 1.0], [[start, end - start]])

@@ -261,8 +261,8 @@ def probability_cheapest(
     axis.checked(joint)
 
     def measure(resampled: JointCounts) -> FloatArray:
-        ends = [axis.endpoint_costs(resampled.model(model)) for model in joint.models]
-        lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in ends]
+        endpoints = [axis.endpoint_costs(resampled.model(model)) for model in joint.models]
+        lines = [start[..., None] * (1 - at) + end[..., None] * at for start, end in endpoints]
         return least_shares(np.stack(lines, axis=-1))
 
     chosen = _scheme(scheme, axis, joint)

@@ -140,6 +140,13 @@ class Regions(Value):
         Returns
         -------
         the regions
+
+        Examples
+        --------
+        >>> careful, bold = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+        >>> regions = lowest({"careful": careful, "bold": bold}, axis="cost proportion")
+        >>> regions.mapped(lambda c: 100 * c, "percent").crossings
+        array([40.])
         """
         parts = []
         for part in self.parts:
@@ -156,6 +163,12 @@ class Regions(Value):
         Returns
         -------
         columns of equal length
+
+        Examples
+        --------
+        >>> careful, bold = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+        >>> lowest({"careful": careful, "bold": bold}, axis="skew").columns()["cheapest"]
+        [('careful',), ('bold',)]
         """
         return {
             "low": [part.low for part in self.parts],

@@ -54,7 +54,7 @@ class Moving(NamedTuple):
     cost_slope: FloatArray
     prior: FloatArray
     prior_slope: FloatArray
-    ends: tuple[float, float]
+    bounds: tuple[float, float]
 
     @property
     def weighted(self) -> tuple[FloatArray, FloatArray]:
@@ -65,7 +65,7 @@ class Moving(NamedTuple):
 
 def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
     """What the decisions of a model cost along the line; nan where a class has no cases."""
-    table, (low, high) = model.table, moving.ends
+    table, (low, high) = model.table, moving.bounds
     _refuse_others(table, model.prior)
     sizes = table.weights.sum(axis=0)
     if not (sizes > 0).all():
@@ -92,10 +92,10 @@ def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
 
 
 def _changes(
-    lines: tuple[FloatArray, FloatArray], decided: IntArray, ends: tuple[float, float]
+    lines: tuple[FloatArray, FloatArray], decided: IntArray, bounds: tuple[float, float]
 ) -> Iterator[tuple[FloatArray, IntArray, IntArray, IntArray]]:
     """Places at which scores change their decision: place, score, old and new decision."""
-    (start, slope), (low, high) = lines, ends
+    (start, slope), (low, high) = lines, bounds
     pairs = list(combinations(range(start.shape[1]), 2))
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -188,7 +188,7 @@ class _Verdict(NamedTuple):
         rivals = np.arange(len(self.names)) != self.best
         if np.isnan(slopes[rivals]).any():
             return Margin(what, value, np.nan, np.nan, None, None)
-        ends: list[tuple[float, Label | None]] = []
+        bounds: list[tuple[float, Label | None]] = []
         for sign in (-1, 1):
             nearing = rivals & (sign * slopes < 0)
             steep = np.where(nearing, np.abs(slopes), 1.0)
@@ -198,8 +198,8 @@ class _Verdict(NamedTuple):
             point = value + sign * float(move[nearest])
             room = domain[1] - point if sign > 0 else point - domain[0]
             reached = nearing[nearest] and room > _EDGE
-            ends.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
-        (low, low_rival), (high, high_rival) = ends
+            bounds.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
+        (low, low_rival), (high, high_rival) = bounds
         return Margin(what, value, low, high, low_rival, high_rival)
 
 
@@ -281,12 +281,12 @@ def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, fl
     """What moves, its value, and the line; with two classes, one prior stands for both."""
     costs, still = problem.costs, np.zeros(2)
     far = _FARTHEST * (float(np.abs(costs).max()) or 1.0)
-    ends = (-far if (costs < 0).any() else 0.0, far)
+    bounds = (-far if (costs < 0).any() else 0.0, far)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
             cell = np.zeros(costs.shape)
             cell[k, d] = 1.0
-            moving = Moving(np.where(cell > 0, 0.0, costs), cell, prior, still, ends)
+            moving = Moving(np.where(cell > 0, 0.0, costs), cell, prior, still, bounds)
             yield f"cost of {decision} for {label}", float(costs[k, d]), moving
     none, slope = np.zeros(costs.shape), np.array([-1.0, 1.0])
     moving = Moving(costs, none, np.array([1.0, 0.0]), slope, (0.0, 1.0))
@@ -298,7 +298,7 @@ def _remade_curves(
 ) -> dict[Label, Curve]:
     """What each model costs along a line."""
     start, slope = moving.weighted
-    low, high = moving.ends
+    low, high = moving.bounds
     curves = {name: remade_curve(model, moving) for name, model in anew.items()}
     for name, counts in fixed.items():
         rates = decision_rates(counts)
@@ -312,15 +312,15 @@ def _remade_margin(what: str, value: float, regions: Regions, best: Label) -> Ma
     parts = regions.parts
     holders = [i for i, part in enumerate(parts) if part.low <= value <= part.high]
     present = next((i for i in holders if best in parts[i].cheapest), holders[0])
-    ends: list[tuple[float, Label | None]] = []
+    bounds: list[tuple[float, Label | None]] = []
     for side in (-1, 1):
         place = present
         while 0 <= place < len(parts) and best in parts[place].cheapest:
             place += side
         if not 0 <= place < len(parts):
-            ends.append((side * np.inf, None))
+            bounds.append((side * np.inf, None))
             continue
         point = parts[place].high if side < 0 else parts[place].low
-        ends.append((point, next(iter(parts[place].cheapest), None)))
-    (low, low_rival), (high, high_rival) = ends
+        bounds.append((point, next(iter(parts[place].cheapest), None)))
+    (low, low_rival), (high, high_rival) = bounds
     return Margin(what, value, low, high, low_rival, high_rival)

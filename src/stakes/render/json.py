@@ -121,20 +121,20 @@ def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
     Examples
     --------
     >>> try:
-    ...     refuse_too_long_to_write(Problem.zero_one(5000), 2)
+    ...     refuse_too_long_to_write(Problem.zero_one(100), 9_999)
     ... except InputError as error:
     ...     print(str(error).partition("; ")[2].partition(". ")[0])
-    with 5,000 classes and 2 models it will have at least 125,000,000
+    with 100 classes and 9,999 models it will have at least 199,990,000
     """
     least = problem.n_classes * problem.n_decisions * (1 + 2 * n_models)
     _refuse_numbers(least, problem, f"{n_models:,} models it will have at least")
 
 
-def _refuse_numbers(numbers: int, problem: Problem, said: str) -> None:
+def _refuse_numbers(numbers: int, problem: Problem, described: str) -> None:
     if numbers > _MOST:
         raise InputError(
             f"the report must have at most {_MOST:,} numbers to be written; with "
-            f"{problem.n_classes:,} classes and {said} {numbers:,}. Print it, take tables by "
+            f"{problem.n_classes:,} classes and {described} {numbers:,}. Print it, take tables by "
             f"report.frame(), or merge classes that are treated alike."
         )
 

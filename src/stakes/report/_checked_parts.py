@@ -158,11 +158,14 @@ def _source_faults(source: DecisionSource, report: Report) -> Iterator[str]:
     yield from _unknown("joint.sources", [source.model], [model.model for model in models])
     tables = [m.recalibrated if source.recalibrated else m.table for m in models]
     size = next((table.scores.size for table in tables if table is not None), 0)
-    ends = source.ends
-    if source.system is not None and ends.size:
+    stops = source.ends
+    if source.system is not None and stops.size:
         yield "joint.sources must have no bins where they name a system, whose decisions stay"
     if source.system is None and (
-        ends.ndim != 1 or not ends.size or ends[-1] != size or (np.diff(ends, prepend=0) <= 0).any()
+        stops.ndim != 1
+        or not stops.size
+        or stops[-1] != size
+        or (np.diff(stops, prepend=0) <= 0).any()
     ):
         yield f"joint.sources must have bins whose ends grow up to the {size} scores of the model"
 

@@ -64,23 +64,23 @@ def zones_of(report: Tallied, *, kept: bool) -> Regions:
     """What may be the cheapest over the prior of the last class; several where that is unclear."""
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
-    ends: list[tuple[float, float, tuple[str, ...]]] = []
+    zones: list[tuple[float, float, tuple[str, ...]]] = []
 
     def possible(x: float) -> tuple[str, ...]:
         return stakes.moved(*place(x), kept=kept).possible
 
     for x in (np.arange(_ZONE_POINTS) + 0.5) / _ZONE_POINTS:
         cheapest = possible(float(x))
-        if ends and set(ends[-1][2]) == set(cheapest):
+        if zones and set(zones[-1][2]) == set(cheapest):
             continue
-        near, far = (float(x) - 1 / _ZONE_POINTS, float(x)) if ends else (0.0, 0.0)
-        for _ in range(5 if ends else 0):
+        near, far = (float(x) - 1 / _ZONE_POINTS, float(x)) if zones else (0.0, 0.0)
+        for _ in range(5 if zones else 0):
             middle = (near + far) / 2
-            same = set(possible(middle)) == set(ends[-1][2])
+            same = set(possible(middle)) == set(zones[-1][2])
             near, far = (middle, far) if same else (near, middle)
-        ends.append((near, 1.0, cheapest))
-    tops = [low for low, _, _ in ends[1:]] + [1.0]
-    parts = [Region(low, top, names) for (low, _, names), top in zip(ends, tops, strict=True)]
+        zones.append((near, 1.0, cheapest))
+    tops = [low for low, _, _ in zones[1:]] + [1.0]
+    parts = [Region(low, top, names) for (low, _, names), top in zip(zones, tops, strict=True)]
     names = tuple(dict.fromkeys(name for part in parts for name in part.cheapest))
     return Regions(f"prior of {label}", names, tuple(parts))
 
@@ -102,14 +102,14 @@ class _Move:
 
     what: str
     value: float
-    ends: tuple[float, float]
+    bounds: tuple[float, float]
     steps: tuple[float, ...]
     at: _Place
     odds: bool  # whether steps are of log-odds
 
     def stepped(self, way: float) -> float:
         """The value a given way from the present one, within the range of the number."""
-        low, high = self.ends
+        low, high = self.bounds
         if not self.odds:
             return min(max(self.value + way, low), high)
         return min(max(_share(_odds(min(max(self.value, 1e-6), 1 - 1e-6)) + way), low), high)
@@ -132,12 +132,12 @@ def _share(odds: float) -> float:
 def _moves(report: Tallied) -> Iterator[_Move]:
     problem, prior = report.problem, report.assumptions.prior
     size = float(np.abs(problem.costs).max()) or 1.0
-    ends = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
+    bounds = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
     steps = tuple(step * size for step in _COST_STEPS)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
             name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
-            yield _Move(name, value, ends, steps, _cost_place(report, k, d), odds=False)
+            yield _Move(name, value, bounds, steps, _cost_place(report, k, d), odds=False)
     two = len(prior) == 2
     for k, label in enumerate(problem.classes):
         if k > 0 or not two:

@@ -80,7 +80,7 @@ class Elsewhere:
         errors, costs = self._errors, self.problem.costs
         low, high = costs.min(axis=1), costs.max(axis=1)
         stated = self.problem.prior is not None
-        ends = (self.shares @ low, self.shares @ high) if stated else (low.min(), high.max())
+        bounds = (self.shares @ low, self.shares @ high) if stated else (low.min(), high.max())
         reach = self.shares @ (high - low) if stated else (high - low).max()
         blind = [0.0] * self.problem.n_decisions
         return contenders_among(
@@ -89,8 +89,8 @@ class Elsewhere:
             lambda first: self._supports(self.decided, str(first)),
             level=self.level,
             reach=float(reach),
-            least_cost=float(ends[0]),
-            most=float(ends[1]),
+            least_cost=float(bounds[0]),
+            most=float(bounds[1]),
             added=np.array([*(system.running for system in self.decided), *blind]),
         )
 
@@ -128,6 +128,16 @@ class Elsewhere:
         Returns
         -------
         whether it may be the cheapest
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.is_possible("always 0")
+        False
         """
         saved = self._plain_saving
         if name == self.named:
@@ -149,6 +159,16 @@ class Elsewhere:
         Returns
         -------
         the cost on these cases, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.cost("net (as is)").value
+        0.0
         """
         system, costs = self._decided(name), self.problem.costs
         support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
@@ -160,10 +180,20 @@ class Elsewhere:
         Returns
         -------
         the cost per case to expect, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.expected().value
+        0.0
         """
         cost = self.cost(self.cheapest)
-        ends = (end - self.base for end in (cost.value, cost.low, cost.high))
-        corrected = self._effect.cost(*ends)
+        interval = (end - self.base for end in (cost.value, cost.low, cost.high))
+        corrected = self._effect.cost(*interval)
         return Measured(
             *(end + self.base for end in (corrected.value, corrected.low, corrected.high))
         )
@@ -174,6 +204,16 @@ class Elsewhere:
         Returns
         -------
         the saving per case to expect, with its interval
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.saving().value
+        2.0
         """
         saved = self._plain_saving
         if saved.low == saved.high:
@@ -294,8 +334,8 @@ class Stakes:
     >>> y, p = [0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50
     >>> report = evaluate(y, {"new": p, "old": [0.2] * 200}, Problem.binary(false_alarm=1, miss=9),
     ...                   calibrator=None)
-    >>> dear = Stakes(report).moved(np.array([[0, 40], [9, 0]]), None, kept=False)
-    >>> dear.verdict, Stakes(report).moved(dear.problem.costs, None, kept=True).verdict
+    >>> costly = Stakes(report).moved(np.array([[0, 40], [9, 0]]), None, kept=False)
+    >>> costly.verdict, Stakes(report).moved(costly.problem.costs, None, kept=True).verdict
     ('always 0', 'always 0')
     """
 
@@ -313,6 +353,16 @@ class Stakes:
         Returns
         -------
         costs and contenders under these stakes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
+        >>> moved.verdict
+        'net (as is)'
         """
         known, problem = self.report.assumptions, self.report.problem
         shares = np.asarray(known.prior if prior is None else prior, dtype=np.float64)
@@ -378,8 +428,8 @@ class Stakes:
         chosen = table.weights[..., None] * np.eye(problem.n_decisions)[codes][:, None, :]
         counts, within = chosen.sum(axis=0), np.empty(0)
         if place is not None:
-            ends = joint_of(self.report).sources[place].ends
-            sums = np.add.reduceat(chosen, np.append(0, ends[:-1]), axis=0)
+            stops = joint_of(self.report).sources[place].ends
+            sums = np.add.reduceat(chosen, np.append(0, stops[:-1]), axis=0)
             mass = sums.sum(axis=2, keepdims=True)
             within = np.moveaxis(sums / np.where(mass > 0, mass, 1.0), 0, 1)
         return Decided(name, place, counts, table, codes, within, **about)

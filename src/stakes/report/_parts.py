@@ -141,7 +141,7 @@ class Pick(Value):
     """The model that a metric puts first, and what that costs per case above the cheapest model.
 
     Each model is charged with its best system; of several that the metric ties, `model` is the
-    dearest, and None where the metric picks none. `clear` says whether the interval leaves zero
+    costliest, and None where the metric picks none. `clear` says whether the interval leaves zero
     out; it is None where the pick is as cheap as any, and where there is no interval.
     """
 
@@ -155,7 +155,7 @@ class Pick(Value):
 class UncertainPart(Value):
     """One thing that is not known for sure, and what it would be worth to find it out.
 
-    `mean`, `low` and `high` are its mean and the ends of its central range at the level of the
+    `mean`, `low` and `high` are its mean and the bounds of its central range at the level of the
     report; nan where it is not one number. `evppi` is the expected value of knowing it before one
     of today's rules is chosen, per case; `evppi_remade` the same with rules made again once it is
     known, None where that was not worked out.

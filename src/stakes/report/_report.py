@@ -227,6 +227,14 @@ class Report(Value):
         Returns
         -------
         the system
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> report.system("net").name
+        'net (as is)'
         """
         return self._named("name", name)
 
@@ -261,7 +269,8 @@ class Report(Value):
         --------
         >>> from stakes import Problem, evaluate
         >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
-        >>> report = evaluate([0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25, problem)
+        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+        >>> report = evaluate(y, p, problem, calibrator=None)
         >>> report.rule("model (as is)").decide([0.04, 0.4])
         array(['wait', 'treat'], dtype='<U5')
         """
@@ -332,6 +341,14 @@ class Report(Value):
         Returns
         -------
         the regions, from a prior of 0 to 1
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> report.zones("kept").at(0.5)
+        ('net (as is)', 'always 1')
         """
         return zones_of(self, kept=read_decisions(decisions))
 
@@ -375,6 +392,15 @@ class Report(Value):
         Returns
         -------
         whether it clearly costs no more
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> models = {"new": [0.1, 0.8] * 20, "old": [0.1, 0.1] * 20}
+        >>> report = evaluate(y, models, problem, baseline="old", calibrator=None, replicates=20)
+        >>> report.is_no_worse("new")
+        True
         """
         return all(high <= 0 for high in self._judged(system, "beyond_margin"))
 
@@ -388,6 +414,15 @@ class Report(Value):
         Returns
         -------
         the system
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> models = {"new": [0.1, 0.8] * 20, "old": [0.1, 0.1] * 20}
+        >>> report = evaluate(y, models, problem, baseline="old", calibrator=None, replicates=20)
+        >>> report.compared("new").name
+        'new (as is)'
         """
         matches = [entry for entry in self.systems if entry.name == system]
         matches += [entry for entry in self.challengers if entry.model == system]
@@ -458,6 +493,14 @@ class Report(Value):
         Returns
         -------
         the text
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> print(report.to_text().splitlines()[0])
+        The stakes
         """
         from stakes.render import to_text
 
@@ -474,6 +517,14 @@ class Report(Value):
         Returns
         -------
         the Markdown
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> print(report.to_markdown(brief=True).splitlines()[0])
+        ### Deploy net (as is)
         """
         from stakes.render import to_markdown
 
@@ -489,6 +540,14 @@ class Report(Value):
         Returns
         -------
         the JSON
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> report.to_json()[:20]
+        '{"schema": "stakes-r'
         """
         from stakes.render import to_json
 
@@ -505,6 +564,14 @@ class Report(Value):
         Returns
         -------
         the report
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> Report.from_json(report.to_json()).verdict == report.verdict
+        True
         """
         from stakes.render import from_json
 
@@ -529,6 +596,14 @@ class Report(Value):
         Returns
         -------
         the page
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> report.to_html(title="Networks")[:15]
+        '<!DOCTYPE html>'
         """
         from stakes.render import to_html
 
@@ -554,6 +629,14 @@ class Report(Value):
         Returns
         -------
         the table
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> report.frame("systems", library="pyarrow")["system"].to_pylist()
+        ['net (as is)', 'net (tuned)']
         """
         from stakes.adapters.frame import report_frame
 

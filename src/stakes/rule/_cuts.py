@@ -38,10 +38,10 @@ class Cuts(Value):
         """The decisions as an SQL expression; NULL for NULL, NaN and numbers that are no score."""
         name = '"' + column.replace('"', '""') + '"'
         texts = _literals(tuple(labels[place] for place in self.decisions))
-        ends = [*map(_number, self.at.tolist()), _number(self.high)]
+        stops = [*map(_number, self.at.tolist()), _number(self.high)]
         low = "" if self.low == -np.inf else f" WHEN {name} < {_number(self.low)} THEN NULL"
         parts = "".join(
-            f" WHEN {name} <= {end} THEN {text}" for end, text in zip(ends, texts, strict=True)
+            f" WHEN {name} <= {end} THEN {text}" for end, text in zip(stops, texts, strict=True)
         )
         return f"CASE{low}{parts} END"
 
@@ -52,9 +52,9 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
     The scores of each decision must be an interval, as they are where the posterior rises or falls
     with the score. Then two scores with the same decision have no other one between them.
     """
-    ends = _rank(np.array([low, high]))
-    known = dict(zip(ends.tolist(), decide(_score(ends)).tolist(), strict=True))
-    open_pairs = [(int(ends[0]), int(ends[1]))]
+    bounds = _rank(np.array([low, high]))
+    known = dict(zip(bounds.tolist(), decide(_score(bounds)).tolist(), strict=True))
+    open_pairs = [(int(bounds[0]), int(bounds[1]))]
     borders: list[int] = []
     while open_pairs:
         open_pairs = [(a, b) for a, b in open_pairs if known[a] != known[b]]
@@ -70,7 +70,7 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
             for pair in ((a, middle), (middle, b))
         ]
     borders.sort()
-    places = [*(known[border] for border in borders), known[int(ends[1])]]
+    places = [*(known[border] for border in borders), known[int(bounds[1])]]
     return Cuts._trusted(
         at=_score(np.array(borders, dtype=np.int64)),
         decisions=np.array(places, dtype=np.intp),

@@ -351,8 +351,8 @@ class Rule(Value):
         """
         if self._off_line() is not None:
             return None
-        ends = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
-        return cuts_of(self._of_scores if self.threshold is None else self._above, *ends)
+        domain = (0.0, 1.0) if self.takes == POSTERIORS else (-np.inf, np.inf)
+        return cuts_of(self._of_scores if self.threshold is None else self._above, *domain)
 
     def to_sql(self, column: str) -> str:
         """The decision as an SQL expression of the column of scores, or of P(second class).
@@ -444,6 +444,13 @@ class Rule(Value):
         Returns
         -------
         the rule
+
+        Examples
+        --------
+        >>> origin = Origin("0.2", seed=0, n_rows=9, n_cases=9.0, prior=(0.5, 0.5))
+        >>> rule = Rule(Problem.binary(false_alarm=1, miss=9), origin=origin)
+        >>> rule.with_columns(("p_forest",)).origin.columns
+        ('p_forest',)
         """
         if self.origin is None:
             return self
@@ -478,6 +485,12 @@ class Rule(Value):
         Returns
         -------
         what JSON can hold
+
+        Examples
+        --------
+        >>> body = Rule(Problem.binary(false_alarm=1, miss=9), "scores", threshold=2.5).plain()
+        >>> body["takes"], body["threshold"]
+        ('scores', 2.5)
         """
         priors = {
             name: None if (prior := getattr(self, name)) is None else prior.tolist()
@@ -540,6 +553,12 @@ class Rule(Value):
         Returns
         -------
         the rule
+
+        Examples
+        --------
+        >>> rule = Rule(Problem.binary(false_alarm=1, miss=9), "scores", threshold=2.5)
+        >>> Rule.of(rule.plain()) == rule
+        True
         """
         origin = body["origin"]
         lists = ("prior", "columns")

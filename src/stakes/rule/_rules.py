@@ -37,6 +37,13 @@ class Rules(Mapping[str, Rule]):
         Returns
         -------
         rules by the name of their system
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> rules = Rules({"forest (as is)": lambda: Rule(Problem.zero_one(2))})
+        >>> rules.fitted()["forest (as is)"].decide([0.2, 0.7])
+        array([0, 1])
         """
         rules = {}
         for name in self:
@@ -56,6 +63,15 @@ class Rules(Mapping[str, Rule]):
         Returns
         -------
         the rules
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> from stakes.rule import Origin
+        >>> origin = Origin("0.2", seed=0, n_rows=9, n_cases=9.0, prior=(0.5, 0.5))
+        >>> rules = Rules({"rf (as is)": Rule(Problem.zero_one(2), model="rf", origin=origin)})
+        >>> rules.with_columns({"rf": ("p_rf",)})["rf (as is)"].origin.columns
+        ('p_rf',)
         """
 
         def later(rule: Rule | Callable[[], Rule]) -> Rule | Callable[[], Rule]:

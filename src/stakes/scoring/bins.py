@@ -56,6 +56,11 @@ class Bins(Value, ABC):
         Returns
         -------
         the bin of every score, (S,) or (…, S)
+
+        Examples
+        --------
+        >>> EqualWidth(4).numbers(ScoreTable([0.0, 0.25, 0.3, 1.0], [[1, 1]] * 4))
+        array([0, 0, 1, 3])
         """
 
 
@@ -113,6 +118,11 @@ class CutBins(Bins):
         Returns
         -------
         the cuts, increasing
+
+        Examples
+        --------
+        >>> EqualWidth(4).cuts(ScoreTable([0.2], [[1, 1]]))
+        array([0.25, 0.5 , 0.75])
         """
 
     def numbers(self, table: ScoreTable) -> IntArray:  # noqa: D102
@@ -197,7 +207,13 @@ class EqualMass(CutBins):
         return np.minimum(numbers, self.count - 1).astype(np.intp)
 
     def cuts(self, table: ScoreTable) -> FloatArray:
-        """Midway between the last score of a bin and the first of the next; one table only."""
+        """Midway between the last score of a bin and the first of the next; one table only.
+
+        Examples
+        --------
+        >>> EqualMass(2).cuts(ScoreTable([0.1, 0.2, 0.5, 0.9], [[1, 0]] * 4))
+        array([0.35])
+        """
         last = np.flatnonzero(np.diff(self.numbers(table)))
         low, high = table.scores[last], table.scores[last + 1]
         finite = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)

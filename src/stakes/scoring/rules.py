@@ -38,6 +38,11 @@ class ScoringRule(Value, ABC):
         Returns
         -------
         losses, (n,)
+
+        Examples
+        --------
+        >>> Brier().losses(np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([0, 1]))
+        array([0.125, 0.5  ])
         """
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:
@@ -50,6 +55,11 @@ class ScoringRule(Value, ABC):
         Returns
         -------
         losses, (…, K)
+
+        Examples
+        --------
+        >>> Brier().losses_by_class(np.array([[0.75, 0.25]]))
+        array([[0.125, 1.125]])
         """
         rows = forecasts.reshape(-1, forecasts.shape[-1])
         columns = [
@@ -132,6 +142,11 @@ class SymmetricRule(ScoringRule):
         Returns
         -------
         losses, of the same shape
+
+        Examples
+        --------
+        >>> HalfBrier().losses_of_two(np.array([0.75, 0.5]), np.array([0.25, 0.5]))
+        array([0.0625, 0.25  ])
         """
 
     def losses_by_class(self, forecasts: FloatArray) -> FloatArray:  # noqa: D102

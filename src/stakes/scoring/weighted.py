@@ -37,6 +37,12 @@ class BinaryRule(ScoringRule):
         Returns
         -------
         losses, of the same shape
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> CostWeighted(Uniform()).negative_loss(np.array([0.5]), np.array([0.5]))
+        array([0.25])
         """
 
     @abstractmethod
@@ -50,6 +56,12 @@ class BinaryRule(ScoringRule):
         Returns
         -------
         losses, of the same shape
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> CostWeighted(Uniform()).positive_loss(np.array([0.5]), np.array([0.5]))
+        array([0.25])
         """
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102

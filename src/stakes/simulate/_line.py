@@ -116,7 +116,7 @@ class _Cells:
         self.bends = 1 / bells.widths
         self.exponents = bells.at(centres)
         self.slopes = bells.slopes(centres)
-        self.ends = bells.slopes(np.stack([centres - half, centres + half]))
+        self.edge_slopes = bells.slopes(np.stack([centres - half, centres + half]))
 
     def log_ratio(self, terms: FloatArray) -> FloatArray:
         """The log ratio r at the centres; nan where all terms vanish."""
@@ -137,8 +137,8 @@ class _Cells:
 
         The largest minus the smallest of straight lines is convex: largest at an end of the cell.
         """
-        up = _largest(self.ends, terms > 0) + _largest(-self.ends, terms < 0)
-        down = _largest(self.ends, terms < 0) + _largest(-self.ends, terms > 0)
+        up = _largest(self.edge_slopes, terms > 0) + _largest(-self.edge_slopes, terms < 0)
+        down = _largest(self.edge_slopes, terms < 0) + _largest(-self.edge_slopes, terms > 0)
         return np.asarray(self.half * np.maximum(up, down).max(axis=0, initial=0))
 
     def _rise(
@@ -148,10 +148,10 @@ class _Cells:
         a, b = np.exp(gains - gain[:, None]), np.exp(losses - loss[:, None])
         alpha, beta = (a * self.slopes).sum(axis=1), (b * self.slopes).sum(axis=1)
         y = self.half * np.abs(self.slopes - alpha[:, None])
-        swell = (a * (np.expm1(y) - y)).sum(axis=1)
+        growth = (a * (np.expm1(y) - y)).sum(axis=1)
         flattest = np.where(gains > -np.inf, self.bends, np.inf).min(axis=1)
         bend = np.maximum(b @ self.bends - flattest, 0)
-        return np.asarray(self.half * np.abs(alpha - beta) + swell + self.half**2 * bend / 2)
+        return np.asarray(self.half * np.abs(alpha - beta) + growth + self.half**2 * bend / 2)
 
     def _two_sides(self, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Exponents of the positive and of the negative terms; −inf in the places of the others."""
@@ -214,11 +214,11 @@ def interval_above(
         far = -0.5 * (tilt + np.copysign(root, tilt))  # adds, so that nothing cancels
         near = excess / far
         if bend == 0:
-            ends = (near, np.full(level.shape, np.copysign(np.inf, tilt)))
+            bounds = (near, np.full(level.shape, np.copysign(np.inf, tilt)))
         else:
-            ends = (near, far / bend)
+            bounds = (near, far / bend)
     everywhere = (excess == np.inf) | ((bend == 0) & (tilt == 0) & (excess > 0))
     nowhere = ~everywhere & ~(np.isfinite(excess) & (root > 0))
-    low = np.where(everywhere, -np.inf, np.where(nowhere, np.inf, np.minimum(*ends)))
-    high = np.where(everywhere | nowhere, np.inf, np.maximum(*ends))
+    low = np.where(everywhere, -np.inf, np.where(nowhere, np.inf, np.minimum(*bounds)))
+    high = np.where(everywhere | nowhere, np.inf, np.maximum(*bounds))
     return bells.centres[1] + low, bells.centres[1] + high

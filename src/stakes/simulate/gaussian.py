@@ -211,6 +211,12 @@ class GaussianWorld(Value):
         Returns
         -------
         the cases
+
+        Examples
+        --------
+        >>> world = GaussianWorld([0, 1], variance=0.2, prior=[0.5, 0.5])
+        >>> world.sample_each([2, 1], rng=np.random.default_rng(0)).y_true
+        array([0, 0, 1])
         """
         _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
@@ -421,6 +427,15 @@ class SimulatedCases(Value):
         Returns
         -------
         the cases
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> cases = gaussian_classes(2, prior=[0.7, 0.3], variance=0.2, rng=rng)
+        >>> cases.posteriors[:, 1].round(3)
+        array([0.045, 0.795])
+        >>> cases.misreported(temperature=0.5).posteriors[:, 1].round(3)
+        array([0.002, 0.938])
         """
         world = self.world.misreported(temperature=temperature, bias=bias)
         return self._trusted(

@@ -153,6 +153,14 @@ class Tally(Value, ABC):
         Returns
         -------
         tallies with a leading axis of D
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.tally import Counts
+        >>> sites = Counts([[[8, 2], [1, 9]], [[4, 0], [2, 4]]])
+        >>> sites.sum_clusters(np.array([[1.0, 1.0], [0.0, 2.0]])).n_cases
+        array([30., 20.])
         """
 
 
@@ -180,6 +188,16 @@ class CellTally(Tally):
         Returns
         -------
         the tally with them
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stakes.tally import Counts
+        >>> Counts([[8, 2], [1, 9]]).with_cell_weights(np.array([7.0, 3.0, 0.0, 10.0]))
+        Counts of 20 cases
+           0   1
+        0  7   3
+        1  0  10
         """
 
     @property

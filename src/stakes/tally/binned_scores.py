@@ -45,6 +45,13 @@ class Bins:
         Returns
         -------
         the bins
+
+        Examples
+        --------
+        >>> low, high = np.array([0.1, 0.4]), np.array([0.2, 0.7])
+        >>> bins = Bins.pooled(low, high, np.array([0.3, 1.1]), np.array([[2.0, 0.0], [1.0, 1.0]]))
+        >>> bins.mean
+        array([0.15, 0.55])
         """
         order = np.argsort(low, kind="stable")
         reached = np.maximum.accumulate(high[order])
@@ -84,6 +91,14 @@ class Bins:
         Returns
         -------
         the bins
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.1), (0, 0.4), (1, 0.4)) AS t(label, p)")
+        >>> bins = Bins.from_frame(rows, y_true="label", scores="p", grid=BitGrid(True))
+        >>> bins.high, bins.exact
+        (array([0.1, 0.4]), True)
         """
         from stakes.adapters.frame_tallies import score_bins
 
@@ -129,6 +144,13 @@ class Bins:
         Returns
         -------
         the table, in which each bin is a score
+
+        Examples
+        --------
+        >>> sums = BinSums(BitGrid(True))
+        >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+        >>> sums.bins().table(("well", "ill"))
+        ScoreTable of 3 cases, 2 positive, 2 distinct scores from 0.25 to 0.75
         """
         return ScoreTable(self.mean, self.weights, classes=classes)
 
@@ -142,6 +164,13 @@ class Bins:
         Returns
         -------
         the table, in which each bin is a score
+
+        Examples
+        --------
+        >>> sums = BinSums(BitGrid(True))
+        >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+        >>> sums.bins().ranks().scores
+        array([0.25, 0.75])
         """
         return ScoreTable(self.high, self.weights, classes=classes)
 
@@ -157,6 +186,15 @@ class Bins:
         Returns
         -------
         the table, with two scores for each bin that holds several
+
+        Examples
+        --------
+        >>> low, high = np.array([0.1, 0.4]), np.array([0.2, 0.7])
+        >>> bins = Bins.pooled(low, high, np.array([0.3, 1.1]), np.array([[2.0, 0.0], [1.0, 1.0]]))
+        >>> bins.best_case().weights[1:]
+        array([[0., 0.],
+               [1., 0.],
+               [0., 1.]])
         """
         return self._ordered(0, classes)
 
@@ -172,6 +210,15 @@ class Bins:
         Returns
         -------
         the table, with two scores for each bin that holds several
+
+        Examples
+        --------
+        >>> low, high = np.array([0.1, 0.4]), np.array([0.2, 0.7])
+        >>> bins = Bins.pooled(low, high, np.array([0.3, 1.1]), np.array([[2.0, 0.0], [1.0, 1.0]]))
+        >>> bins.worst_case().weights[1:]
+        array([[2., 0.],
+               [0., 1.],
+               [1., 0.]])
         """
         return self._ordered(1, classes)
 
@@ -195,6 +242,13 @@ class Bins:
         Returns
         -------
         the highest score of that bin; the mean itself where no bin has it
+
+        Examples
+        --------
+        >>> sums = BinSums(BitGrid(True))
+        >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+        >>> sums.bins().threshold(0.25)
+        0.25
         """
         places = np.flatnonzero(self.mean == mean)
         return float(self.high[places[0]]) if places.size else mean
@@ -229,6 +283,15 @@ class BinSums:
         label : 1 for each positive case
         scores : their scores; none is nan
         weights : positive weights; None where each case counts once
+
+        Examples
+        --------
+        >>> sums = BinSums(BitGrid(True))
+        >>> sums.add(np.array([0, 1]), np.array([0.25, 0.75]))
+        >>> sums.add(np.array([1]), np.array([0.25]))
+        >>> sums.bins().weights
+        array([[1., 1.],
+               [0., 1.]])
         """
         cell = self._cells(label, scores)
         with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
@@ -259,6 +322,13 @@ class BinSums:
         Returns
         -------
         the bins, in order
+
+        Examples
+        --------
+        >>> sums = BinSums(BitGrid(True))
+        >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+        >>> sums.bins().mean
+        array([0.25, 0.75])
         """
         occupied = np.flatnonzero(self._weight)
         weights = np.where(

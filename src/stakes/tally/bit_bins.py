@@ -132,15 +132,15 @@ class BitGrid:
         if last - first > ordered.size:
             return np.flatnonzero(np.diff(self.bins(ordered))) + 1
         bins = np.arange(first, last + 1)
-        ends = self.scores(bins, np.zeros(bins.size))  # those nearer to the centres
+        inner = self.scores(bins, np.zeros(bins.size))  # those nearer to the centres
         middle = 0.5 if self.probabilities else 0.0
         upward = (bins < self.SIDE) == self.probabilities
-        lower = upward & (ends < middle) if self.probabilities else upward
-        upper = ~upward & ((ends >= middle) if self.probabilities else (ends < middle))
+        lower = upward & (inner < middle) if self.probabilities else upward
+        upper = ~upward & ((inner >= middle) if self.probabilities else (inner < middle))
         cuts = np.concatenate(
             [
-                np.searchsorted(ordered, [middle, *ends[lower]]),
-                np.searchsorted(ordered, ends[upper], side="right"),
+                np.searchsorted(ordered, [middle, *inner[lower]]),
+                np.searchsorted(ordered, inner[upper], side="right"),
             ]
         )
         cuts = np.unique(cuts)

@@ -134,6 +134,18 @@ class Counts(CellTally):
         Returns
         -------
         counts, (K, M), with a leading axis where ``by`` is stated
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> from stakes import Problem
+        >>> rows = duckdb.sql("SELECT * FROM (VALUES (0, 0), (0, 1), (1, 1)) AS t(label, decided)")
+        >>> problem = Problem.zero_one(2)
+        >>> Counts.from_frame(rows, y_true="label", decisions="decided", problem=problem)
+        Counts of 3 cases
+           0  1
+        0  1  1
+        1  0  1
         """
         from stakes.adapters.frame_tallies import counts_parts
 

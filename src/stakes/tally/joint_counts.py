@@ -181,6 +181,16 @@ class JointCounts(CellTally):
         Returns
         -------
         its counts, (…, K, M)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> decided = {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}
+        >>> JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2)).model("new")
+        Counts of 4 cases
+           0  1
+        0  2  0
+        1  1  1
         """
         _check.one_of("name", name, self.models, "models")
         column = 1 + self.models.index(name)
@@ -216,7 +226,17 @@ class JointCounts(CellTally):
         return self._with(cells[order], weights[..., order], self.groups)
 
     def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as resampled ones."""
+        """The same tuples with other weights of shape (…, T), such as resampled ones.
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> decided = {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
+        >>> joint.with_cell_weights(np.array([4.0, 0.0, 0.0, 1.0])).model("old").values
+        array([[4., 0.],
+               [0., 1.]])
+        """
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._with(self.cells, weights.view(), groups)
 

@@ -79,6 +79,12 @@ class JointScores(CellTally):
         Returns
         -------
         the joint scores
+
+        Examples
+        --------
+        >>> scores = {"a": [1, 2, 2, 3], "b": [5, 6, 8, 7]}
+        >>> JointScores.from_scores(["no", "no", "yes", "yes"], scores, positive="yes")
+        JointScores of 4 cases, models a, b, 4 distinct tuples
         """
         models, values = _columns(scores)
         named = {f"scores[{model!r}]": column for model, column in scores.items()}
@@ -143,6 +149,12 @@ class JointScores(CellTally):
         Returns
         -------
         its table, (…, S, 2)
+
+        Examples
+        --------
+        >>> joint = JointScores.from_scores([0, 0, 1, 1], {"a": [1, 2, 2, 3], "b": [5, 6, 8, 7]})
+        >>> joint.table("b").scores
+        array([5., 6., 7., 8.])
         """
         _check.one_of("name", name, self.models, "models")
         column = self.models.index(name)
@@ -159,7 +171,15 @@ class JointScores(CellTally):
         )
 
     def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as resampled ones."""
+        """The same tuples with other weights of shape (…, T), such as resampled ones.
+
+        Examples
+        --------
+        >>> joint = JointScores.from_scores([0, 0, 1], {"a": [1, 2, 2], "b": [5, 6, 8]})
+        >>> joint.with_cell_weights(np.array([2.0, 0.0, 3.0])).table("a").weights
+        array([[2., 0.],
+               [0., 3.]])
+        """
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(**{**vars(self), "weights": weights.view(), "groups": groups})
 

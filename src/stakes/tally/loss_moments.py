@@ -144,6 +144,14 @@ class LossMoments(Tally):
         Returns
         -------
         the moments
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.5), (0, 1.5), (1, 4.0)) AS t(y, loss)")
+        >>> LossMoments.from_frame(rows, y_true="y", losses="loss").means
+        array([[1.],
+               [4.]])
         """
         from stakes.adapters.frame_tallies import loss_parts
 

@@ -138,8 +138,8 @@ def _bucketed(
     bucket = np.empty(cases.size, dtype=np.int32)
     for block in blocks(cases.size):
         bucket[block] = (values[block] - low) * scale
-    ends = np.array([0, cases.size], dtype=np.int32)
-    columns = csr_array((cases, bucket, ends), shape=(1, _BUCKETS)).tocsc()
+    offsets = np.array([0, cases.size], dtype=np.int32)
+    columns = csr_array((cases, bucket, offsets), shape=(1, _BUCKETS)).tocsc()
     starts = columns.indptr
     chosen = np.searchsorted(starts, np.arange(0, cases.size, _SLICE))
     return columns.data, [*np.unique(starts[chosen]).tolist(), cases.size]

@@ -129,6 +129,14 @@ class ScoreTable(CellTally):
         Returns
         -------
         the table, with a leading axis where ``by`` is stated
+
+        Examples
+        --------
+        >>> import duckdb
+        >>> rows = duckdb.sql("SELECT * FROM (VALUES (0, 0.1), (0, 0.4), (1, 0.4)) AS t(label, p)")
+        >>> ScoreTable.from_frame(rows, y_true="label", scores="p").weights
+        array([[1., 0.],
+               [1., 1.]])
         """
         from stakes.adapters.frame_tallies import score_parts
 
@@ -276,8 +284,8 @@ class ScoreTable(CellTally):
             sums = np.add.reduceat(scores * weights.sum(axis=1), starts)
             means = sums / pooled.sum(axis=1)
         means = np.where(np.isnan(means), 0.0, means)
-        ends = np.concatenate([starts[1:], [scores.size]]) - 1
-        means = np.clip(means, scores[starts], scores[ends])  # rounding must not leave the bin
+        stops = np.concatenate([starts[1:], [scores.size]]) - 1
+        means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
         return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
 
     def __add__(self, other: Self) -> Self:

@@ -57,6 +57,13 @@ class SortedRuns:
         label : 1 for each positive case
         scores : their scores; none is nan
         weights : positive weights; None where each case counts once
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1]), np.array([0.4, 0.4]), np.array([1.0, 2.5]))
+        >>> [table.weights.tolist() for table in runs.tables()]
+        [[[1.0, 2.5]]]
         """
         self._waiting.append((label, scores, weights))
         self._n_waiting += scores.size
@@ -97,6 +104,13 @@ class SortedRuns:
         Yields
         ------
         results, in the order of the ranges
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
+        >>> sum(runs.mapped(lambda table: table.scores.size))
+        3
         """
         from concurrent.futures import ThreadPoolExecutor  # takes long to load
 
@@ -119,6 +133,13 @@ class SortedRuns:
         Yields
         ------
         tables; all scores of one lie below all of the next
+
+        Examples
+        --------
+        >>> runs = SortedRuns()
+        >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
+        >>> [float(score) for table in runs.tables() for score in table.scores]
+        [-2.0, 0.4, 0.8]
         """
         return self.mapped(lambda table: table)
 
@@ -141,10 +162,10 @@ def _added(parts: Sequence[Run]) -> Pooled:
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
     """The table of a range, made of a few parts at a time: one score may have very many cases."""
-    ends = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
+    groups = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
     tables = []
-    for first in np.unique(ends):
-        some = [part for part, end in zip(parts, ends, strict=True) if end == first]
+    for group in np.unique(groups):
+        some = [part for part, its_group in zip(parts, groups, strict=True) if its_group == group]
         scores, weights = pooled(some)
         tables.append(
             ScoreTable._trusted(scores=scores, weights=weights, classes=None, groups=None)
@@ -158,12 +179,12 @@ def _ranges(runs: Sequence[Run]) -> Iterator[list[Run]]:
         return
     edges = _edges([run[0] for run in runs])
     cuts = [np.searchsorted(run[0], edges).tolist() for run in runs]
-    ends = [[0, *cut, len(run[0])] for cut, run in zip(cuts, runs, strict=True)]
+    borders = [[0, *cut, len(run[0])] for cut, run in zip(cuts, runs, strict=True)]
     for place in range(len(edges) + 1):
         parts = [
-            tuple(column[end[place] : end[place + 1]] for column in run)
-            for run, end in zip(runs, ends, strict=True)
-            if end[place + 1] > end[place]
+            tuple(column[at[place] : at[place + 1]] for column in run)
+            for run, at in zip(runs, borders, strict=True)
+            if at[place + 1] > at[place]
         ]
         if parts:
             yield parts

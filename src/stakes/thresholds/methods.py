@@ -55,6 +55,12 @@ class Method(Value, ABC):
         Returns
         -------
         thresholds, elementwise; nan where there is no single one
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> RateDriven().threshold(table, [0.25, 0.5]).tolist()
+        [0.1, 0.35]
         """
 
     def loss_curve(self, table: ScoreTable, over: Condition | type[Condition]) -> Curve:
@@ -99,6 +105,13 @@ class Method(Value, ABC):
         Returns
         -------
         losses, (…)
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> round(float(ScoreDriven().mean_loss(table, Uniform())), 6)
+        0.158125
         """
         losses = self._case_losses(table, distribution)
         return _check.unwrapped(mean_over_cases(losses, table.class_weights))
@@ -142,8 +155,8 @@ class _Blind(Method):
             yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
 
     def _curve(self, table: ScoreTable) -> Curve:
-        ends = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
-        return Curve.through([0.0, 1.0], ends)
+        losses = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
+        return Curve.through([0.0, 1.0], losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +187,14 @@ class ScoreFixed(_Blind):
         self._fill({"t": float(_check.real_scores("t", [self.t])[0])})
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Return t, whatever the cost proportion."""
+        """Return t, whatever the cost proportion.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> ScoreFixed(0.5).threshold(table, [0.1, 0.9]).tolist()
+        [0.5, 0.5]
+        """
         return np.full(np.shape(value), self.t)
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -208,7 +228,14 @@ class RateFixed(_Blind):
         self._fill({"r": _check.number("r", self.r, low=0, high=1)})
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Score above which cases get the positive decision; equal ones only as chance has it."""
+        """Score above which cases get the positive decision; equal ones only as chance has it.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> RateFixed(0.5).threshold(table, 0.1).tolist()
+        0.35
+        """
         return np.broadcast_to(_rate_threshold(table, 1 - self.r), np.shape(value)).copy()
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -252,7 +279,14 @@ class ScoreUniform(_Blind):
         self._fill({"low": low, "high": high})
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Return nan: the threshold is drawn, so there is no single one."""
+        """Return nan: the threshold is drawn, so there is no single one.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> ScoreUniform().threshold(table, 0.1).tolist()
+        nan
+        """
         return np.full(np.shape(value), np.nan)
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -277,7 +311,14 @@ class RateUniform(_Blind):
     """
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Return nan: the threshold is drawn, so there is no single one."""
+        """Return nan: the threshold is drawn, so there is no single one.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> RateUniform().threshold(table, 0.1).tolist()
+        nan
+        """
         return np.full(np.shape(value), np.nan)
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -304,7 +345,14 @@ class ScoreDriven(Method):
     """
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Return the cost proportion."""
+        """Return the cost proportion.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> ScoreDriven().threshold(table, 0.3).tolist()
+        0.3
+        """
         return _check.probabilities("value", value)
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
@@ -342,7 +390,14 @@ class RateDriven(Method):
     """
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Score above which cases get the positive decision; equal ones only as chance has it."""
+        """Score above which cases get the positive decision; equal ones only as chance has it.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> RateDriven().threshold(table, 0.5).tolist()
+        0.35
+        """
         return _rate_threshold(table, _check.probabilities("value", value))
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
@@ -385,6 +440,12 @@ class Optimal(Method):
         """Threshold of least loss, the highest where several tie; -inf: all positive.
 
         nan where a class is unknown or there are no cases.
+
+        Examples
+        --------
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> Optimal().threshold(table, [0.2, 0.5]).tolist()
+        [0.1, 0.4]
         """
         if not np.all(np.isfinite(single(table, "a threshold"))) or not table.n_cases > 0:
             return np.full(np.shape(value), np.nan)
@@ -395,7 +456,15 @@ class Optimal(Method):
         return threshold_of_cut(table, cuts[position])
 
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
-        """Expected loss, table by table: each has a hull of its own."""
+        """Expected loss, table by table: each has a hull of its own.
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> round(float(Optimal().mean_loss(table, Uniform())), 6)
+        0.125
+        """
         losses = np.full(table.weights.shape[:-2], np.nan)
         for index in np.argwhere(both_classes(table)):
             losses[tuple(index)] = super().mean_loss(table[tuple(index)], distribution)

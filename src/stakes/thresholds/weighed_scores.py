@@ -48,6 +48,13 @@ class ByThreshold(Value):
         Returns
         -------
         costs per case, (S + 1,)
+
+        Examples
+        --------
+        >>> sums = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])  # one case at each of two scores
+        >>> cuts = ByThreshold(np.array([-np.inf, 0.3, 0.6]), sums, ("1",))
+        >>> cuts.costs(Problem.binary(false_alarm=1, miss=9))
+        array([0.5, 0. , 4.5])
         """
         _refuse_other_shapes((problem.n_classes, problem.n_decisions))
         coefficients = coefficients_on(self.terms, problem)

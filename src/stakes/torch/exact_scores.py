@@ -153,9 +153,9 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     runs = _runs(score, truth)
     doubled, zeros = _doubled_u(runs)
     n_scores, corners = 0, [torch.zeros((3, 1), dtype=torch.int64, device=score.device)]
-    for ends in _ends(runs):
-        n_scores += ends.shape[1]
-        corners.append(_candidates(torch.cat([corners[-1][:, -1:], ends], dim=1))[:, 1:])
+    for stops in _stops(runs):
+        n_scores += stops.shape[1]
+        corners.append(_candidates(torch.cat([corners[-1][:, -1:], stops], dim=1))[:, 1:])
     places, cases, ones = _vertices(_candidates(torch.cat(corners, dim=1)).cpu().numpy())
     highest = runs.keys[torch.as_tensor(places[1:], device=score.device)]
     table = ScoreTable._trusted(
@@ -279,7 +279,7 @@ def _doubled_u(runs: _Runs) -> tuple[int, int]:
     return int(2 * (ones * below).sum() - tied.sum()), int(below[-1])
 
 
-def _ends(runs: _Runs) -> Iterator[Tensor]:
+def _stops(runs: _Runs) -> Iterator[Tensor]:
     """Yield (3, scores): position of the last key of each score, cases and positives up to it."""
     before = torch.zeros((2, 1), dtype=torch.int64, device=runs.keys.device)
     for start in range(0, len(runs.keys), _BLOCK):
@@ -391,12 +391,12 @@ def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
         return _weighted(score, truth, torch.ones_like(score))
     runs, values, counts, n_scores = _runs(score, truth), [], [], 0
     before = torch.zeros((3, 1), dtype=torch.int64, device=score.device)
-    for ends in _ends(runs):
-        n_scores += ends.shape[1]
+    for stops in _stops(runs):
+        n_scores += stops.shape[1]
         _refuse_large(n_scores)
-        _, cases, ones = torch.cat([before, ends], dim=1).diff(dim=1)
-        before = ends[:, -1:] if ends.shape[1] else before
-        values.append(_floats(runs.keys[ends[0]], score.dtype).cpu())
+        _, cases, ones = torch.cat([before, stops], dim=1).diff(dim=1)
+        before = stops[:, -1:] if stops.shape[1] else before
+        values.append(_floats(runs.keys[stops[0]], score.dtype).cpu())
         counts.append(torch.stack([cases - ones, ones]).cpu())
     weights = torch.cat(counts, dim=1).double().numpy().T
     return torch.cat(values).double().numpy(), weights
