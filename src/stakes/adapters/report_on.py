@@ -57,7 +57,6 @@ def report_on(
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
                 _refuse_limits(problem, needed, limit, engine)
-                _refuse_dask(problem, source.engine if engine is None else engine)
                 if beyond:
                     fits = calibrator is None or not why_none(
                         calibrator, known.key, problem.n_classes
@@ -133,17 +132,6 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     """The report with the columns of each model stored in its rules."""
     named = {name: columns_of(model) for name, model in columns.models.items()}
     return replace(report, rules=report.rules.with_columns(named))
-
-
-def _refuse_dask(problem: Problem, engine: str) -> None:
-    """Refuse costs of every row in Dask, which takes forever to simplify such expressions."""
-    if problem.columns and engine == "dask":
-        raise InputError(
-            f"engine must not be 'dask' where costs depend on columns; these do on "
-            f"{', '.join(map(repr, problem.columns))}. Take {NUMPY!r}, or write the rows to "
-            f"Parquet files and pass their paths.",
-            argument="engine",
-        )
 
 
 def _refuse_limits(problem: Problem, needed: int, limit: int, engine: str | None) -> None:

@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from stakes import _check
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
+from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -314,7 +315,8 @@ class FrameSource(Source):
         plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
         texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
-        return self.frame.lazy().select(*plain, *texts, *keys)
+        rows = self.frame.lazy().select(*plain, *texts, *keys)
+        return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
 
     def text(self, column: str) -> nw.Expr:
         """The text of a label; an integer stored as a float is written without ``.0``."""
