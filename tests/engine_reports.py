@@ -184,7 +184,6 @@ def given_to(rule: Rule) -> Any:
 def contents(report: Report) -> Any:
     """Everything that a report says, except where its rows came from."""
     data = json.loads(report.to_json())
-    data.pop("joint")  # which needs rows
     for name in ("frame_library", "engine"):
         data["assumptions"].pop(name)
     for rule in data["rules"].values():
@@ -319,13 +318,9 @@ def check_three_classes(frame: Any, engine: str, what: str, n: int) -> None:
     asked |= {"y_true": "y", "models": models, "weights": "w", "key": "k"}
     actual = evaluate_frame(frame, problem, **asked, engine=engine)
     assert actual.assumptions.calibrator == expected.assumptions.calibrator
-    assert [system.name for system in actual.systems] == [
-        system.name for system in expected.systems
-    ]
-    for mine, yours in zip(actual.systems, expected.systems, strict=True):
-        assert mine.counts == yours.counts, mine.name
     assert len(actual.coverage) > 5
-    assert_close([*map(list, actual.coverage)], [*map(list, expected.coverage)], "coverage")
+    assert actual.models[0].class_bins is not None
+    check_same_report(actual, expected)
     fitted, fitted_to_rows = (
         report.rules["model (recalibrated)"].map for report in (actual, expected)
     )

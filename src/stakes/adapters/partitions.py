@@ -70,6 +70,14 @@ class Partitions:
         return self._settled().collect()
 
 
+def stacked(frames: Iterable[Any]) -> Any:
+    """The rows of several lazy frames of one library, with the same columns, as one."""
+    listed = list(frames)
+    if isinstance(listed[0], Partitions):
+        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
+    return nw.concat(listed)
+
+
 def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
     """The arguments of a method of narwhals one by one; it also takes them as lists."""
     for argument in arguments:

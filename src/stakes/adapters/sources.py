@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from stakes import _check
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
@@ -54,6 +54,9 @@ class Rows:
     key: Any = None
 
 
+T = TypeVar("T")
+
+
 class Watch:
     """Receives messages and the progress of long work; this base class ignores them."""
 
@@ -69,6 +72,39 @@ class Watch:
         yield lambda rows, then="": None
 
 
+@dataclass(eq=False)
+class Passes:
+    """Which pass over the rows it is, for whoever waits."""
+
+    n_rows: int
+    total: int
+    advance: Advance
+    guarded: Callable[[Callable[[], Any]], Any]  # does what an engine does, until interrupted
+    done: int = 0
+    what: str = ""
+
+    def next(self, what: str) -> None:
+        """The next pass begins, and the one before is over."""
+        rows = self.n_rows if self.done else 0
+        self.done, self.what = self.done + 1, what
+        self.advance(rows, self._shown)
+
+    @property
+    def _shown(self) -> str:
+        return f"pass {self.done} of {max(self.total, self.done)}, {self.what}"
+
+    def step(self, number: int) -> None:
+        """A pass goes over the rows once more, since it approaches its result in steps."""
+        self.advance(0, f"{self._shown}, step {number}")
+
+    def later(self, what: str, work: Callable[[], T]) -> T:
+        """Do what the report asks of the engine."""
+        self.next(what)
+        done: T = self.guarded(work)
+        self.advance(0, "making the report")
+        return done
+
+
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Rows with named columns; messages call them `name`, and `types` are those of the columns."""
@@ -78,6 +114,7 @@ class Source(ABC):
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # ends a query
     in_memory = False  # whether the rows are arrays already
+    is_text = False  # whether they are text, which is parsed once for all passes
     engine = "duckdb"  # what tallies the rows, unless they are read into arrays
 
     @abstractmethod
