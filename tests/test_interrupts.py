@@ -6,7 +6,11 @@ import os
 import select
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -17,9 +21,16 @@ pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+import pyarrow.csv
 
-from stakes import Problem
+from engine_reports import THREE, three_classes
+from stakes import Problem, evaluate_frame
+from stakes.adapters.duck import opened_files
 from stakes.adapters.interrupts import interruptible
+from stakes.adapters.sources import Advance, Watch
+from stakes.calibration import Temperature
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 PROMPT = 10.0  # seconds, on a machine that has much else to do; the work would take longer
@@ -154,3 +165,58 @@ def test_an_engine_that_fails_because_it_was_interrupted_was_interrupted():
 
     with pytest.raises(KeyboardInterrupt):
         interruptible(cancelled, None)
+
+
+class Heard(Watch):
+    """Writes down which passes it hears of, and which thread goes over the rows."""
+
+    def __init__(self) -> None:
+        self.passes: list[str] = []
+
+    @contextmanager
+    def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
+        def advance(rows: int, then: str = "", /) -> None:
+            self.passes.append(then)
+
+        yield advance
+
+
+def test_every_pass_is_named_and_can_be_interrupted_also_those_that_the_report_asks_for(
+    tmp_path, monkeypatch
+):
+    columns = three_classes(300)
+    path = tmp_path / "rows.csv"
+    table = pa.table({name: pa.array(column) for name, column in columns.items()})
+    pyarrow.csv.write_csv(table, path)
+    threads = []
+    collect = nw.LazyFrame.collect
+
+    def watched(self: Any, *arguments: Any, **asked: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return collect(self, *arguments, **asked)
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", watched)
+    watch = Heard()
+    with opened_files([str(path)], watch=watch) as source:
+        models = {"m": [f"p_{k}" for k in range(3)], "n": [f"p_{k}" for k in (1, 0, 2)]}
+        asked: dict[str, Any] = {"y_true": "y", "models": models, "key": "k", "replicates": 20}
+        evaluate_frame(source, THREE, **asked, calibrator=Temperature(), engine="duckdb")
+    passes = [text for text in watch.passes if "step" not in text]
+    assert passes == [
+        "columns of text",
+        "pass 1 of 10, what cannot be used",
+        "pass 2 of 10, model m",
+        "pass 3 of 10, maps of model m",
+        "pass 4 of 10, model m, class by class",
+        "pass 5 of 10, model n",
+        "pass 6 of 10, maps of model n",
+        "pass 7 of 10, model n, class by class",
+        "pass 8 of 10, the decisions of all systems",
+        "making the report",
+        "pass 9 of 10, cost against coverage of m (recalibrated)",
+        "making the report",
+        "pass 10 of 10, pairs of systems",
+        "making the report",
+    ]
+    assert "pass 3 of 10, maps of model m, step 3" in watch.passes
+    assert set(threads) == {"stakes engine"}

@@ -6,7 +6,7 @@ engine sums the derivatives of the log loss for the maps of all folds at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -95,9 +95,16 @@ def _softmax(rows: Lazy, names: Sequence[str]) -> Lazy:
 
 
 def fitted_maps(
-    model: LazyModel, rows: Lazy, calibrator: Calibrator, shares: FloatArray
+    model: LazyModel,
+    rows: Lazy,
+    calibrator: Calibrator,
+    shares: FloatArray,
+    hear: Callable[[int], None],
 ) -> tuple[ClassMaps | None, tuple[Caveat, ...]]:
-    """The maps of a model whose posteriors are columns of prepared rows, or why there are none."""
+    """The maps of a model whose posteriors are columns of prepared rows, or why there are none.
+
+    `hear` is told the number of every step.
+    """
     rows = model.with_scores(rows)
     cells = _cells(model, rows)
     cases = Cases(
@@ -113,7 +120,7 @@ def fitted_maps(
     reason = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD])).hindrance
     if reason is None:
         newton = _Newton(model, rows, cells, calibrator)
-        if newton.run():
+        if newton.run(hear):
             return newton.maps(), ()
         reason = "no best map was found in the engine; perhaps its classes are told without error."
     return None, (left_out(model.name, f"it was not recalibrated: {reason}"),)
@@ -174,11 +181,12 @@ class _Newton:
         """Slopes and intercepts, (S, K, 2)."""
         return np.asarray(np.einsum("skcp,sp->skc", self.axes, self.at))
 
-    def run(self) -> bool:
+    def run(self, hear: Callable[[int], None]) -> bool:
         """Whether steps end at an optimum."""
         step: FloatArray = np.zeros(self.at.shape)
         before: FloatArray = np.full(len(self.at), np.inf)
-        for _ in range(_MOST_STEPS):
+        for number in range(_MOST_STEPS):
+            hear(number + 1)
             loss, gradient, curvature = self._derivatives()
             worse = ~(loss <= before + 1e-12)
             if worse.any():  # go back most of the way, where the step was too long

@@ -256,12 +256,17 @@ class FileSource(Source):
             # Sums do not depend on the order of rows, and keeping it would need more memory.
             self.connection.execute("SET preserve_insertion_order = false")
             # Every pass would parse the text again; of Parquet only the needed columns are read.
-            if self.files.format in (Format.CSV, Format.JSON):
+            if self.is_text:
                 copy = literal(str(self.folder / "columns.parquet"))
                 self.connection.execute(f"COPY ({query}) TO {copy} (FORMAT parquet)")
                 query = f"SELECT * FROM read_parquet({copy})"
             rows: Lazy = nw.from_native(self.connection.sql(query))
             return rows
+
+    @property
+    def is_text(self) -> bool:  # type: ignore[override]
+        """Whether the rows are text, which is parsed once for all passes."""
+        return self.files.format in (Format.CSV, Format.JSON)
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """Turns what the engine complains about into a sentence."""

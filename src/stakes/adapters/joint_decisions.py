@@ -154,7 +154,7 @@ def joint_decisions(
     problem = models[0].problem
     rows = with_systems(rows, models, rules, refits)
     sizes = {TRUTH: problem.n_classes}
-    sizes |= {_system(place): problem.n_decisions for place in range(len(rules))}
+    sizes |= {system_column(place): problem.n_decisions for place in range(len(rules))}
     weight = nw.col(WEIGHT)
     sums = {
         WEIGHT: weight,
@@ -174,7 +174,7 @@ def joint_decisions(
     return Joint(problem, rules, cells, tallied, limit, facts.shares)
 
 
-def _system(place: int) -> str:
+def system_column(place: int) -> str:
     """The column of the decisions of a system."""
     return f"system_{place}"
 
@@ -197,7 +197,7 @@ def with_systems(
             rows, decided = _refitted_decisions(rows, refits[model.name], model)
         else:
             decided = nw.col(model.decided(rule.name))
-        rows = rows.with_columns(decided.alias(_system(place)))
+        rows = rows.with_columns(decided.alias(system_column(place)))
     return rows
 
 
@@ -229,7 +229,7 @@ def coverages(
                 coverage_in_engine,
                 decided,
                 believed[rule.name],
-                _system(0),
+                system_column(0),
                 problem,
                 class_ratios(facts.shares, prior),
             ),

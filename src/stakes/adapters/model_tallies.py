@@ -236,12 +236,16 @@ class LazyModel:
             return Tallied(tallies, bins)
         return self._of_posteriors(frame, masses, way)
 
-    def charged(self, frame: Lazy, tallied: Tallied, shares: FloatArray) -> Tallied:
-        """The same with scores weighed by the costs of every row, where they decide between two."""
+    @property
+    def weighs(self) -> bool:
+        """Whether scores decide between two, at costs of every row."""
         problem = self.problem
         two = (problem.n_classes, problem.n_decisions) == (2, 2)
-        if not problem.columns or not two or isinstance(self.predictions, Decisions):
-            return tallied
+        return bool(problem.columns) and two and not isinstance(self.predictions, Decisions)
+
+    def charged(self, frame: Lazy, tallied: Tallied, shares: FloatArray) -> Tallied:
+        """The tallies with scores weighed by the costs of every row."""
+        problem = self.problem
         grid: Grid = UnitGrid()
         if isinstance(self.predictions, Scores):
             bins = tallied.bins

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from stakes import _check
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.interrupts import interruptible
 from stakes.adapters.refits import why_none
-from stakes.adapters.sources import NUMPY, Rows, Source, checked, opened
-from stakes.adapters.tallies import tallied_evidence
+from stakes.adapters.sources import NUMPY, Passes, Rows, Source, checked, opened
+from stakes.adapters.tallies import n_passes, tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -30,6 +31,7 @@ from stakes.problem import Problem
 from stakes.report import Report
 from stakes.rows import Posteriors
 
+T = TypeVar("T")
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -51,13 +53,13 @@ def report_on(
     limit = memory_size(memory_limit)
     with opened(frame, engine) as source:
         known = checked(columns, source, problem)
-        n_rows = interruptible(partial(counted, source), source.interrupt)
+        with source.watch.working(f"counting the rows of {source.name}", 1, steps=False):
+            n_rows = interruptible(partial(counted, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
         try:
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
                 _refuse_limits(problem, needed, limit, engine)
-                _refuse_dask(problem, source.engine if engine is None else engine)
                 if beyond:
                     fits = calibrator is None or not why_none(
                         calibrator, known.key, problem.n_classes
@@ -65,11 +67,13 @@ def report_on(
                     _say_beyond(source, n_rows, needed, limit, fits)
                 # The folds of a key need the seed before the report does.
                 seed = _check.whole("seed", drawing["seed"], low=0)
-                tally = partial(
-                    _tallied, source, known, problem, n_rows, limit, seed=seed, **options
-                )
-                evidence = interruptible(tally, source.interrupt)
-                with source.watch.working("making the report", n_rows, steps=False):
+                n_times = n_passes(known, problem, calibrator)
+                watch = source.watch.working(f"tallying {source.name}", n_rows * n_times)
+                with watch as advance:
+                    passes = Passes(n_rows, n_times, advance, partial(_guarded, source))
+                    tally = partial(_tallied, source, known, problem, limit, passes)
+                    evidence = _guarded(source, partial(tally, seed=seed, **options))
+                    advance(n_rows, "making the report")
                     return _with_columns(_concluded(evidence, source.engine, **drawing), known)
             rows = source.rows(known, problem, n_rows)
             with source.watch.working("evaluating", n_rows, steps=False):
@@ -135,17 +139,6 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     return replace(report, rules=report.rules.with_columns(named))
 
 
-def _refuse_dask(problem: Problem, engine: str) -> None:
-    """Refuse costs of every row in Dask, which takes forever to simplify such expressions."""
-    if problem.columns and engine == "dask":
-        raise InputError(
-            f"engine must not be 'dask' where costs depend on columns; these do on "
-            f"{', '.join(map(repr, problem.columns))}. Take {NUMPY!r}, or write the rows to "
-            f"Parquet files and pass their paths.",
-            argument="engine",
-        )
-
-
 def _refuse_limits(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
     """Refuse limits on decisions, which need rows in memory."""
     if not problem.limits:
@@ -173,30 +166,34 @@ def _say_beyond(source: Source, n_rows: int, needed: int, limit: int, recalibrat
     )
 
 
+def _guarded(source: Source, work: Callable[[], T]) -> T:
+    """What some work of the engine gives; it ends when interrupted, and errors are sentences."""
+    with source.engine_errors():
+        return interruptible(work, source.interrupt)
+
+
 def _tallied(
-    source: Source, columns: Columns, problem: Problem, n_rows: int, limit: int, **options: Any
+    source: Source, columns: Columns, problem: Problem, limit: int, passes: Passes, **options: Any
 ) -> Evidence:
     """The evidence of all rows, tallied inside the engine."""
     numbers = [column for group in columns.read(problem).values() for column in group]
     labels = [column_labels.column for column_labels in columns.labels(problem).values()]
-    # Checks, scores of every model, and joint decisions by every column of groups.
-    passes = n_rows * (1 + len(columns.models) + max(1, len(columns.by)))
-    watch = source.watch.working(f"tallying {source.name}", passes)
-    with watch as advance, source.engine_errors():
-        return tallied_evidence(
-            source.lazy(numbers, labels, memory=limit, key=columns.key),
-            columns,
-            problem,
-            source=source.name,
-            singles=[
-                name
-                for name, model in columns.models.items()
-                if isinstance(model, Posteriors) and source.is_single(columns_of(model))
-            ],
-            limit=limit,
-            advance=advance,
-            **options,
-        )
+    if source.is_text:
+        passes.advance(0, "columns of text")
+    return tallied_evidence(
+        source.lazy(numbers, labels, memory=limit, key=columns.key),
+        columns,
+        problem,
+        source=source.name,
+        singles=[
+            name
+            for name, model in columns.models.items()
+            if isinstance(model, Posteriors) and source.is_single(columns_of(model))
+        ],
+        limit=limit,
+        passes=passes,
+        **options,
+    )
 
 
 def memory_size(size: str | int) -> int:

@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from stakes import _check
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
+from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -53,6 +54,9 @@ class Rows:
     key: Any = None
 
 
+T = TypeVar("T")
+
+
 class Watch:
     """Receives messages and the progress of long work; this base class ignores them."""
 
@@ -68,6 +72,39 @@ class Watch:
         yield lambda rows, then="": None
 
 
+@dataclass(eq=False)
+class Passes:
+    """Which pass over the rows it is, for whoever waits."""
+
+    n_rows: int
+    total: int
+    advance: Advance
+    guarded: Callable[[Callable[[], Any]], Any]  # does what an engine does, until interrupted
+    done: int = 0
+    what: str = ""
+
+    def next(self, what: str) -> None:
+        """The next pass begins, and the one before is over."""
+        rows = self.n_rows if self.done else 0
+        self.done, self.what = self.done + 1, what
+        self.advance(rows, self._shown)
+
+    @property
+    def _shown(self) -> str:
+        return f"pass {self.done} of {max(self.total, self.done)}, {self.what}"
+
+    def step(self, number: int) -> None:
+        """A pass goes over the rows once more, since it approaches its result in steps."""
+        self.advance(0, f"{self._shown}, step {number}")
+
+    def later(self, what: str, work: Callable[[], T]) -> T:
+        """Do what the report asks of the engine."""
+        self.next(what)
+        done: T = self.guarded(work)
+        self.advance(0, "making the report")
+        return done
+
+
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Rows with named columns; messages call them `name`, and `types` are those of the columns."""
@@ -77,6 +114,7 @@ class Source(ABC):
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # ends a query
     in_memory = False  # whether the rows are arrays already
+    is_text = False  # whether they are text, which is parsed once for all passes
     engine = "duckdb"  # what tallies the rows, unless they are read into arrays
 
     @abstractmethod
@@ -314,7 +352,8 @@ class FrameSource(Source):
         plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
         texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
-        return self.frame.lazy().select(*plain, *texts, *keys)
+        rows = self.frame.lazy().select(*plain, *texts, *keys)
+        return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
 
     def text(self, column: str) -> nw.Expr:
         """The text of a label; an integer stored as a float is written without ``.0``."""

@@ -7,8 +7,9 @@ every bin holds one score; counts, costs and proper scores are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,12 +24,14 @@ from stakes.adapters.case_costs import (
     with_costs,
 )
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
+from stakes.adapters.class_tallies import class_tallies
 from stakes.adapters.columns import Columns
 from stakes.adapters.joint_decisions import Joint, coverages, joint_decisions
 from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.model_tallies import LazyModel, Tallied, Way
+from stakes.adapters.pair_bins import PairBins
 from stakes.adapters.refits import Refit, refitted, why_none
-from stakes.adapters.sources import Advance, Lazy
+from stakes.adapters.sources import Lazy, Passes
 from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.conditions import Beta, CostProportions
@@ -36,8 +39,11 @@ from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
     Evidence,
+    ModelTallies,
+    PairsOf,
     Sample,
     is_movable,
+    leads_in_sample,
     left_out,
     named,
     no_decision,
@@ -53,6 +59,8 @@ from stakes.report import (
     TUNED,
     TUNED_APART,
     Caveat,
+    DecisionSource,
+    PairCounts,
 )
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Bins, ScoreTable
@@ -69,21 +77,20 @@ def tallied_evidence(
     posterior_prior: object,
     calibrator: Calibrator | None,
     limit: int,
-    advance: Advance,
+    passes: Passes,
     seed: int = 0,
 ) -> Evidence:
     """Tally the rows of a frame, as a source provides it, inside its engine.
 
     Messages call the rows `source`; `singles` are the models whose columns are of single precision.
     The calibrator needs a key of the rows; where it cannot be fitted, a caveat says so.
-    `limit` is the largest size of a tally in bytes, `advance` is called with the number of rows
-    after every pass, and `seed` is that of the folds.
+    `limit` is the largest size of a tally in bytes, `passes` hears of every pass, and does those
+    that the report asks for later; `seed` is that of the folds.
     """
     rows = with_costs(prepared(frame, columns, problem, seed, problem.columns), problem)
     checks = dict(cost_checks(rows, problem)) if problem.columns else {}
     sizes = [*pooled_terms(problem), WEIGHT] if problem.columns else []
-    passes = _Passes(1 + len(columns.models) + max(1, len(columns.by)), advance)
-    passes.next(0, "what cannot be used")
+    passes.next("what cannot be used")
     facts = facts_of(frame, rows, columns, problem, source, checks, sizes)
     if problem.columns:
         refuse_unknown(facts.masses, problem)
@@ -92,41 +99,68 @@ def tallied_evidence(
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
     models = _models(rows, columns, problem, facts, from_prior, singles)
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
-    fits = _Fits(columns, facts, limit, *_calibrates(models, columns, calibrator))
+    fits = _Fits(columns, facts, limit, passes, *_calibrates(models, columns, calibrator))
     for model in models:
-        passes.next(facts.n_rows, f"model {model.name}")
         fits.add(model, live)
     rules = _rules(models, fits, problem)
-    joints = list(_joints(live, columns, models, rules, fits, passes))
-    advance(facts.n_rows)
+    joints = list(_joints(live, columns, models, rules, fits))
+    sample = joints[0].sample()
     return Evidence(
         problem=problem,
         n_rows=facts.n_rows,
-        sample=joints[0].sample(),
+        sample=sample,
         rules=rules,
-        models=tuple(tallied.tallies for tallied in fits.tallied.values()),
+        models=tuple(fits.models(sample)),
         slices=tuple(_slices(columns, joints)),
         posterior_prior=from_prior,
         weighted=columns.weights is not None,
         calibrator=fits.described,
         left_out=(*fits.left_out(models), *_lost_of_all(joints[0])),
         maps=fits.maps,
-        coverage=dict(coverages(live, models, rules, fits.refits, facts)),
+        coverage={
+            name: partial(passes.later, f"cost against coverage of {name}", points)
+            for name, points in coverages(live, models, rules, fits.refits, facts)
+        },
+        pairs=_pairs(live, models, rules, fits, joints[0]),
     )
 
 
-@dataclass(eq=False)
-class _Passes:
-    """Which pass over the rows it is, for whoever waits."""
+def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) -> int:
+    """How often the engine goes over the rows, a fit by several steps being one pass."""
+    many, own = problem.n_classes > 2, bool(problem.columns)
+    two = (problem.n_classes, problem.n_decisions) == (2, 2)
+    passes = 1 + max(1, len(columns.by)) + (many or own)  # what cannot be used, …, coverage
+    paired = not own and columns.clusters is None
+    passes += paired and (len(columns.models) > 1 or columns.key is not None)
+    for predictions in columns.models.values():
+        posteriors = isinstance(predictions, Posteriors)
+        scored = posteriors or isinstance(predictions, Scores)
+        fitted = calibrator is not None or not posteriors
+        passes += 1 + (scored and own and two) + (many and posteriors)
+        passes += scored and fitted and columns.key is not None
+    return passes
 
-    total: int
-    advance: Advance
-    done: int = 0
 
-    def next(self, rows: int, what: str) -> None:
-        """The next pass begins; the one before went over so many rows."""
-        self.done += 1
-        self.advance(rows, f"pass {self.done} of {self.total}, {what}")
+def _pairs(
+    live: Lazy,
+    models: Sequence[LazyModel],
+    rules: dict[str, DecisionRule],
+    fits: _Fits,
+    joint: Joint,
+) -> PairsOf | None:
+    """How to count cases in bins of pairs of systems, where each counts as one."""
+    if not joint.counts_cases:
+        return None
+    bins = PairBins(live, models, rules, fits.refits, fits.tallied)
+
+    def pairs(
+        sources: Sequence[DecisionSource], edges: Sequence[FloatArray]
+    ) -> Mapping[tuple[int, int], PairCounts]:
+        if len(sources) < 2:
+            return {}
+        return fits.passes.later("pairs of systems", partial(bins, sources, edges))
+
+    return pairs
 
 
 def _calibrates(
@@ -147,13 +181,15 @@ class _Fits:
         columns: Columns,
         facts: Facts,
         limit: int,
+        passes: Passes,
         calibrator: Calibrator | None,
         unfitted: str | None,
     ) -> None:
         self.columns, self.facts, self.limit, self.calibrator = columns, facts, limit, calibrator
-        self.unfitted = unfitted
+        self.unfitted, self.passes = unfitted, passes
         self.tallied: dict[str, Tallied] = {}
         self.refits: dict[str, Refit | ClassMaps] = {}
+        self.lead_sums: dict[str, FloatArray] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
     @property
@@ -164,20 +200,39 @@ class _Fits:
 
     def add(self, model: LazyModel, live: Lazy) -> None:
         """Tally a model, and fit a map or a threshold if possible."""
+        self.passes.next(f"model {model.name}")
         tallied = model.tallied(live, self.facts.masses, self.way)
-        tallied = model.charged(live, tallied, self.facts.shares)
+        if model.weighs:
+            self.passes.next(f"model {model.name}, by costs")
+            tallied = model.charged(live, tallied, self.facts.shares)
         fits = self.columns.key is not None and model.problem.n_classes == 2
         if fits and not isinstance(model.predictions, Decisions):
+            if self.calibrator is not None or isinstance(model.predictions, Scores):
+                self.passes.next(f"model {model.name}, by folds")
             tallied, refit, lost = refitted(
                 model, live, tallied, self.calibrator, self.facts.shares, self.limit
             )
             self.refits |= {} if refit is None else {model.name: refit}
             self.lost += lost
         elif self.calibrator is not None and isinstance(model.predictions, Posteriors):
-            maps, lost = fitted_maps(model, live, self.calibrator, self.facts.shares)
+            self.passes.next(f"maps of model {model.name}")
+            maps, lost = fitted_maps(
+                model, live, self.calibrator, self.facts.shares, self.passes.step
+            )
             self.refits |= {} if maps is None else {model.name: maps}
             self.lost += lost
+        if model.problem.n_classes > 2 and isinstance(model.predictions, Posteriors):
+            self.passes.next(f"model {model.name}, class by class")
+            bins, self.lead_sums[model.name] = class_tallies(model, live)
+            tallied = replace(tallied, tallies=replace(tallied.tallies, class_bins=bins))
         self.tallied[model.name] = tallied
+
+    def models(self, sample: Sample) -> Iterator[ModelTallies]:
+        """The tallies of all models; how far classes lead needs to know what was drawn."""
+        for name, tallied in self.tallied.items():
+            sums = self.lead_sums.get(name)
+            leads = None if sums is None else leads_in_sample(sums, sample)
+            yield replace(tallied.tallies, leads=leads)
 
     def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
         """Yield the decision rules of a model."""
@@ -227,13 +282,12 @@ def _joints(
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
     fits: _Fits,
-    passes: _Passes,
 ) -> Iterator[Joint]:
     """The joint decisions within each column of groups, or of all rows where there is none."""
     clusters = [CLUSTER] if columns.clusters else []
     # One query for each column of groups: all at once would multiply their groups.
     for groups in [[by_column(place)] for place in range(len(columns.by))] or [[]]:
-        passes.next(fits.facts.n_rows, "the decisions of all systems")
+        fits.passes.next("the decisions of all systems")
         more = [*groups, *clusters]
         yield joint_decisions(live, more, models, rules, fits.refits, fits.facts, fits.limit)
 
@@ -298,26 +352,12 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
             "their engine; there is only the one that was tuned on all rows."
         )
         yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)
-    elif isinstance(model.predictions, Posteriors) and problem.n_classes > 2:
-        yield left_out(
-            name,
-            "whether it ranks backwards was not checked: for more than two classes that needs the "
-            "rows in memory, which are beyond its limit.",
-        )
     if tallied.bins is not None and tallied.bins.inside is None and not tallied.bins.exact:
         yield left_out(name, _sure(tallied.bins, model))
 
 
-JOINT_BINS = (
-    "Joint bins of pairs of systems were left out, because the rows stay in their engine: the "
-    "report cannot compare its systems under other costs. Evaluate the rows again under these."
-)
-
-
 def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
-    """Joint bins, and how far costs are apart within groups of rows, which intervals leave out."""
-    if joint.counts_cases:
-        yield Caveat(LEFT_OUT, JOINT_BINS)
+    """How far costs are apart within groups of rows, which intervals leave out."""
     wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
     if wide > 0:
         text = (

@@ -3,6 +3,7 @@
 Defaults that carry meaning live here only, and the report prints those that were used.
 """
 
+from stakes.evaluation.backwards import leads_in_sample
 from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
@@ -23,7 +24,7 @@ from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.charging import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import Evidence, ModelTallies, PairsOf, Sample
 from stakes.evaluation.folds import (
     KEY_FOLDS,
     Fitted,
@@ -34,10 +35,13 @@ from stakes.evaluation.folds import (
     used_folds,
 )
 from stakes.evaluation.hard_cases import hardness_unit
+from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
+from stakes.evaluation.tally_rows import CLASS_BINS
 
 __all__ = [
+    "CLASS_BINS",
     "HEAVIEST",
     "KEY_FOLDS",
     "LIBRARIES",
@@ -52,6 +56,7 @@ __all__ = [
     "Fitted",
     "Folds",
     "ModelTallies",
+    "PairsOf",
     "Sample",
     "changes_between",
     "charges_of",
@@ -60,10 +65,12 @@ __all__ = [
     "frame_library",
     "hardness_unit",
     "is_movable",
+    "leads_in_sample",
     "left_out",
     "named",
     "no_decision",
     "no_move",
+    "pair_counts",
     "read_cases",
     "read_models",
     "read_operation",
@@ -75,6 +82,7 @@ __all__ = [
     "refuse_unknown",
     "report_of",
     "rules_of",
+    "source_size",
     "tuned_apart",
     "used_folds",
 ]

@@ -27,21 +27,49 @@ def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
     for copies of one, the worst that they can be. nan for a class that no case, or every case,
     belongs to.
     """
+    masses = _masses(cases)
+    return _leads(_lead_sums(rows, cases), masses, _squares(cases, masses))
+
+
+def _lead_sums(rows: FloatArray, cases: Cases) -> FloatArray:
+    """Sums of the posteriors of each class: over its own cases, over all, and of squares, (3, K)."""
     size, n_rows = rows.shape[1], len(rows)
-    of_own, of_all, of_squares = np.zeros((3, size))  # sums of posteriors
+    of_own, of_all, of_squares = sums = np.zeros((3, size))
     for start in range(0, n_rows, _BLOCK):
         part, truth = rows[start : start + _BLOCK], cases.truth[start : start + _BLOCK]
         weight = np.ones(len(part)) if cases.weights is None else cases.weights[start:][: len(part)]
         of_own += np.bincount(truth, weight * part[np.arange(len(part)), truth], size)
         of_all += weight @ part
         of_squares += weight @ part**2
-    masses = _masses(cases)
+    return sums
+
+
+def _leads(sums: FloatArray, masses: FloatArray, squares: FloatArray) -> FloatArray:
+    """The leads from sums of posteriors (3, K), weights of classes in clusters (U, K), squares."""
+    of_own, of_all, of_squares = sums
     mass, outside = masses.sum(axis=0), masses.sum() - masses.sum(axis=0)
-    squares = _squares(cases, masses)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(of_squares / mass.sum() - (of_all / mass.sum()) ** 2, 0.0)
         error = np.sqrt(spread * (squares[0] / mass**2 + squares[1] / outside**2))
         return np.stack([of_own / mass - (of_all - of_own) / outside, error])
+
+
+def leads_in_sample(sums: FloatArray, sample: Sample) -> FloatArray:
+    """The leads of posteriors that were summed (3, K) over the cases of a sample.
+
+    Parameters
+    ----------
+    sums : sums of the posteriors of each class: over its own cases, over all, and of squares
+    sample : the cases
+
+    Returns
+    -------
+    leads and their standard errors, (2, K)
+    """
+    of_class = sample.joint.cells[:, :1] == np.arange(sample.sizes.size)
+    masses = np.atleast_2d(sample.joint.weights @ of_class)
+    whole = masses[0] if sample.squares is None else sample.squares @ of_class
+    return _leads(sums, masses, _drawn(masses, None if sample.clusters is not None else whole))
 
 
 def _masses(cases: Cases) -> FloatArray:
@@ -60,11 +88,18 @@ def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
     Clusters were drawn where there are any, else cases; a whole weight is a number of cases.
     """
     if cases.clusters is not None:
-        outside = masses.sum(axis=1, keepdims=True) - masses
-        return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
+        return _drawn(masses, None)
     of_class = masses[0]
     if not cases.whole and cases.weights is not None:
         of_class = np.bincount(cases.truth, cases.weights**2, of_class.size)
+    return _drawn(masses, of_class)
+
+
+def _drawn(masses: FloatArray, of_class: FloatArray | None) -> FloatArray:
+    """The same from squared weights of single cases, or where there are none, from clusters."""
+    if of_class is None:
+        outside = masses.sum(axis=1, keepdims=True) - masses
+        return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
     return np.stack([of_class, of_class.sum() - of_class])
 
 

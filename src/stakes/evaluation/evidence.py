@@ -6,7 +6,7 @@ reads tallies only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.operation import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import Caveat, DecisionSource, Points
+from stakes.report import Caveat, DecisionSource, PairCounts, Points
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
@@ -54,13 +54,11 @@ class Sample:
         return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
 
 
-@dataclass(frozen=True, eq=False)
-class RowBins:
-    """Rows that can be counted in bins of two sources of decisions at once."""
-
-    truth: IntArray
-    weights: FloatArray | None  # whole numbers of cases; None: every row is one
-    codes: Callable[[DecisionSource, FloatArray], IntArray]  # between edges of its scores
+# Cases in bins of two sources of decisions at once: by the positions of the two, for sources and
+# the edges of their scores, (B - 1,) or none where decisions are the bins
+PairsOf = Callable[
+    [Sequence[DecisionSource], Sequence[FloatArray]], Mapping[tuple[int, int], PairCounts]
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +108,7 @@ class Evidence:
     # What Bayes rules cost where hard cases are left undecided, by system; see `Report.coverage`
     coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
-    bins: RowBins | None = None  # where each case counts as one and costs what its cell costs
+    pairs: PairsOf | None = None  # where each case counts as one and costs what its cell costs
 
     @property
     def all_break(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import isnan, sqrt
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation.cost_intervals import Costs
-from stakes.evaluation.evidence import Evidence, RowBins
+from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -37,8 +37,7 @@ def joint_bins_of(
     costs: Costs,
 ) -> JointBins | None:
     """Joint bins of the cheapest systems; None where cases do not count as one each."""
-    bins = evidence.bins
-    if bins is None:
+    if evidence.pairs is None:
         return None
     rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
     rivals.sort(key=lambda entry: entry.cost.value)
@@ -46,7 +45,7 @@ def joint_bins_of(
     size = max(len(wanted), 2)
     most = int(np.clip(sqrt(_CELLS / (size * (size - 1))), *_BINS))
     named = {entry.model: entry for entry in models}
-    sources, codes = [], []
+    sources, all_edges = [], []
     for model, recalibrated, system in wanted:
         table = named[model].recalibrated if recalibrated else named[model].table
         stops, edges = np.empty(0, np.intp), np.empty(0)
@@ -54,18 +53,57 @@ def joint_bins_of(
             stops = _stops(table, most, _cuts(table, model, recalibrated, systems))
             edges = _edges(table, stops, _raw(evidence, model, recalibrated=recalibrated))
         sources.append(DecisionSource(model, recalibrated, system, stops))
-        codes.append(bins.codes(sources[-1], edges))
-    sizes = [entry.ends.size or evidence.problem.n_decisions for entry in sources]
-    if evidence.problem.n_classes * max(sizes, default=0) ** 2 > _WHOLE:
+        all_edges.append(edges)
+    largest = max((source_size(entry, evidence.problem) for entry in sources), default=0)
+    if evidence.problem.n_classes * largest**2 > _WHOLE:
         return None
     names = tuple(entry.name for entry in systems)
     fitting = costs.choice.errors.among(names).fitting
+    tables, n_sources = evidence.pairs(sources, all_edges), len(sources)
     # Fewer sources rather than coarser bins: bins must keep the cuts of the decisions exactly.
-    while True:
-        pairs = tuple(_pairs(sources, codes, bins, evidence.problem))
-        if len(sources) < 3 or sum(pair.places.size for pair in pairs) <= _CELLS:
-            return JointBins(tuple(sources), pairs, fitting)
-        del sources[-1], codes[-1]
+    while n_sources > 2 and _n_cells(tables, n_sources) > _CELLS:
+        n_sources -= 1
+    kept = tuple(tables[pair] for pair in combinations(range(n_sources), 2))
+    return JointBins(tuple(sources[:n_sources]), kept, fitting)
+
+
+def _n_cells(tables: Mapping[tuple[int, int], PairCounts], n_sources: int) -> int:
+    return sum(tables[pair].places.size for pair in combinations(range(n_sources), 2))
+
+
+def source_size(source: DecisionSource, problem: Problem) -> int:
+    """The number of bins of a source."""
+    return source.ends.size or problem.n_decisions
+
+
+def pair_counts(
+    truth: IntArray,
+    weights: FloatArray | None,
+    codes: Mapping[int, IntArray],
+    sizes: Sequence[int],
+    n_classes: int,
+) -> dict[tuple[int, int], PairCounts]:
+    """Cases (n,) of each class in bins of each pair of the sources that have codes.
+
+    Parameters
+    ----------
+    truth : true classes, (n,)
+    weights : what each case counts, (n,)
+    codes : bins of the cases, (n,), by the position of the source
+    sizes : how many bins each source has
+    n_classes : how many classes there are
+
+    Returns
+    -------
+    the counts by the positions of the two sources
+    """
+    pairs = {}
+    for first, second in combinations(codes, 2):
+        cells = (truth * sizes[first] + codes[first]) * sizes[second] + codes[second]
+        table = np.bincount(cells, weights, n_classes * sizes[first] * sizes[second])
+        places = np.flatnonzero(table)
+        pairs[first, second] = PairCounts(places, table[places].astype(np.float64))
+    return pairs
 
 
 def _key(system: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, str | None]:
@@ -120,15 +158,3 @@ def _edges(table: ScoreTable, stops: IntArray, raw: ScoreTable) -> FloatArray:
     below = table.weights.sum(axis=1).cumsum()[stops[:-1] - 1]
     place = np.searchsorted(raw.weights.sum(axis=1).cumsum(), below - 0.5)
     return np.asarray(raw.scores[place])
-
-
-def _pairs(
-    sources: list[DecisionSource], codes: list[IntArray], rows: RowBins, problem: Problem
-) -> Iterator[PairCounts]:
-    sizes = [source.ends.size or problem.n_decisions for source in sources]
-    for first, second in combinations(range(len(sources)), 2):
-        cells = (rows.truth * sizes[first] + codes[first]) * sizes[second] + codes[second]
-        size = problem.n_classes * sizes[first] * sizes[second]
-        table = np.bincount(cells, rows.weights, size)
-        places = np.flatnonzero(table)
-        yield PairCounts(places, table[places].astype(np.float64))

@@ -18,9 +18,10 @@ from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
-from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, RowBins, Sample
+from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, PairsOf, Sample
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.hard_cases import coverage_of_rows
+from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
@@ -31,6 +32,7 @@ from stakes.report import (
     TUNED_APART,
     Caveat,
     DecisionSource,
+    PairCounts,
     Points,
 )
 from stakes.rows import POSTERIORS
@@ -93,17 +95,19 @@ def evidence_of(
         maps={each.model: each.map_of_all for each in predictions if each.map_of_all is not None},
         repriced=priced_on_all(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
-        bins=_row_bins(cases, predictions, decided),
+        pairs=_pairs(cases, predictions, decided),
     )
 
 
-def _row_bins(
+def _pairs(
     cases: Cases, predictions: Sequence[Predictions], decided: dict[str, IntArray]
-) -> RowBins | None:
-    """The rows in bins; None where they have clusters, fractional weights or costs of their own."""
-    if cases.clusters is not None or not cases.whole or cases.costs is not None:
-        return None
-    if cases.problem.limits:
+) -> PairsOf | None:
+    """How to count rows in bins of pairs of systems.
+
+    None where they have clusters, fractional weights, limits or costs of their own.
+    """
+    problem = cases.problem
+    if cases.clusters is not None or not cases.whole or cases.costs is not None or problem.limits:
         return None
     models = {model.model: model for model in predictions}
 
@@ -114,7 +118,14 @@ def _row_bins(
         scores = np.asarray(model.recalibrated)[:, 1] if source.recalibrated else model.scores
         return places_among(edges, np.asarray(scores))
 
-    return RowBins(cases.truth, cases.weights, codes)
+    def pairs(
+        sources: Sequence[DecisionSource], edges: Sequence[FloatArray]
+    ) -> dict[tuple[int, int], PairCounts]:
+        known = dict(enumerate(map(codes, sources, edges)))
+        sizes = [source_size(source, problem) for source in sources]
+        return pair_counts(cases.truth, cases.weights, known, sizes, problem.n_classes)
+
+    return pairs
 
 
 class _Decided(NamedTuple):
@@ -255,7 +266,7 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
     )
 
 
-_N_BINS = 10  # of the probability of each class
+CLASS_BINS = 10  # of the probability of each class
 
 
 def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
@@ -263,12 +274,12 @@ def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
 
     A bin holds its lower edge; the last one holds a probability of one, too.
     """
-    sums = np.empty((cases.problem.n_classes, _N_BINS, 3))
+    sums = np.empty((cases.problem.n_classes, CLASS_BINS, 3))
     for k, probabilities in enumerate(posteriors.T):
-        places = np.minimum((probabilities * _N_BINS).astype(np.intp), _N_BINS - 1)
+        places = np.minimum((probabilities * CLASS_BINS).astype(np.intp), CLASS_BINS - 1)
         weights = np.ones(places.size) if cases.weights is None else cases.weights
         parts = weights, weights * (cases.truth == k), weights * probabilities
-        sums[k] = np.stack([np.bincount(places, part, _N_BINS) for part in parts], axis=1)
+        sums[k] = np.stack([np.bincount(places, part, CLASS_BINS) for part in parts], axis=1)
     return sums
 
 

@@ -1,0 +1,79 @@
+"""Cases in bins of pairs of systems: counted by the engine that holds the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.adapters.class_maps import ClassMaps
+from stakes.adapters.expressions import arrays_of, first_of, grouped
+from stakes.adapters.joint_decisions import system_column, with_systems
+from stakes.adapters.lazy import TRUTH, WEIGHT
+from stakes.adapters.model_tallies import LazyModel, Tallied
+from stakes.adapters.refits import Refit
+from stakes.adapters.sources import Lazy
+from stakes.evaluation import DecisionRule, pair_counts, source_size
+from stakes.report import DecisionSource, PairCounts
+
+_MOST_CELLS = 1 << 20  # of all sources at once; beyond, each pair takes a pass
+
+
+@dataclass(frozen=True, eq=False)
+class PairBins:
+    """Prepared rows, and what is needed to say of each in which bins it is."""
+
+    rows: Lazy
+    models: Sequence[LazyModel]
+    rules: dict[str, DecisionRule]
+    refits: Mapping[str, Refit | ClassMaps]
+    tallied: Mapping[str, Tallied]
+
+    def __call__(
+        self, sources: Sequence[DecisionSource], edges: Sequence[FloatArray]
+    ) -> dict[tuple[int, int], PairCounts]:
+        """The cases in bins of each pair of sources; see `stakes.evaluation.PairsOf`."""
+        problem = self.models[0].problem
+        sizes = [source_size(source, problem) for source in sources]
+        rows = with_systems(self.rows, self.models, self.rules, self.refits)
+        codes = map(self._code, sources, edges)
+        rows = rows.with_columns(code.alias(_column(place)) for place, code in enumerate(codes))
+        pairs: dict[tuple[int, int], PairCounts] = {}
+        for places in _passes(sizes, problem.n_classes):
+            keys = {TRUTH: problem.n_classes, **{_column(place): sizes[place] for place in places}}
+            cells = arrays_of(grouped(rows, keys, {WEIGHT: nw.col(WEIGHT)}), keys)
+            known = {place: cells[_column(place)] for place in places}
+            pairs |= pair_counts(cells[TRUTH], cells[WEIGHT], known, sizes, problem.n_classes)
+        return pairs
+
+    def _code(self, source: DecisionSource, edges: FloatArray) -> nw.Expr:
+        """The bin of every row."""
+        if source.system is not None:
+            return nw.col(system_column(list(self.rules).index(source.system)))
+        if source.recalibrated:
+            refit = self.refits[source.model]
+            assert isinstance(refit, Refit)
+            posteriors = np.asarray(refit.fitted.said)[:, 1]
+            return replace(refit, said=np.searchsorted(edges, posteriors)).expression()
+        (model,) = (each for each in self.models if each.name == source.model)
+        bins = self.tallied[source.model].bins
+        ends = edges if bins is None else map(bins.threshold, edges)
+        score, places = nw.col(model.score), range(len(edges))
+        return first_of([score <= float(end) for end in ends], list(map(nw.lit, places)), len(edges))
+
+
+def _column(place: int) -> str:
+    return f"code_{place}"
+
+
+def _passes(sizes: Sequence[int], n_classes: int) -> Iterator[tuple[int, ...]]:
+    """The sources that are counted together: all of them, or two at a time."""
+    if len(sizes) > 1 and n_classes * prod(sizes) <= _MOST_CELLS:
+        yield tuple(range(len(sizes)))
+    else:
+        yield from combinations(range(len(sizes)), 2)

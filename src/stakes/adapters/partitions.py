@@ -1,0 +1,95 @@
+"""Lazy frames of Dask, whose rows pandas works on, one partition after another.
+
+Dask's optimizer goes through every column of every step again for each column that a later step
+needs, which takes minutes for a few dozen steps. Here the steps that change rows one by one are
+collected, and done together by one function that the optimizer does not look into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
+
+    >>> import dask.dataframe as dd  # doctest: +SKIP
+    >>> rows = Partitions(dd.from_dict({"a": [1, 2]}, npartitions=2))  # doctest: +SKIP
+    >>> rows.with_columns((nw.col("a") * 2).alias("b")).collect()["b"].to_list()  # doctest: +SKIP
+    [2, 4]
+    """
+
+    native: Any
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def implementation(self) -> nw.Implementation:
+        """The library of the frame."""
+        return nw.Implementation.DASK
+
+    def with_columns(self, *columns: Any) -> Partitions:
+        """The rows with more columns."""
+        return self._then("with_columns", columns)
+
+    def filter(self, *conditions: Any) -> Partitions:
+        """Those of the rows of which the conditions hold."""
+        return self._then("filter", conditions)
+
+    def select(self, *columns: Any) -> Any:
+        """Some columns of the rows, or one row with sums over all of them."""
+        selected = self._then("select", columns)
+        is_sum = len(_done(self.native._meta, selected.steps)) > 0  # of no rows at all
+        return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
+
+    def _then(self, method: str, arguments: tuple[Any, ...]) -> Partitions:
+        return Partitions(self.native, (*self.steps, (method, tuple(_flat(arguments)))))
+
+    def _settled(self) -> nw.LazyFrame[Any]:
+        """The frame of Dask after all steps."""
+        meta = _done(self.native._meta, self.steps)
+        done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
+        return nw.from_native(done)
+
+    def group_by(self, *keys: str) -> Any:
+        """Groups of rows, which Dask makes."""
+        return self._settled().group_by(*keys)
+
+    def head(self, n: int) -> nw.LazyFrame[Any]:
+        """The first rows."""
+        return self._settled().head(n)
+
+    def collect(self) -> nw.DataFrame[Any]:
+        """The rows, in memory."""
+        return self._settled().collect()
+
+
+def stacked(frames: Iterable[Any]) -> Any:
+    """The rows of several lazy frames of one library, with the same columns, as one."""
+    listed = list(frames)
+    if isinstance(listed[0], Partitions):
+        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
+    return nw.concat(listed)
+
+
+def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
+    """The arguments of a method of narwhals one by one; it also takes them as lists."""
+    for argument in arguments:
+        if isinstance(argument, str | nw.Expr):
+            yield argument
+        else:
+            yield from _flat(argument)
+
+
+def _done(part: Any, steps: tuple[Step, ...]) -> Any:
+    """A partition, which is a frame of pandas, after some steps."""
+    frame = nw.from_native(part)
+    for method, arguments in steps:
+        frame = getattr(frame, method)(*arguments)
+    return frame.to_native()
