@@ -58,13 +58,13 @@ class PairBins:
         if source.recalibrated:
             refit = self.refits[source.model]
             assert isinstance(refit, Refit)
-            posteriors = np.asarray(refit.fitted.said)[:, 1]
-            return replace(refit, said=np.searchsorted(edges, posteriors)).expression()
+            posteriors = np.asarray(refit.fitted.predictions)[:, 1]
+            return replace(refit, predictions=np.searchsorted(edges, posteriors)).expression()
         (model,) = (each for each in self.models if each.name == source.model)
         bins = self.tallied[source.model].bins
-        ends = edges if bins is None else map(bins.threshold, edges)
-        score, places = nw.col(model.score), range(len(edges))
-        return first_of([score <= float(end) for end in ends], list(map(nw.lit, places)), len(edges))
+        highest = edges if bins is None else map(bins.threshold, edges)
+        inside = [nw.col(model.score) <= float(score) for score in highest]
+        return first_of(inside, [nw.lit(place) for place in range(len(edges))], len(edges))
 
 
 def _column(place: int) -> str:

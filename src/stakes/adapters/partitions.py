@@ -55,7 +55,8 @@ class Partitions:
         """The frame of Dask after all steps."""
         meta = _done(self.native._meta, self.steps)
         done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
-        return nw.from_native(done)
+        settled: nw.LazyFrame[Any] = nw.from_native(done)
+        return settled
 
     def group_by(self, *keys: str) -> Any:
         """Groups of rows, which Dask makes."""

@@ -32,7 +32,7 @@ def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
 
 
 def _lead_sums(rows: FloatArray, cases: Cases) -> FloatArray:
-    """Sums of the posteriors of each class: over its own cases, over all, and of squares, (3, K)."""
+    """Summed posteriors of each class: over its own cases, over all, and of squares, (3, K)."""
     size, n_rows = rows.shape[1], len(rows)
     of_own, of_all, of_squares = sums = np.zeros((3, size))
     for start in range(0, n_rows, _BLOCK):

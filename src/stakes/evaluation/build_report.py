@@ -20,6 +20,7 @@ from stakes.evaluation.joint_bins import joint_bins_of
 from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
+from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
 from stakes.evaluation.operation import Operation
 from stakes.evaluation.quality import quality_of
 from stakes.evaluation.score_bins import shown_table_of
@@ -34,6 +35,7 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     Assumptions,
+    Flip,
     ModelQuality,
     NaiveDecision,
     Points,
@@ -58,6 +60,7 @@ def report_of(
     unknown: Unknown | None = None,
     remake: Remake | None = None,
     engine: str = "numpy",
+    moved_limits: MovedLimits | None = None,
 ) -> Report:
     """Make the report from the evidence.
 
@@ -71,6 +74,7 @@ def report_of(
     unknown : costs or a prior that are uncertain
     remake : makes rules again for other costs, where the rows are at hand
     engine : the name of what tallied the rows
+    moved_limits : decides rows anew under other limits, where there are limits and rows
 
     Returns
     -------
@@ -88,7 +92,7 @@ def report_of(
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
-    evidence = checked_limits(evidence, level)
+    unchecked, evidence = evidence, checked_limits(evidence, level)
     problem = evidence.problem
     incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
@@ -103,6 +107,10 @@ def report_of(
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
+    moved: tuple[Flip, ...] = ()
+    if moved_limits is not None and verdict.cost.value == verdict.cost.value:
+        choice = verdict.cheapest or costs.named
+        moved = flips_under_limits(moved_limits, unchecked, evidence, choice, level)
     uncertainty = None
     if unknown is not None:
         chosen = verdict.cheapest or costs.named
@@ -130,6 +138,7 @@ def report_of(
         uncertainty=uncertainty,
         coverage=_coverage(evidence, cheapest_of(systems)),
         joint=joint_bins_of(systems, models, evidence, costs),
+        flips_under_limits=moved,
     )
 
 

@@ -60,6 +60,24 @@ class Cases:
         whole = bool((self.weights == np.floor(self.weights)).all())
         return whole and bool(self.weights.sum() < MOST_WEIGHT)
 
+    def weighed(self, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """The weight of each selected case at the prior of deployment, and that prior.
+
+        Parameters
+        ----------
+        mask : (n,) booleans
+
+        Returns
+        -------
+        weights of the selected cases, and the prior (K,): by default their shares
+        """
+        truth, size = self.truth[mask], self.problem.n_classes
+        weights = np.ones(truth.size) if self.weights is None else self.weights[mask]
+        sums = np.bincount(truth, weights, size)
+        shares = sums / sums.sum()
+        prior = shares if self.problem.prior is None else self.problem.prior
+        return weights * class_ratios(shares, prior)[truth], prior
+
     def rows(self, column: Any) -> Any:
         """The rows of a column that have weight.
 

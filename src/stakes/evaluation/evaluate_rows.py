@@ -23,6 +23,7 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.memory import refuse_too_large
+from stakes.evaluation.moved_limits import MovedLimits
 from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remaking import remake_of
@@ -174,6 +175,7 @@ def evaluate(
         margin=margin,
         unknown=unknown,
         remake=remake_of(cases, predictions, operation.running_costs, holds_for),
+        moved_limits=MovedLimits(cases, predictions, folds) if problem.limits else None,
     )
 
 

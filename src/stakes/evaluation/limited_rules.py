@@ -54,7 +54,7 @@ class _Decider:
     def fitted(self, mask: BoolArray, start: FloatArray | None = None) -> FittedPrices:
         """Prices of the limits on some of the cases."""
         cases, problem, truth = self.cases, self.cases.problem, self.cases.truth[mask]
-        mass, prior = _weighed(cases, mask)
+        mass, prior = cases.weighed(mask)
         _, prices = priced_cases(
             problem,
             self.rows[mask],
@@ -92,16 +92,6 @@ class _Decider:
                 strict=True,
             )
         )
-
-
-def _weighed(cases: Cases, mask: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """The weight of each selected case at the prior of deployment, and that prior."""
-    truth, size = cases.truth[mask], cases.problem.n_classes
-    weights = np.ones(truth.size) if cases.weights is None else cases.weights[mask]
-    sums = np.bincount(truth, weights, size)
-    shares = sums / sums.sum()
-    prior = shares if cases.problem.prior is None else cases.problem.prior
-    return weights * class_ratios(shares, prior)[truth], prior
 
 
 def _charges(cases: Cases, mask: BoolArray) -> FloatArray | CaseCosts:

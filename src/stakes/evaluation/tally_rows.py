@@ -83,7 +83,7 @@ def evidence_of(
     return Evidence(
         problem=problem,
         n_rows=cases.n_rows,
-        sample=_sample(cases, decided, charges),
+        sample=sample_of(cases, decided, charges),
         rules=rules,
         models=models,
         slices=tuple(_slices(cases, decided, charges)),
@@ -208,7 +208,7 @@ def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
     return weighed(cases.truth, model.scores, cases.weights, cases.costs, problem)
 
 
-def _sample(
+def sample_of(
     cases: Cases,
     decided: dict[str, IntArray],
     charges: Charges | None,
@@ -236,7 +236,7 @@ def _slices(
 ) -> Iterator[tuple[str | None, Label, Sample]]:
     for name, groups in cases.by:
         for place, label in enumerate(groups.labels):
-            yield name, label, _sample(cases, decided, charges, groups.codes == place)
+            yield name, label, sample_of(cases, decided, charges, groups.codes == place)
 
 
 def _tallies(model: Predictions, cases: Cases) -> ModelTallies:

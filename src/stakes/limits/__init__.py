@@ -19,10 +19,12 @@ from stakes.limits.capacity import (
 from stakes.limits.counted_cases import ROUNDING, CountedCases
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.limit_check import LimitCheck
+from stakes.limits.one_price import Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [
     "ROUNDING",
+    "Breakpoints",
     "CapacityCurve",
     "CountedCases",
     "CoverageCurve",
@@ -35,9 +37,12 @@ __all__ = [
     "coverage_curve",
     "coverage_of",
     "coverage_points",
+    "grouped_breakpoints",
     "keep_counts",
+    "leaving_prices",
     "limited_column",
     "plus",
+    "price_at",
     "price_limits",
     "priced_cases",
     "read_counts",

@@ -18,7 +18,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.limits.counted_cases import ROUNDING, CountedCases
-from stakes.problem import infeasible
+from stakes.problem import Limit, infeasible
 
 _TIED = 1e-11  # relative: breakpoints that differ by rounding alone
 _CERTAIN = "posteriors that are certain of another class than the case has"
@@ -43,18 +43,58 @@ def breakpoints(cases: CountedCases, place: int = 0) -> Breakpoints:
     """The breakpoints of one limit: by labels where they are known, else by posteriors."""
     gains, counted = gains_of(cases, place), cases.counted[place]
     weight = cases.mass * (counted if cases.seen is None else cases.seen[place])
-    # A case that the limit does not count keeps the decision at any price, or never takes it.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        leaves = np.where(counted > 0, gains / counted, np.where(gains >= 0, np.inf, -np.inf))
+    leaves = leaving_prices(gains, counted)
     order = np.argsort(-leaves, kind="stable")
-    falling = leaves[order]
+    return grouped_breakpoints(leaves[order], weight[order], cases.span)
+
+
+def leaving_prices(gains: FloatArray, counted: FloatArray) -> FloatArray:
+    """The price (n,) at which each case leaves the decision of a limit.
+
+    A case that the limit does not count keeps the decision at any price, or never takes it.
+
+    Parameters
+    ----------
+    gains : (n,) what each case saves by the decision, against its best other one
+    counted : (n,) what it counts against the limit
+
+    Returns
+    -------
+    prices, (n,); infinite where a case is not counted
+
+    Examples
+    --------
+    >>> leaving_prices(np.array([3.0, 1.0, -1.0]), np.array([0.5, 0.0, 0.0])).tolist()
+    [6.0, inf, -inf]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(counted > 0, gains / counted, np.where(gains >= 0, np.inf, -np.inf))
+
+
+def grouped_breakpoints(falling: FloatArray, weights: FloatArray, span: float) -> Breakpoints:
+    """The breakpoints of cases in the order in which they leave, the last first.
+
+    Parameters
+    ----------
+    falling : (n,) prices at which they leave, falling
+    weights : (n,) what they count against the limit
+    span : the largest difference between the costs of two decisions
+
+    Returns
+    -------
+    the breakpoints; cases whose prices differ by rounding alone are one group
+
+    Examples
+    --------
+    >>> grouped_breakpoints(np.array([6.0, 2.0, 2.0]), np.array([0.2, 0.3, 0.5]), 10.0).reached
+    array([0.2, 1. ])
+    """
     with np.errstate(invalid="ignore"):
         steps = falling[:-1] - falling[1:]
         size = np.minimum(np.abs(falling[:-1]), np.abs(falling[1:]))  # finite next to an infinite
-        apart = steps > _TIED * (size + cases.span)
+        apart = steps > _TIED * (size + span)
     starts = np.flatnonzero(np.concatenate([[True], apart]))
-    sums = np.add.reduceat(weight[order], starts)
-    return Breakpoints(falling[starts], np.cumsum(sums))
+    return Breakpoints(falling[starts], np.cumsum(np.add.reduceat(weights, starts)))
 
 
 def gains_of(cases: CountedCases, place: int) -> FloatArray:
@@ -65,29 +105,50 @@ def gains_of(cases: CountedCases, place: int) -> FloatArray:
 
 
 def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
-    """The price of the only limit, and prices of deterministic rules that keep it.
+    """The price of the only limit, and prices of deterministic rules that keep it."""
+    return price_at(cases.limits[0], breakpoints(cases), cases.span)
+
+
+def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Iterator[float]]:
+    """The price of a limit, and prices of deterministic rules that keep it.
 
     The first is the lowest optimal dual value: what one more case is worth, at the margin. The
     others lie between breakpoints, so that no case is tied: the first is the cheapest.
+
+    Parameters
+    ----------
+    limit : the limit
+    breaks : where cases leave its decision
+    span : the largest difference between the costs of two decisions
+
+    Returns
+    -------
+    the price, and an iterator of prices
+
+    Examples
+    --------
+    >>> breaks = Breakpoints(np.array([6.0, 2.0]), np.array([0.2, 0.5]))
+    >>> price, rules = price_at(Limit.share("review", at_most=0.3), breaks, 10.0)
+    >>> price, next(rules)
+    (2.0, 4.0)
     """
-    limit, breaks = cases.limits[0], breakpoints(cases)
-    slack = cases.span * _TIED
+    slack = span * _TIED
     if limit.sign > 0:
         broken = breaks.reached > limit.bound + ROUNDING
         first = int(np.argmax(broken)) if broken.any() else breaks.prices.size
         if first < breaks.prices.size and breaks.prices[first] == np.inf:
             raise infeasible(limit, float(breaks.reached[first]), _CERTAIN)
         if first == breaks.prices.size or breaks.prices[first] < -slack:
-            return 0.0, _with_none(_between(breaks, first - 1, -1, 1.0, cases.span))
-        return max(float(breaks.prices[first]), 0.0), _between(breaks, first, -1, 1.0, cases.span)
+            return 0.0, _with_none(_between(breaks, first - 1, -1, 1.0, span))
+        return max(float(breaks.prices[first]), 0.0), _between(breaks, first, -1, 1.0, span)
     enough = breaks.reached >= limit.bound - ROUNDING
     first = int(np.argmax(enough)) if limit.bound > 0 else -1
     if limit.bound > 0 and (not enough.any() or breaks.prices[first] == -np.inf):
         reached = float(breaks.reached[breaks.prices > -np.inf][-1:].sum())
         raise infeasible(limit, reached, _CERTAIN)
     if first < 0 or breaks.prices[first] > slack:
-        return 0.0, _with_none(_between(breaks, max(first, 0), 1, -1.0, cases.span))
-    return max(-float(breaks.prices[first]), 0.0), _between(breaks, first, 1, -1.0, cases.span)
+        return 0.0, _with_none(_between(breaks, max(first, 0), 1, -1.0, span))
+    return max(-float(breaks.prices[first]), 0.0), _between(breaks, first, 1, -1.0, span)
 
 
 def _with_none(prices: Iterator[float]) -> Iterator[float]:

@@ -2,7 +2,7 @@
 
 from stakes._check import guard
 from stakes.report._checked_parts import refuse_inconsistent
-from stakes.report._flips import Flip
+from stakes.report._flips import Flip, Move, Possible, flip_of
 from stakes.report._joint_bins import DecisionSource, JointBins, PairCounts
 from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._parts import (
@@ -48,10 +48,12 @@ __all__ = [
     "Flip",
     "JointBins",
     "ModelQuality",
+    "Move",
     "NaiveDecision",
     "PairCounts",
     "Pick",
     "Points",
+    "Possible",
     "Report",
     "Slice",
     "SliceCost",
@@ -61,6 +63,7 @@ __all__ = [
     "Uncertainty",
     "Verdict",
     "cheapest_of",
+    "flip_of",
     "refuse_inconsistent",
 ]
 

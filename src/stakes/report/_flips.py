@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import exp, inf, log
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
 from stakes.report._joint_bins import Tallied
-from stakes.report._other_stakes import Elsewhere, Stakes
+from stakes.report._other_stakes import Stakes
 from stakes.report._parts import BAYES
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
@@ -28,10 +29,20 @@ _COST_STEPS = (
     *(1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 8.0, 10.0, 13.0, 16.0, FARTHEST),
 )
 _PRIOR_STEPS = tuple(0.04 * (i + 1) + 0.009 * i * i for i in range(36))  # in log-odds
-_HALVINGS = 9  # bisections: the last step is found to one part in 512
 _ZONE_POINTS = 40  # priors at which zones are looked for; narrower ones may be missed
 
 _Place = Callable[[float], tuple[FloatArray, FloatArray | None]]  # costs and prior at a value
+
+
+class Possible(Protocol):
+    """What may be the cheapest somewhere else."""
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """What may be the cheapest, the cheapest first."""
+
+    def is_possible(self, name: str) -> bool:
+        """Whether a system, or what needs no model, is in `possible`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +68,11 @@ class Flip(Value):
 def flips_of(report: Tallied, *, kept: bool) -> tuple[Flip, ...]:
     """The flips of all costs, class by class, and of the priors: of two classes, of the second."""
     stakes, choice = Stakes(report), _choices(report)
-    return tuple(_flip(move, stakes, choice, kept) for move in _moves(report))
+
+    def there(at: _Place) -> Callable[[float], Possible]:
+        return lambda value: stakes.moved(*at(value), kept=kept)
+
+    return tuple(flip_of(move, there(at), choice) for move, at in _moves(report))
 
 
 def zones_of(report: Tallied, *, kept: bool) -> Regions:
@@ -97,15 +112,15 @@ def _choices(report: Tallied) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Move:
+class Move:
     """A number that moves: its value, where it may go, and the way there in steps."""
 
     what: str
     value: float
     bounds: tuple[float, float]
     steps: tuple[float, ...]
-    at: _Place
-    odds: bool  # whether steps are of log-odds
+    odds: bool = False  # whether steps are of log-odds
+    halvings: int = 9  # bisections of the last step
 
     def stepped(self, way: float) -> float:
         """The value a given way from the present one, within the range of the number."""
@@ -129,7 +144,7 @@ def _share(odds: float) -> float:
     return 1 / (1 + exp(-odds))
 
 
-def _moves(report: Tallied) -> Iterator[_Move]:
+def _moves(report: Tallied) -> Iterator[tuple[Move, _Place]]:
     problem, prior = report.problem, report.assumptions.prior
     size = float(np.abs(problem.costs).max()) or 1.0
     bounds = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
@@ -137,14 +152,13 @@ def _moves(report: Tallied) -> Iterator[_Move]:
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
             name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
-            yield _Move(name, value, bounds, steps, _cost_place(report, k, d), odds=False)
+            yield Move(name, value, bounds, steps), _cost_place(report, k, d)
     two = len(prior) == 2
     for k, label in enumerate(problem.classes):
         if k > 0 or not two:
-            at = _prior_place(report, k)
-            yield _Move(
-                f"prior of {label}", prior[k], (2e-4, 1 - 2e-4), _PRIOR_STEPS, at, odds=True
-            )
+            bounds = 2e-4, 1 - 2e-4
+            move = Move(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
+            yield move, _prior_place(report, k)
 
 
 def _cost_place(report: Tallied, k: int, d: int) -> _Place:
@@ -174,17 +188,26 @@ def _prior_place(report: Tallied, k: int) -> _Place:
     return at
 
 
-def _flip(move: _Move, stakes: Stakes, choice: tuple[str, ...], kept: bool) -> Flip:
-    (low, below), (high, above) = (_leaving(move, side, stakes, choice, kept) for side in (-1, 1))
+def flip_of(move: Move, there: Callable[[float], Possible], choice: tuple[str, ...]) -> Flip:
+    """Where a choice is no longer possible as a number moves down, and as it moves up.
+
+    Parameters
+    ----------
+    move : the number
+    there : what may be the cheapest at a value of it
+    choice : the names of the choice
+
+    Returns
+    -------
+    the flip
+    """
+    (low, below), (high, above) = (_leaving(move, side, there, choice) for side in (-1, 1))
     return Flip(move.what, move.value, low, high, below, above)
 
 
 def _leaving(
-    move: _Move, side: int, stakes: Stakes, choice: tuple[str, ...], kept: bool
+    move: Move, side: int, there: Callable[[float], Possible], choice: tuple[str, ...]
 ) -> tuple[float, tuple[str, ...]]:
-    def there(value: float) -> Elsewhere:
-        return stakes.moved(*move.at(value), kept=kept)
-
     def stays(value: float) -> bool:
         elsewhere = there(value)
         return any(elsewhere.is_possible(name) for name in choice)
@@ -201,7 +224,7 @@ def _leaving(
         near = value
     if far is None:
         return side * inf, ()
-    for _ in range(_HALVINGS):
+    for _ in range(move.halvings):
         middle = move.between(near, far)
         near, far = (middle, far) if stays(middle) else (near, middle)
     return far, there(far).possible

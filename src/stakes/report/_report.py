@@ -211,6 +211,7 @@ class Report(Value):
     uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
     coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
     joint: JointBins | None = None  # of what systems decide by, where each case counts as one
+    flips_under_limits: tuple[Flip, ...] = ()  # of a limit and of costs, rules being priced anew
 
     @property
     def best(self) -> System:
@@ -305,7 +306,9 @@ class Report(Value):
 
         It stays the choice as long as nothing else is clearly cheaper: it is among the contenders,
         and no constant decision clearly costs less. A cost is moved below zero only where the
-        problem has negative costs, and never beyond 20 times the largest cost.
+        problem has negative costs, and never beyond 20 times the largest cost. Under a limit they
+        are those that `evaluate` worked out, `flips_under_limits`: the limit itself moves, and
+        costs; where these differ from case to case, a factor on them.
 
         Parameters
         ----------
@@ -314,7 +317,7 @@ class Report(Value):
 
         Returns
         -------
-        a flip for each cost, class by class, and for each prior
+        a flip for each cost, class by class, and for each prior; under a limit for the limit first
 
         Examples
         --------
@@ -326,7 +329,10 @@ class Report(Value):
         >>> prior.what, round(prior.low, 2), prior.below
         ('prior of 1', 0.03, ('always 0',))
         """
-        return flips_of(self, kept=read_decisions(decisions))
+        kept = read_decisions(decisions)
+        if self.problem.limits and not kept:
+            return self.flips_under_limits
+        return flips_of(self, kept=kept)
 
     def zones(self, decisions: str = "remade") -> Regions:
         """What may be the cheapest over the prior of the last class.

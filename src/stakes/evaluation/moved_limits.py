@@ -1,0 +1,417 @@
+"""What would change the verdict under a limit: another bound, or other costs, decided anew.
+
+At every value that is looked at, rules are priced again out of fold and compared as in the report:
+evaluating again with that value gives the same contenders. Most values need no comparison, because
+the choice is the cheapest on these cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import floor, inf, isfinite, log10
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes._expression import parse
+from stakes.decide import mean_costs
+from stakes.errors import InputError
+from stakes.evaluation.bound_ladder import BoundLadder, OtherFolds, other_folds
+from stakes.evaluation.cases import Cases
+from stakes.evaluation.charging import NO_MODEL, charges_of
+from stakes.evaluation.cost_intervals import Costs, costs_of
+from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.folds import Folds
+from stakes.evaluation.limit_checks import checked_limits
+from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.tally_rows import sample_of
+from stakes.limits import costs_by_class
+from stakes.problem import Limit
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, Move, flip_of
+
+_MOST_ROWS = 200_000  # beyond which no other values are tried
+_MOST_PRICED = 100_000  # cases times rules times costs beyond which costs are not moved
+_UNCLEAR = 1.5  # standard errors by which nothing is clearly cheaper: no comparison is needed
+_COST_STEPS = (0.02, 0.06, 0.15, 0.35, 0.7, 1.25, 2.5, 5.0, 10.0, 20.0)
+_FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 9.0, 19.0)
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Another bound of the limit, or another cost in one cell: a factor where cases differ."""
+
+    limit: Limit
+    cell: tuple[int, int] | None = None
+    value: float = 1.0
+
+
+class _Spent(NamedTuple):
+    """What a system costs per case, and each case."""
+
+    cost: float
+    losses: FloatArray
+
+
+class MovedLimits:
+    """The rows of a report with one limit, which can be decided anew.
+
+    Parameters
+    ----------
+    cases : the cases, under a problem with one limit
+    predictions : what every model says of them
+    folds : the folds with which the report was made
+    """
+
+    def __init__(self, cases: Cases, predictions: Sequence[Predictions], folds: Folds) -> None:
+        self.cases, self.folds = cases, folds
+        self._predictions = {model.model: model for model in predictions}
+        self._ladders: dict[tuple[str, int], BoundLadder] = {}
+        self._others: dict[int, tuple[OtherFolds, ...]] = {}
+
+    @property
+    def able(self) -> bool:
+        """Whether other values can be tried: one limit, folds, and not too many rows."""
+        few = self.cases.truth.size <= _MOST_ROWS
+        return len(self.cases.problem.limits) == 1 and bool(self.folds.numbers) and few
+
+    @property
+    def limit(self) -> Limit:
+        """The only limit of the problem."""
+        return self.cases.problem.limits[0]
+
+    def decided(self, name: str, evidence: Evidence, moved: _Moved, partition: int) -> IntArray:
+        """What a system, or the rule without a model, decides out of fold in one partition."""
+        rule = evidence.rules.get(name)
+        if rule is not None and rule.name not in POSTERIOR_RULES:
+            return self._predictions[rule.model].decisions(rule, self.cases.charges)
+        ladder = self._ladder(name, evidence, partition)
+        if moved.cell is not None:
+            expected = ladder.expected.copy()
+            k, d = moved.cell
+            expected[:, d] += self._rows(name, evidence, partition)[:, k] * self.more(moved)
+            ladder = replace(ladder, expected=expected)
+        return ladder.decided(moved.limit)
+
+    @cached_property
+    def charged(self) -> FloatArray:
+        """What each decision costs every case, (n, M)."""
+        return costs_by_class(self.cases.charges, self.cases.truth)
+
+    def more(self, moved: _Moved) -> FloatArray | float:
+        """What the moved cost is more than now: (n,) where cases differ."""
+        assert moved.cell is not None
+        if self.cases.costs is None:
+            return moved.value - float(self.cases.problem.costs[moved.cell])
+        return (moved.value - 1) * self.cases.costs.cell(*moved.cell, slice(None))
+
+    def moved_cases(self, moved: _Moved) -> Cases:
+        """The cases under the moved limit or cost."""
+        problem, costs = self.cases.problem, self.cases.costs
+        if moved.cell is not None and costs is None:
+            amounts = np.zeros(problem.costs.shape)
+            amounts[moved.cell] = self.more(moved)
+            problem = problem.plus(amounts)
+        elif moved.cell is not None and costs is not None:
+            k, d = moved.cell
+            assert costs.constants is not None
+            constants, expression = costs.constants.copy(), costs.expressions[k][d]
+            if expression is None:
+                constants[k, d] *= moved.value
+            else:
+                expression = parse(f"{moved.value!r} * ({expression.text})")
+            rows = [list(row) for row in costs.expressions]
+            rows[k][d] = expression
+            costs = replace(costs, constants=constants, expressions=tuple(map(tuple, rows)))
+        return replace(self.cases, problem=problem.with_limits([moved.limit]), costs=costs)
+
+    def _rows(self, name: str, evidence: Evidence, partition: int) -> FloatArray:
+        rule = evidence.rules.get(name)
+        if rule is None:
+            prior = self.cases.prior
+            return np.broadcast_to(prior, (self.cases.truth.size, prior.size))
+        model = self._predictions[rule.model]
+        if rule.name == RECALIBRATED and partition >= 0 and model.parts:
+            return model.parts[partition]
+        return model.believed(rule.name)
+
+    def _ladder(self, name: str, evidence: Evidence, partition: int) -> BoundLadder:
+        """The ladder of a rule; partition −1 is the first one, with the rows of all partitions."""
+        key = name, partition
+        if key not in self._ladders:
+            rows, cases, limit = self._rows(name, evidence, partition), self.cases, self.limit
+            given = None if limit.given is None else cases.problem.classes.index(limit.given)
+            chances = np.ones(len(rows)) if given is None else np.asarray(rows[:, given])
+            column, place = cases.problem.decisions.index(limit.decision), max(partition, 0)
+            number = self.folds.numbers[place]
+            if place not in self._others:
+                self._others[place] = other_folds(cases, number, limit)
+            expected, others = mean_costs(rows, cases.charges), self._others[place]
+            self._ladders[key] = BoundLadder(expected, chances, number, others, column)
+        return self._ladders[key]
+
+
+@dataclass(frozen=True, eq=False)
+class _There:
+    """What may be the cheapest under a moved limit or cost."""
+
+    rows: MovedLimits
+    evidence: Evidence  # of the report, before limits were checked
+    checks: Evidence  # the same with its checks
+    moved: _Moved
+    level: float
+
+    def is_possible(self, name: str) -> bool:
+        """Whether a system, or what needs no model, may be the cheapest."""
+        spent = self._spent
+        if name not in spent:
+            return False
+        blind = [of for other, of in spent.items() if other not in self.evidence.rules]
+        cost, least = spent[name], min(spent.values(), key=lambda of: of.cost)
+        # A system that costs as much as what needs no model is not recommended.
+        looks = name not in self.evidence.rules or cost.cost < min(of.cost for of in blind)
+        error = self._error(cost.losses - least.losses)
+        return (looks and cost.cost <= least.cost + _UNCLEAR * error) or name in self.possible
+
+    def _error(self, losses: FloatArray) -> float:
+        """The standard error of a mean of losses (n,), without what fitting adds."""
+        cases = self.rows.cases
+        share, truth = cases.mass / cases.mass.sum(), cases.truth
+        parts = share * (losses - share @ losses)
+        if cases.problem.prior is not None:
+            means = np.bincount(truth, share * losses) / np.bincount(truth, share)
+            parts = share * (losses - means[truth])
+        if cases.clusters is not None:
+            parts = np.bincount(cases.clusters.codes, parts)
+        return float(np.sqrt(parts @ parts))
+
+    @cached_property
+    def possible(self) -> tuple[str, ...]:
+        """What may be the cheapest: contenders, and what needs no model if that may be."""
+        evidence, costs = self._compared
+        if evidence.all_break or costs.cheapest is None:
+            return (costs.named,)
+        systems = tuple(map(str, costs.choice.contenders))
+        if evidence.unaided == frozenset():
+            return systems
+        if costs.is_unaided(costs.cheapest):  # others may still be cheaper
+            savings = ((name, costs.saving(None, name)) for name in systems)
+            cheaper = [n for n, saved in savings if saved.high > 0 and not costs.is_unaided(n)]
+            return (costs.named, *cheaper)
+        saving = costs.expected_saving(costs.cheapest)
+        systems = systems if saving.high > 0 else ()
+        return (*systems, costs.named) if saving.low <= 0 else systems
+
+    @cached_property
+    def _decided(self) -> dict[str, IntArray]:
+        """Decisions of all systems that can keep the limit, and those without a model."""
+        names = [*self.evidence.rules, *([] if self.rows.cases.costs is None else [NO_MODEL])]
+        decided = {}
+        for name in names:
+            try:
+                decided[name] = self.rows.decided(name, self.evidence, self.moved, -1)
+            except InputError:  # the limit cannot be kept
+                continue
+        return decided
+
+    @cached_property
+    def _spent(self) -> dict[str, _Spent]:
+        """What all that may be recommended costs on these cases."""
+        cases, moved = self.rows.cases, self.moved
+        charged = self.rows.charged.copy()
+        if moved.cell is not None:
+            k, d = moved.cell
+            charged[:, d] += np.where(cases.truth == k, self.rows.more(moved), 0.0)
+        share, every = cases.mass / cases.mass.sum(), np.arange(cases.truth.size)
+        losses = {
+            name: charged[every, codes] + float(self.evidence.beside((name,))[0])
+            for name, codes in self._decided.items()
+            if self._may_win(name)
+        }
+        for d, decision in enumerate(cases.problem.decisions):
+            if moved.limit.excess(float(decision == moved.limit.decision)) <= 0:
+                losses[f"always {decision}"] = charged[:, d]
+        return {name: _Spent(float(share @ loss), loss) for name, loss in losses.items()}
+
+    def _may_win(self, name: str) -> bool:
+        """Whether a system was not tuned on these cases, and does not break the limit."""
+        rule = self.evidence.rules.get(name)
+        if rule is None or rule.name in POSTERIOR_RULES:
+            return True
+        (check,) = self.checks.checks[name]
+        return rule.eligible and not replace(check, limit=self.moved.limit).breaks
+
+    @cached_property
+    def _compared(self) -> tuple[Evidence, Costs]:
+        """Evidence and costs as `evaluate` would make them there."""
+        rows, old = self.rows, self.evidence
+        cases = rows.moved_cases(self.moved)
+        small = np.min_scalar_type(-cases.problem.n_decisions)
+        decided = {name: codes.astype(small) for name, codes in self._decided.items()}
+        blind = decided.pop(NO_MODEL, None)
+        bayes = frozenset(n for n in decided if old.rules[n].name in POSTERIOR_RULES)
+        charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
+        evidence = replace(
+            old,
+            problem=cases.problem,
+            sample=sample_of(cases, decided, charges),
+            rules={name: old.rules[name] for name in decided},
+            partition_costs=dict(self._partition_costs(cases, bayes)),
+            slices=(),
+        )
+        evidence = checked_limits(evidence, self.level)
+        return evidence, costs_of(evidence.sample, cases.problem, evidence, self.level)
+
+    def _partition_costs(
+        self, cases: Cases, bayes: frozenset[str]
+    ) -> Iterator[tuple[str, FloatArray]]:
+        folds = copy(self.rows.folds)
+        folds.cases = cases
+        known = self.evidence.partition_costs
+        for name in self._decided:
+            if name in bayes and len(folds.numbers) > 1:
+                parts = range(len(folds.numbers))
+                decided = (self.rows.decided(name, self.evidence, self.moved, p) for p in parts)
+                costs = folds.costs(decided)
+                if costs is not None:
+                    yield name, costs
+            elif name in known and name not in bayes:
+                yield name, known[name]
+
+
+def flips_under_limits(
+    rows: MovedLimits, evidence: Evidence, checks: Evidence, choice: str, level: float
+) -> tuple[Flip, ...]:
+    """Where today's choice is out as the bound of the limit, or a cost, moves alone.
+
+    Parameters
+    ----------
+    rows : the rows of the report
+    evidence : the evidence of the report, before its limits were checked
+    checks : the same with checks
+    choice : the system that the verdict recommends, or what needs no model
+    level : of the intervals
+
+    Returns
+    -------
+    flips of the limit, then of the costs; empty where other values were not tried
+    """
+    if not rows.able or checks.all_break:
+        return ()
+    flips = []
+    for move, at in _moves(rows, evidence):
+        there = _remembered(
+            lambda value, at=at: _There(rows, evidence, checks, at(value), level)  # type: ignore[misc]
+        )
+        flips.append(_rounded(flip_of(move, there, (choice,)), move, there, choice))
+    return tuple(flips)
+
+
+def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
+    known: dict[float, _There] = {}
+
+    def at(value: float) -> _There:
+        if value not in known:
+            known.clear()
+            known[value] = there(value)
+        return known[value]
+
+    return at
+
+
+def _moves(
+    rows: MovedLimits, evidence: Evidence
+) -> Iterator[tuple[Move, Callable[[float], _Moved]]]:
+    problem, differ = rows.cases.problem, rows.cases.costs is not None
+    (limit,) = problem.limits
+    within = "" if limit.given is None else f" for {limit.given}"
+    yield (
+        _move(f"limit on {limit.decision}{within}", limit.bound, (0.0, 1.0), _bound_steps(limit)),
+        lambda value: _Moved(
+            replace(limit, at_most=value) if limit.sign > 0 else replace(limit, at_least=value)
+        ),
+    )
+    tuned = any(rule.name == TUNED_APART for rule in evidence.rules.values())  # to today's costs
+    size = problem.n_classes * problem.n_decisions
+    if tuned or rows.cases.truth.size * len(evidence.rules) * size > _MOST_PRICED:
+        return
+    largest = 1.0 if differ else float(np.abs(problem.costs).max()) or 1.0
+    for k, label in enumerate(problem.classes):
+        for d, decision in enumerate(problem.decisions):
+            cost = f"cost of {decision} for {label}"
+            written = problem.written[k][d]
+            if differ and written == 0:
+                continue  # no factor moves it
+            value = 1.0 if differ else float(problem.costs[k, d])
+            low = -20 * largest if not differ and (problem.costs < 0).any() else 0.0
+            steps = _FACTOR_STEPS if differ else tuple(largest * step for step in _COST_STEPS)
+            what = f"factor on the {cost}" if differ else cost
+            yield (
+                _move(what, value, (low, 20 * largest), steps),
+                lambda value, cell=(k, d): _Moved(limit, cell, value),  # type: ignore[misc]
+            )
+
+
+_move = partial(Move, halvings=6)  # to one part in 64: values are rounded to two digits
+
+
+def _bound_steps(limit: Limit) -> tuple[float, ...]:
+    """Growing steps away from a bound, at last to the end of its range."""
+    first = 0.1 * (min(limit.bound, 1 - limit.bound) or 0.1)
+    count = int(np.ceil(np.log(1 / first) / np.log(1.6)))
+    return tuple(first * 1.6**step for step in range(count + 1))
+
+
+def _rounded(flip: Flip, move: Move, there: Callable[[float], _There], choice: str) -> Flip:
+    """The flip at the roundest values at which the choice is out."""
+    (low, below), (high, above) = (
+        _roundest(value, names, move, there, choice)
+        for value, names in ((flip.low, flip.below), (flip.high, flip.above))
+    )
+    return Flip(flip.what, flip.value, low, high, below, above)
+
+
+def _roundest(
+    value: float,
+    names: tuple[str, ...],
+    move: Move,
+    there: Callable[[float], _There],
+    choice: str,
+) -> tuple[float, tuple[str, ...]]:
+    if not isfinite(value):
+        return value, names
+    for digits in (2, 3, 4):
+        rounded = away(value, move.value, digits)
+        if move.bounds[0] <= rounded <= move.bounds[1] and not there(rounded).is_possible(choice):
+            return rounded, there(rounded).possible
+    return value, names
+
+
+def away(value: float, now: float, digits: int) -> float:
+    """A value rounded so that its distance from the present one has few digits, and grows.
+
+    Parameters
+    ----------
+    value : the value
+    now : the present value
+    digits : how many digits of the distance to keep
+
+    Returns
+    -------
+    the rounded value
+
+    Examples
+    --------
+    >>> away(0.0834, 0.05, 1), away(0.0234, 0.05, 1), away(3.21, 1.0, 2)
+    (0.09, 0.02, 3.3)
+    """
+    power = floor(log10(abs(value - now))) - digits + 1 if value != now else -inf
+    if not isfinite(power):
+        return value
+    unit = 10.0 ** abs(power)
+    scaled = value * unit if power < 0 else value / unit
+    whole = np.ceil(scaled - 1e-9) if value > now else np.floor(scaled + 1e-9)
+    return float(whole / unit if power < 0 else whole * unit)
