@@ -108,8 +108,8 @@ docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html, and run ex
 papers: .venv/papers.stamp  ## reproduce every table and figure of the papers into papers/README.md
 	.venv/bin/python papers/run.py --all
 
-bench: .venv/test.stamp .venv-peers/peers.stamp  ## time the library beside others; prints tables
-	@.venv/bin/python benchmarks/run.py --write --peers .venv-peers/bin/python
+bench: .venv/test.stamp .venv-peers/peers.stamp  ## time the library beside others, with files of ROWS=1e8; prints tables, writes benchmarks/RESULTS.md
+	@.venv/bin/python benchmarks/run.py --write --files $(or $(ROWS),1e8) --peers .venv-peers/bin/python
 	@for script in $(filter-out %/run.py %/contenders.py,$(wildcard benchmarks/*.py)); do \
 		echo; echo "== $$script"; \
 		.venv/bin/python $$script || exit 1; done

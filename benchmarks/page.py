@@ -75,6 +75,9 @@ def times(browser: Any, report: Report, folder: Path) -> list[float]:
 def main() -> None:
     """Print the times."""
     makers: tuple[Callable[[], Report], ...] = (sixty_models, thirty_classes)
+    if not shutil.which("chromium"):
+        print("Chromium is not installed: nothing is measured")
+        return
     with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         browser = driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--headless=new", "--no-sandbox"]

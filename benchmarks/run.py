@@ -7,12 +7,12 @@ of all repetitions, the range of the middle half, and the ratio to ours. ``--pee
 the interpreter of an environment in which peers live by themselves; ``make bench`` sets one up.
 
 Every row is saved to ``results.json`` in the folder of results as soon as it is measured, so that a
-run may end at any time: ``--resume`` skips the rows that are already there. ROWs select those whose
-names contain one of them, ``--list`` names them all. ``--write`` writes ``RESULTS.md`` from all
-saved rows, also after an error, and ``--files 1e8`` adds the rows of ``scale.py`` for files
-of so many rows. A contender that fails, or takes longer than ``--limit`` seconds, is reported, and
-the next one follows. A missed goal is no error: ratios can be compared between machines, seconds
-cannot.
+run may end at any time: ``--resume`` skips the rows that this commit has already measured. ROWs
+select those whose names contain one of them, ``--list`` names them all. ``--files 1e8`` adds the
+rows of ``scale.py`` for a file of so many rows. ``--write`` writes ``RESULTS.md`` once all rows are
+there, with the goals that are missed, by how much and why. A contender that fails, or takes longer
+than ``--limit`` seconds, is reported, and the next one follows. A missed goal is no error: ratios
+can be compared between machines, seconds cannot.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ import json
 import math
 import os
 import platform
-import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-MISSED = HERE / "missed.md"  # why goals are missed: written by hand, the end of RESULTS.md
 ROUNDS = 2
 REPETITIONS = 3  # in each round
 ONE_THREAD = dict.fromkeys(
@@ -45,8 +44,16 @@ from importlib import metadata
 known = {package.name.lower(): package.version for package in metadata.distributions()}
 print(*(f"{name} {known.get(name, 'missing')}" for name in sys.argv[1:]), sep=", ")
 """
-GROWING, FILES = "growth: ", "rows of Parquet, "
-Timing = dict[str, Any]
+GROWING, FILES = "growth: ", "file: "
+# Of tasks of files: the most times the scan, and GiB.
+OF_FILES = {
+    "ranks, exact": (8.0, 1.5),
+    "ranks, exact, weighted": (12.0, 2.5),
+    "ranks, bins": (4.0, 0.35),
+    "report, exact": (10.0, 1.5),
+    "report, bins": (math.inf, 0.5),
+}
+Result = dict[str, Any]  # of one row
 
 
 def contenders(*arguments: str, limit: float = 60, python: str = sys.executable) -> Any:
@@ -70,78 +77,135 @@ def contenders(*arguments: str, limit: float = 60, python: str = sys.executable)
     return json.loads(completed.stdout)
 
 
-def measure(row: str, names: list[str], limit: float, peers: str) -> dict[str, Timing]:
+def measure(row: str, names: list[str], limit: float, peers: str) -> dict[str, Result]:
     """Time and memory of each contender of a row, measured in turns."""
-    ours = {name for name in names if name.startswith("stakes") or name.isdecimal()}
-    timings: dict[str, Timing] = {name: {"seconds": [], "peak_mib": 0.0} for name in names}
+    timings: dict[str, Result] = {name: {"seconds": [], "peak_mib": None} for name in names}
     for _ in range(ROUNDS):
-        for name in names:
-            if "failed" in timings[name]:
+        for name, timing in timings.items():
+            if "failed" in timing:
                 continue
-            python = sys.executable if name in ours else peers
+            ours = name.startswith("stakes") or name.isdecimal()
+            python = sys.executable if ours else peers
             answer = contenders(row, name, str(REPETITIONS), limit=limit, python=python)
             if isinstance(answer, str):
                 print(f"{row}, {name}: {answer}", file=sys.stderr, flush=True)
-                timings[name]["failed"] = answer
+                timing["failed"] = answer
             else:
-                timings[name]["seconds"] += answer["seconds"]
-                timings[name]["peak_mib"] = max(timings[name]["peak_mib"], answer["peak_mib"])
+                timing["seconds"] += answer["seconds"]
+                timing["peak_mib"] = answer["peak_mib"]
     return timings
 
 
-def lines_of(row: str, goal: str, timings: dict[str, Timing]) -> Iterator[str]:
+def measure_file(task: str, size: int, folder: str) -> dict[str, Result]:
+    """A task of ``scale.py``: its line of the table, or a sentence if it fails."""
+    command = [sys.executable, str(HERE / "scale.py"), str(size), "--turns", "5", "--only", task]
+    command += ["--folder", folder]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in completed.stdout.splitlines() if f"| {task} | " in line]
+    if completed.returncode or not lines or "failed" in lines[0]:
+        last = completed.stderr.strip().splitlines()[-1:] or ["no line was printed"]
+        print(f"{task}: {last[0]}", file=sys.stderr, flush=True)
+        return {task: {"failed": last[0]}}
+    return {task: {"line": lines[0]}}
+
+
+def middle(timing: Result) -> float:
+    """The median of the seconds; nan for a contender that failed."""
+    failed = "failed" in timing or not timing["seconds"]
+    return math.nan if failed else statistics.median(timing["seconds"])
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits at least, and never a power of ten."""
+    value = 1e3 * seconds
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def lines_of(row: str, entry: Result, timings: dict[str, Result]) -> Iterator[str]:
     """The lines of the table for one row, ours first."""
-    ours = next(iter(timings.values()))["seconds"]
+    ours = middle(next(iter(timings.values())))
+    goals = ", ".join(goal_text(*goal) for goal in entry["goals"])
     for place, (name, timing) in enumerate(timings.items()):
         start = f"| {'' if place else row} | {name} | "
-        end = f" | {'' if place else goal} |"
-        if not timing["seconds"]:
-            yield f"{start}{timing.get('failed', '')} | | | {end}"
+        end = f" | {'' if place else goals} |"
+        if "failed" in timing:
+            yield f"{start}{timing['failed']} | | |{end}"
             continue
-        middle = statistics.median(timing["seconds"])
-        low, high = spread(timing["seconds"])
-        ratio = f"{middle / statistics.median(ours):.2f}" if place and ours else ""
+        low, _, high = statistics.quantiles(timing["seconds"], n=4)
+        memory = "" if timing["peak_mib"] is None else f"{timing['peak_mib']:.0f}"
+        ratio = f"{middle(timing) / ours:.2f}" if place else ""
         yield (
-            f"{start}{1e3 * middle:.4g} | {1e3 * low:.3g} to {1e3 * high:.3g} | "
-            f"{timing['peak_mib']:.0f} | {ratio}{end}"
+            f"{start}{milliseconds(middle(timing))} | {milliseconds(low)} to {milliseconds(high)} "
+            f"| {memory} | {ratio}{end}"
         )
 
 
-def spread(seconds: list[float]) -> tuple[float, float]:
-    """The quartiles."""
-    if len(seconds) < 2:
-        return seconds[0], seconds[0]
-    low, _, high = statistics.quantiles(seconds, n=4)
-    return low, high
-
-
-def growth_lines(name: str, timings: dict[str, Timing]) -> Iterator[str]:
+def growth_lines(name: str, timings: dict[str, Result]) -> Iterator[str]:
     """Milliseconds, the exponent of the growth from one size to the next, bytes for each row."""
     before: tuple[float, float] | None = None
     for size, timing in timings.items():
-        if not timing["seconds"]:
-            yield f"| {name} | {size} | {timing.get('failed', '')} | | |"
+        if "failed" in timing:
+            yield f"| {name} | {float(size):.0e} | {timing['failed']} | | |"
             continue
-        rows, middle = float(size), statistics.median(timing["seconds"])
+        rows, seconds = float(size), middle(timing)
         exponent = ""
         if before is not None:
-            exponent = f"{math.log(middle / before[1]) / math.log(rows / before[0]):.2f}"
-        before = rows, middle
-        memory = f"{timing['peak_mib'] * 2**20 / rows:.0f}" if rows >= 1e6 else ""
-        yield f"| {name} | {rows:.0e} | {1e3 * middle:.4g} | {exponent} | {memory} |"
+            exponent = f"{math.log(seconds / before[1]) / math.log(rows / before[0]):.2f}"
+        before = rows, seconds
+        known = rows >= 1e6 and timing["peak_mib"] is not None
+        memory = f"{timing['peak_mib'] * 2**20 / rows:.0f}" if known else ""
+        yield f"| {name} | {rows:.0e} | {milliseconds(seconds)} | {exponent} | {memory} |"
 
 
-def machine(peers: str) -> str:
-    """The machine and the versions that the figures were measured with."""
+def goal_text(kind: str, number: float, contender: str) -> str:
+    """A goal in words."""
+    return {
+        "faster": f"≥ {number:g} × {contender}",
+        "within": f"≤ {number:g} × {contender}",
+        "seconds": f"≤ {number:g} s",
+        "slower": f"{contender.removeprefix('stakes, ')} ≤ {number:g} × that",
+    }[kind]
+
+
+def missed(rows: dict[str, Result], kept: dict[str, Result]) -> Iterator[str]:
+    """A sentence for every goal that is missed: by how much, and why."""
+    for row, entry in rows.items():
+        timings = kept[row]["timings"]
+        ours = middle(next(iter(timings.values())))
+        for kind, number, contender in entry["goals"]:
+            theirs = ours if not contender else middle(timings[contender])
+            reached = {"within": ours / theirs, "seconds": ours}.get(kind, theirs / ours)
+            is_met = reached >= number if kind == "faster" else reached <= number
+            if not is_met:
+                shown = f"{reached:.3g}" + (" s" if kind == "seconds" else "")
+                goal = goal_text(kind, number, contender)
+                yield f"- **{row}**: {shown} ({goal}): {entry['why']}."
+    for row, result in kept.items():
+        for task, timing in result["timings"].items():
+            if row.startswith(FILES) and "line" in timing:
+                *_, times, _, memory = timing["line"].strip(" |").split(" | ")
+                most, largest = OF_FILES[task]
+                if float(times) > most or float(memory) > largest:
+                    yield (
+                        f"- **{row}**: {times} × the scan and {memory} GiB "
+                        f"(≤ {most:g} × and {largest:g} GiB)."
+                    )
+
+
+def machine(peers: str) -> Result:
+    """The machine, the versions and the commit that the figures were measured with."""
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         models = [line.split(":")[1].strip() for line in text.splitlines() if "model name" in line]
         processor = models[0] if models else processor
-    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
-    cores = f"{processor}, {os.cpu_count()} cores{load}"
     ours, theirs = versions(sys.executable, PACKAGES), versions(peers, OF_PEERS)
-    return f"{cores}; Python {platform.python_version()}, {ours}; peers with {theirs}"
+    return {
+        "commit": commit(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan,
+        "machine": f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, "
+        f"{ours}; peers with {theirs}",
+    }
 
 
 def versions(python: str, packages: tuple[str, ...]) -> str:
@@ -150,101 +214,166 @@ def versions(python: str, packages: tuple[str, ...]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def page(kept: dict[str, Any], rows: dict[str, Any]) -> str:
+def commit() -> str:
+    """The commit of the working tree, marked where files have changed since."""
+    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def page(kept: dict[str, Result], rows: dict[str, Result]) -> str:
     """RESULTS.md, from all rows that were measured."""
     lines = [
         "# Benchmarks",
         "",
         f"Medians of {ROUNDS * REPETITIONS} calls in milliseconds of processor time, the middle "
         "half, memory beyond the data in MiB, and the ratio to ours: above one, ours is faster. "
-        "One thread each, each contender in processes of its own, peers in an environment of their "
-        "own; `make bench` repeats it.",
+        "One thread each (Polars' sort as well), each contender in processes of its own, peers in "
+        "an environment of their own; `make bench` repeats it.",
         "",
         *machines(kept),
         "",
         "| work | contender | ms | middle half | MiB | ratio | goal |",
         "|---|---|---|---|---|---|---|",
     ]
-    for row, (goal, _) in rows.items():
-        if row in kept:
-            lines += lines_of(row, goal, kept[row]["found"])
+    for row, entry in rows.items():
+        lines += lines_of(row, entry, kept[row]["timings"])
     lines += ["", "## Growth", "", "The exponent is that of the time from the size before.", ""]
     lines += ["| work | rows | ms | exponent | bytes for each row |", "|---|---|---|---|---|"]
     for row, result in kept.items():
         if row.startswith(GROWING):
-            lines += growth_lines(row.removeprefix(GROWING), result["found"])
+            lines += growth_lines(row.removeprefix(GROWING), result["timings"])
     files = [
-        line for row, result in kept.items() if row.startswith(FILES) for line in result["lines"]
+        timing.get("line") or f"| | {task} | {timing['failed']} | | | | |"
+        for row, result in kept.items()
+        if row.startswith(FILES)
+        for task, timing in result["timings"].items()
     ]
     if files:
-        lines += ["", "## Rows of Parquet", "", "By `scale.py`: seconds on the clock.", ""]
+        lines += ["", "## Rows of Parquet", "", "By `scale.py`: medians of five turns.", ""]
         lines += ["| rows | task | s | processor s | × scan | processor × scan | GiB |"]
         lines += ["|---" * 7 + "|", *files]
-    return "\n".join(lines) + "\n\n" + MISSED.read_text("utf-8")
+    lines += ["", "## Goals that are missed, by how much and why", ""]
+    lines += ["The goals were set on another machine: ratios travel, seconds do not.", ""]
+    lines += list(missed(rows, kept)) or ["None."]
+    return "\n".join(lines) + "\n"
 
 
-def machines(kept: dict[str, Any]) -> list[str]:
-    """The machines of all rows, each once, with the range of their loads."""
+def machines(kept: dict[str, Result]) -> list[str]:
+    """The machines and commits of all rows, each once, with the range of their loads."""
     loads: dict[str, list[float]] = {}
     for result in kept.values():
-        text, load, rest = re.split(r", load ([\d.]+) at the start", result["machine"])
-        loads.setdefault(text + rest, []).append(float(load))
-    return [f"{text}; load {min(each)} to {max(each)}." for text, each in loads.items()]
+        text = f"{result['machine']}; commit {result['commit']}"
+        loads.setdefault(text, []).append(result["load"])
+    return [f"{text}; load {min(each):.1f} to {max(each):.1f}." for text, each in loads.items()]
 
 
-def of_files(size: float) -> list[str]:
-    """The lines of ``scale.py`` for files of this many rows."""
-    command = [sys.executable, str(HERE / "scale.py"), f"{size:g}", "--turns", "5"]
-    command += ["--only", "ranks", "report, exact", "report, bins"]
-    completed = subprocess.run(command, capture_output=True, text=True, check=False)
-    return [line for line in completed.stdout.splitlines() if line.startswith(f"| {size:.0e}")]
+def options() -> argparse.Namespace:
+    """What the command line asks for; peers and a folder that cannot be used are refused."""
+    parser = argparse.ArgumentParser(description="Time the library beside its peers and floors.")
+    parser.add_argument("rows", nargs="*", help="parts of the names of rows; all by default")
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md from all rows")
+    parser.add_argument("--resume", action="store_true", help="skip rows that are saved already")
+    parser.add_argument("--list", action="store_true", help="list the rows and end")
+    parser.add_argument(
+        "--limit", type=float, default=240, help="most seconds of one process; 240 by default"
+    )
+    parser.add_argument(
+        "--files",
+        type=lambda text: int(float(text)),
+        action="append",
+        default=[],
+        metavar="ROWS",
+        help="measure scale.py with a Parquet file of so many rows; may be repeated",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=HERE, help="where results are written; here by default"
+    )
+    parser.add_argument(
+        "--peers", default=sys.executable, help="interpreter with the peers; this one by default"
+    )
+    asked = parser.parse_args()
+    try:
+        versions(asked.peers, ("numpy",))
+        asked.folder.mkdir(parents=True, exist_ok=True)
+        (asked.folder / "results.json").touch()
+    except (OSError, subprocess.CalledProcessError) as error:
+        parser.error(str(error))
+    return asked
+
+
+def saved(store: Path) -> dict[str, Result]:
+    """The rows that were measured before."""
+    text = store.read_text("utf-8")
+    return json.loads(text) if text else {}
+
+
+def save(kept: dict[str, Result], store: Path) -> None:
+    """Replace the saved rows, all or none."""
+    partial = store.with_suffix(".part")
+    partial.write_text(json.dumps(kept, indent=1), "utf-8")
+    partial.replace(store)
+
+
+def write(kept: dict[str, Result], rows: dict[str, Result], needed: list[str], to: Path) -> None:
+    """Write the page, unless rows are missing."""
+    lacking = [row for row in needed if row not in kept]
+    if lacking:
+        sys.exit(f"{to.name} is not written: {len(lacking)} rows are missing, first {lacking[0]!r}")
+    to.write_text(page(kept, rows), "utf-8")
 
 
 def main() -> None:
     """Measure, print and save the rows that are asked for, and write the page if asked to."""
-    parser = argparse.ArgumentParser(description="Time the library beside its peers and floors.")
-    parser.add_argument("rows", nargs="*", help="parts of the names of rows")
-    parser.add_argument("--write", action="store_true", help="write RESULTS.md")
-    parser.add_argument("--resume", action="store_true", help="skip the rows that are saved")
-    parser.add_argument("--list", action="store_true", help="list the rows")
-    parser.add_argument("--limit", type=float, default=240, help="seconds for one process")
-    parser.add_argument("--files", type=float, nargs="*", default=[], help="rows of Parquet files")
-    parser.add_argument("--folder", type=Path, default=HERE, help="of the results")
-    parser.add_argument("--peers", default=sys.executable, help="Python of the peers")
-    asked = parser.parse_args()
-    known = contenders()
+    asked, known = options(), contenders()
+    if isinstance(known, str):
+        sys.exit(f"contenders.py {known}")
     rows, sizes = known["rows"], [str(size) for size in known["sizes"]]
-    tasks = {row: names for row, (_, names) in rows.items()}
+    tasks = {row: entry["contenders"] for row, entry in rows.items()}
     tasks |= {f"{GROWING}{name}": sizes for name in known["growth"]}
-    tasks |= {f"{FILES}{size:.0e}": [] for size in asked.files}
-    chosen = [row for row in tasks if not asked.rows or any(part in row for part in asked.rows)]
+    files = {
+        f"{FILES}{size:,} rows, {task}": (task, size) for size in asked.files for task in OF_FILES
+    }
+    every = [*tasks, *files]
+    chosen = [row for row in every if not asked.rows or any(part in row for part in asked.rows)]
+    if not chosen:
+        sys.exit(f"no row contains {' or '.join(map(repr, asked.rows))}; --list names them all")
     if asked.list:
         print("\n".join(chosen))
         return
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    store = asked.folder / "results.json"
-    kept: dict[str, Any] = json.loads(store.read_text("utf-8")) if store.exists() else {}
-    try:
+    kept = saved(asked.folder / "results.json")
+    with tempfile.TemporaryDirectory(prefix="stakes-bench-") as spool:
         for row in chosen:
-            if asked.resume and row in kept:
+            now = machine(asked.peers)
+            if asked.resume and is_current(kept.get(row), now["commit"]):
+                print(f"{row}: is saved already")
                 continue
-            kept[row] = {"machine": machine(asked.peers)}
-            if row.startswith(FILES):
-                kept[row]["lines"] = of_files(float(row.removeprefix(FILES)))
+            if row in files:
+                timings = measure_file(*files[row], spool)
+                lines = iter([timing.get("line", "") for timing in timings.values()])
+            elif row in rows:
+                timings = measure(row, tasks[row], asked.limit, asked.peers)
+                lines = lines_of(row, rows[row], timings)
             else:
-                timed = row.removeprefix(GROWING), tasks[row], asked.limit, asked.peers
-                kept[row]["found"] = measure(*timed)
-            store.write_text(json.dumps(kept, indent=1), "utf-8")
-            shown = kept[row].get("lines") or (
-                growth_lines(row, kept[row]["found"])
-                if row.startswith(GROWING)
-                else lines_of(row, rows[row][0], kept[row]["found"])
-            )
-            print("\n".join(shown), flush=True)
-    finally:
-        if asked.write:
-            (asked.folder / "RESULTS.md").write_text(page(kept, rows), "utf-8")
+                short = row.removeprefix(GROWING)
+                timings = measure(short, tasks[row], asked.limit, asked.peers)
+                lines = growth_lines(short, timings)
+            kept[row] = {**now, "timings": timings}
+            save(kept, asked.folder / "results.json")
+            print(*lines, sep="\n", flush=True)
+    if asked.write:
+        write(kept, rows, list(tasks), asked.folder / "RESULTS.md")
+
+
+def is_current(result: Result | None, commit: str) -> bool:
+    """Whether a row was measured at this commit, and no contender failed."""
+    if result is None or result["commit"] != commit:
+        return False
+    return not any("failed" in timing for timing in result["timings"].values())
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the rows before this one are saved; --resume goes on")

@@ -38,7 +38,17 @@ def test_integers_are_counted_whatever_their_type(dtype, labels):
 
 
 @pytest.mark.parametrize(
-    "labels", [(-1, 1), (-128, 127), (-3, 0, 9), (0, 2**62), (-(2**62), 5), (10**6, 10**6 + 2)]
+    "labels",
+    [
+        (-1, 1),
+        (-128, 127),
+        (-3, 0, 9),
+        (0, 2**62),
+        (-(2**62), 5),
+        (10**6, 10**6 + 2),
+        (-(2**63), 5),
+        (-(2**63), 2**63 - 1),
+    ],
 )
 def test_integers_below_zero_and_far_apart_are_counted(labels):
     rng = np.random.default_rng(2)

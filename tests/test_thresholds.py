@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -845,25 +844,6 @@ def test_methods_are_values():
     assert Optimal() == Optimal()
     assert len({Optimal(), RateDriven(), RateUniform(), Optimal()}) == 3
     assert repr(RateFixed(0.2)) == "RateFixed(r=0.2)"
-
-
-def seconds_of_all_losses(n_cases: int) -> float:
-    """Processor time, which other programs of the machine do not change much; best of three."""
-    rng = np.random.default_rng(0)
-    y = rng.random(n_cases) < 0.3
-    table = ScoreTable.from_scores(y, stats.norm.cdf(rng.normal(size=n_cases) + y))
-    seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        for method in METHODS.values():
-            expected_loss(table, method, CostProportions())
-        seconds.append(time.process_time() - start)
-    return min(seconds)
-
-
-def test_all_losses_take_time_in_proportion_to_the_number_of_scores():
-    """Thirty times the scores: 30 is linear, 900 would be quadratic."""
-    assert seconds_of_all_losses(300_000) < 150 * seconds_of_all_losses(10_000)
 
 
 @pytest.mark.parametrize("over", [CostProportions, Skews])

@@ -77,8 +77,8 @@ def are_whole(values: FloatArray) -> bool:
 def places_among(edges: FloatArray, values: FloatArray) -> IntArray:
     """How many of the sorted edges lie below each value: ``np.searchsorted`` for few edges.
 
-    A binary search cannot be predicted by the processor: for unsorted values, a comparison with
-    every edge is several times as fast up to a few dozen edges.
+    Values must not be nan. A binary search cannot be predicted by the processor: for unsorted
+    values, a comparison with every edge is several times as fast up to a few dozen edges.
     """
     if edges.size > _FEW_EDGES:
         return np.searchsorted(edges, values)

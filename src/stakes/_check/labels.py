@@ -304,7 +304,7 @@ def _comparable(label: Label, kind: str) -> bool:
     """Whether a label can occur in an array of that kind; a float holds some whole numbers only."""
     if isinstance(label, str) or kind == "U":
         return isinstance(label, str) and kind == "U"
-    return -_MOST <= label <= _MOST and (kind != "f" or int(float(label)) == label)
+    return -_MOST - 1 <= label <= _MOST and (kind != "f" or int(float(label)) == label)
 
 
 def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) -> IntArray:
