@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import stakes
-from page_blocks import blocks_of
+from page_blocks import ROOT, blocks_of
 from stakes.calibration import Isotonic
 from stakes.cli.commands import stakes as command
 
@@ -58,3 +60,15 @@ def test_the_command_on_files_of_the_cluster(spark, files, page):
     done = CliRunner().invoke(command, [local.get(word, word) for word in words[1:]])
     assert done.exit_code == 0, done.output
     assert "new" in done.stdout
+
+
+def test_the_tutorial_prints_what_was_recorded():
+    """In a process of its own, because it stops its session."""
+    check = (
+        "import sys; sys.path.insert(0, 'docs'); import recorded\n"
+        "for name in recorded.NEEDS_SPARK:\n"
+        "    assert recorded.outputs(name) == recorded.recorded(name), recorded.outputs(name)"
+    )
+    words = [sys.executable, "-c", check]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
