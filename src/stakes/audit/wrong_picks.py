@@ -42,7 +42,7 @@ class WrongPicks(Value):
         error that the number of draws leaves
     wrong_if_known : (Q,) the same if each criterion saw the true tables: its own fault, without
         that of the small test set
-    regret, regret_errors : (Q,) what the picks cost per case above the best model, in the mean
+    regret, regret_errors : (Q,) what the picks cost per case above the best model, on average
     draws : how many plausible worlds
     undefined : how many more were left out, because a model's cost was undefined there
     """
@@ -117,7 +117,7 @@ class _Costs:
         return np.asarray(np.einsum("rjk,rjkm,rkm->rj", prior, rates, self.costs))
 
     def mean_of(self, tables: Counts) -> FloatArray:
-        """Costs of tables (…, J, K, M) in the mean over all problems, (…, J)."""
+        """Costs of tables (…, J, K, M), averaged over all problems, (…, J)."""
         # Costs are linear in prior times cost: the mean over problems is one matrix for each kind.
         floating = np.isnan(self.priors)
         stated = np.where(floating, 0.0, self.priors)[..., None]

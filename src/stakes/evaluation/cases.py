@@ -24,7 +24,7 @@ LARGEST_COST = 1e40  # of costs: squares of their ratios to the smallest must be
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """What is known about the cases, whatever a model says of them."""
+    """What is known about the cases, apart from the predictions."""
 
     problem: Problem
     n_rows: int
@@ -215,7 +215,7 @@ def _case_costs(
 
 
 def refuse_scale(problem: Problem) -> None:
-    """Refuse costs whose squares, or those of what they are compared with, are no numbers.
+    """Refuse costs so large that squares of them, or of what they are compared with, are infinite.
 
     Parameters
     ----------

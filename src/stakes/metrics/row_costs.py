@@ -66,7 +66,7 @@ def normalized_cost(
     """Expected cost where 0 is perfect and 1 is the best constant decision.
 
     With costs of every case (`data` or `case_costs`), the best constant decision is the one that is
-    cheapest in the mean, and perfect is the mean of each case's cheapest decision.
+    cheapest on average, and perfect is the mean of each case's cheapest decision.
 
     Parameters
     ----------

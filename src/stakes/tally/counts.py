@@ -119,7 +119,7 @@ class Counts(CellTally):
         weights: str | None = None,
         by: str | None = None,
     ) -> Self:
-        """Count the decisions in a column of a frame; its own engine does, and sends the counts.
+        """Count the decisions in a column of a frame, in the engine that holds the frame.
 
         Parameters
         ----------

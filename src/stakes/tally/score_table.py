@@ -112,7 +112,7 @@ class ScoreTable(CellTally):
         by: str | None = None,
         bins: Any = None,
     ) -> Self:
-        """Pool the scores in a column of a frame; its own engine does, and sends the table.
+        """Pool the scores in a column of a frame, in the engine that holds the frame.
 
         Parameters
         ----------
