@@ -164,9 +164,9 @@ def test_what_the_pages_install_and_make_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
     shell = [words for block in blocks() if block.language == "" for words in block.commands]
-    made = {words[1] for words in shell if words[0] == "make"}
-    assert made
-    assert made <= targets
+    named = {words[1] for words in shell if words[0] == "make"}
+    assert named
+    assert named <= targets
     installed = " ".join(" ".join(words) for words in shell if words[0] == "pip")
     extras = {name for group in re.findall(r"\[([\w,]+)\]", installed) for name in group.split(",")}
     assert extras

@@ -70,6 +70,15 @@ class Cases:
         Returns
         -------
         weights of the selected cases, and the prior (K,): by default their shares
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem.zero_one(2).with_prior([0.5, 0.5])
+        >>> cases = read_cases([0, 0, 0, 1], problem, None, None, None)
+        >>> weights, prior = cases.weighed(np.array([True, True, True, True]))
+        >>> weights.round(3), prior
+        (array([0.667, 0.667, 0.667, 2.   ]), array([0.5, 0.5]))
         """
         truth, size = self.truth[mask], self.problem.n_classes
         weights = np.ones(truth.size) if self.weights is None else self.weights[mask]
