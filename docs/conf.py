@@ -10,7 +10,8 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import reference_pages  # noqa: E402  it lies beside this file
+import recorded  # noqa: E402  these lie beside this file
+import reference_pages  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx.addnodes import pending_xref  # noqa: E402
 from sphinx.ext.autodoc.mock import _MockObject  # noqa: E402
@@ -52,10 +53,12 @@ add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 # Tutorials ----------------------------------------------------------------------------------------
+# A tutorial that needs Spark runs where Spark is; elsewhere its page shows what was recorded.
+NOT_RUN = () if recorded.has_spark() else recorded.NEEDS_SPARK
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
+    "filename_pattern": rf"/(?!{'|'.join(NOT_RUN) or '$'})\w+\.py$",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
@@ -149,6 +152,13 @@ def link_within_the_site(app: Any, docname: str, source: list[str]) -> None:
         source[0] = re.sub(there, here, source[0])
 
 
+def show_what_was_recorded(app: Any, docname: str, source: list[str]) -> None:
+    """Add the recorded output to the page of a tutorial that did not run."""
+    name = docname.removeprefix("gallery/")
+    if name in NOT_RUN:
+        source[0] = recorded.with_outputs(source[0], recorded.recorded(name))
+
+
 def leave_out(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """Leave out the methods that scikit-learn adds for metadata routing."""
     return True if name.startswith("set_") and name.endswith("_request") else None
@@ -160,5 +170,6 @@ def setup(app: Any) -> None:
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True  # it copies files, no more
     app.connect("autodoc-skip-member", leave_out)
     app.connect("source-read", link_within_the_site)
+    app.connect("source-read", show_what_was_recorded)
     app.connect("missing-reference", link_python_name)
     app.connect("doctree-resolved", link_code)

@@ -341,7 +341,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_anything_is(name, tmp_p
 
 def test_a_complaint_without_an_argument_stays_as_it_is():
     error = InputError("costs must be numbers.")
-    assert str(error.said_of("file.json")) == str(error)
+    assert str(error.renamed("file.json")) == str(error)
 
 
 def test_a_mistake_inside_a_function_of_the_caller_stays_what_it_is():

@@ -27,9 +27,9 @@ class InputError(StakesError, ValueError):
     another name can say that name.
 
     >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
-    >>> print(error.said_of("--weights"))
+    >>> print(error.renamed("--weights"))
     --weights must hold numbers; 3 of 9 do not.
-    >>> print(InputError("costs must be numbers.", argument="data").said_of("--data"))
+    >>> print(InputError("costs must be numbers.", argument="data").renamed("--data"))
     costs must be numbers.
     """
 
@@ -39,7 +39,7 @@ class InputError(StakesError, ValueError):
         super().__init__(message)
         self.argument = argument
 
-    def said_of(self, name: str, *, argument: str | None = None) -> InputError:
+    def renamed(self, name: str, *, argument: str | None = None) -> InputError:
         """The same complaint under another name of the argument, where it begins with that.
 
         Parameters
@@ -54,7 +54,7 @@ class InputError(StakesError, ValueError):
         Examples
         --------
         >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
-        >>> print(error.said_of("column w"))
+        >>> print(error.renamed("column w"))
         column w must hold numbers; 3 of 9 do not.
         """
         message, old = str(self), self.argument

@@ -67,7 +67,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         contexts.append(context)
         tab = Opened(context.new_page(), html)
         tab.page.on("request", lambda request: tab.requests.append(request.url))
-        tab.page.on("console", lambda said: tab.complaints.append(f"{said.type}: {said.text}"))
+        tab.page.on("console", lambda line: tab.complaints.append(f"{line.type}: {line.text}"))
         tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
         tab.page.on("dialog", lambda dialog: tab.complaints.append(f"dialog: {dialog.message}"))
         tab.page.goto((tmp_path / "report.html").as_uri())

@@ -84,10 +84,10 @@ def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
         type_value(page, row["what"], value)
         assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
         assert choice not in possible
-        said = page.text("#verdict-changed")
+        text = page.text("#verdict-changed")
         alike = page.run("name => stakesPage.result().sure.decidesBlind(name)", choice)
         why = "decides the same here" if alike else "clearly costs more here"
-        assert said.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
+        assert text.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
         assert written(row["what"], value) in shown
         page.page.get_by_role("button", name="Reset").click()
     assert page.complaints == []
@@ -158,9 +158,9 @@ def test_no_flip_is_listed_where_nobody_can_go(demo, opened):
 def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     page = opened(duel)
     first = flips(page)[0]
-    said = page.text("#nearest-flip")
-    assert said.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} stays")
-    assert f"the {first['what']} " in said
+    text = page.text("#nearest-flip")
+    assert text.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} stays")
+    assert f"the {first['what']} " in text
     zones = page.run("() => stakesPage.tables().zones")
     several = [row for row in zones[1:] if "; " in row[3]]
     assert several
@@ -233,11 +233,11 @@ def test_random_stakes_have_the_intervals_and_contenders_of_python(
 def test_after_a_change_the_page_says_what_was_and_how_sure_it_is(demo, opened):
     page = opened(demo)
     page.run("() => stakesPage.set({costs: [[0, 0.3, 1], [9, 0.3, 0]]})")
-    said = page.text("#verdict-changed")
+    text = page.text("#verdict-changed")
     was = demo.verdict.cheapest
-    assert said.startswith((f"Was {was}, now ", f"Still {was}"))
-    assert "the data cannot tell" in said
-    assert "95 % interval" in said
+    assert text.startswith((f"Was {was}, now ", f"Still {was}"))
+    assert "the data cannot tell" in text
+    assert "95 % interval" in text
     assert "a close call" in page.text("#verdict-tag").lower()
     assert "95 %: " in page.text("#facts")
     heads = page.text("#systems thead")
@@ -262,10 +262,10 @@ def test_what_cannot_follow_says_so(design, opened):
     problem = Problem.binary(false_alarm=1, miss=4)
     page = opened(evaluate(y, models, problem, calibrator=None, replicates=10, **design_options))
     page.run("() => stakesPage.set({costs: [[0, 1], [6, 0]]})")
-    said = page.text("#verdict-changed")
-    assert said.startswith(("Was ", "Still "))
-    assert "how sure that is cannot be said from this page" in said
-    assert "Deploy" not in said
+    text = page.text("#verdict-changed")
+    assert text.startswith(("Was ", "Still "))
+    assert "how sure that is cannot be said from this page" in text
+    assert "Deploy" not in text
     assert "not known under your stakes" in page.text("#facts")
     rows = flips(page)
     assert "by the costs on these cases alone" in page.text("#flips-hint").lower()

@@ -33,7 +33,7 @@ def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]
     sizes = {_CLASS: size, TRUTH: size, _BIN: CLASS_BINS}
     sums = {WEIGHT: weight, _TOTAL: weight * chance, _SQUARES: weight * chance * chance}
     tallied = arrays_of(grouped(rows, sizes, sums), sizes)
-    own = tallied[TRUTH] == tallied[_CLASS]
+    is_true = tallied[TRUTH] == tallied[_CLASS]
 
     def summed(values: FloatArray, *codes: str) -> FloatArray:
         shape = tuple(sizes[code] for code in codes)
@@ -41,6 +41,6 @@ def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]
         return np.bincount(cells, values, int(np.prod(shape))).astype(np.float64).reshape(shape)
 
     mass, total = tallied[WEIGHT], tallied[_TOTAL]
-    bins = [summed(part, _CLASS, _BIN) for part in (mass, mass * own, total)]
-    leads = [summed(part, _CLASS) for part in (total * own, total, tallied[_SQUARES])]
+    bins = [summed(part, _CLASS, _BIN) for part in (mass, mass * is_true, total)]
+    leads = [summed(part, _CLASS) for part in (total * is_true, total, tallied[_SQUARES])]
     return np.stack(bins, axis=-1), np.stack(leads)

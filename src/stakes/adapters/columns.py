@@ -189,7 +189,7 @@ class Columns:
             return error
         columns = named[error.argument]
         listed = f"column{'s' * (len(columns) > 1)} {', '.join(map(repr, columns))} of {source}"
-        return error.said_of(f"{error.argument} ({listed})", argument=error.argument)
+        return error.renamed(f"{error.argument} ({listed})", argument=error.argument)
 
 
 def columns_of(model: Predicted) -> tuple[str, ...]:

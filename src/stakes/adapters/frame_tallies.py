@@ -298,7 +298,7 @@ def _located(error: InputError, columns: Columns, source: str) -> InputError:
         if error.argument == model_argument(name):
             argument = f"losses[{name!r}]" if isinstance(model, Numbers) else name
             (column,) = columns_of(model)
-            return error.said_of(f"{argument} (column {column!r} of {source})", argument=argument)
+            return error.renamed(f"{argument} (column {column!r} of {source})", argument=argument)
     return columns.located(error, source)
 
 

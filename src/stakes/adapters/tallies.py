@@ -127,16 +127,16 @@ def tallied_evidence(
 
 def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) -> int:
     """How often the engine goes over the rows, a fit by several steps being one pass."""
-    many, own = problem.n_classes > 2, bool(problem.columns)
+    many, by_row = problem.n_classes > 2, bool(problem.columns)
     two = (problem.n_classes, problem.n_decisions) == (2, 2)
-    passes = 1 + max(1, len(columns.by)) + (many or own)  # what cannot be used, …, coverage
-    paired = not own and columns.clusters is None
+    passes = 1 + max(1, len(columns.by)) + (many or by_row)  # what cannot be used, …, coverage
+    paired = not by_row and columns.clusters is None
     passes += paired and (len(columns.models) > 1 or columns.key is not None)
     for predictions in columns.models.values():
         posteriors = isinstance(predictions, Posteriors)
         scored = posteriors or isinstance(predictions, Scores)
         fitted = calibrator is not None or not posteriors
-        passes += 1 + (scored and own and two) + (many and posteriors)
+        passes += 1 + (scored and by_row and two) + (many and posteriors)
         passes += scored and fitted and columns.key is not None
     return passes
 

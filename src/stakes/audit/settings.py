@@ -85,7 +85,7 @@ class UniformShares(ShareDistribution):
 
 
 class RateDistribution(Value, ABC):
-    """Rates of right decisions, independent and alike for all models and classes."""
+    """Rates of right decisions, independent and identically distributed over models and classes."""
 
     @abstractmethod
     def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

@@ -42,7 +42,7 @@ class WrongPicks(Value):
         error that the number of draws leaves
     wrong_if_known : (Q,) the same if each criterion saw the true tables: its own fault, without
         that of the small test set
-    regret, regret_errors : (Q,) what the picks cost per case above the best model, in the mean
+    regret, regret_errors : (Q,) what the picks cost per case above the best model, on average
     draws : how many plausible worlds
     undefined : how many more were left out, because a model's cost was undefined there
     """
@@ -111,12 +111,13 @@ class _Costs:
     def of(self, tables: Counts) -> FloatArray:
         """Expected costs (R, J) of tables (R or 1, J, K, M)."""
         stated = self.priors[:, None]
+        # A class that the prior rules out may lack cases: 0 times nan would be nan.
         prior = np.where(np.isnan(stated), tables.shares, stated)
         rates = np.where(prior[..., None] > 0, decision_rates(tables), 0.0)
         return np.asarray(np.einsum("rjk,rjkm,rkm->rj", prior, rates, self.costs))
 
     def mean_of(self, tables: Counts) -> FloatArray:
-        """Costs of tables (…, J, K, M) in the mean over all problems, (…, J)."""
+        """Costs of tables (…, J, K, M), averaged over all problems, (…, J)."""
         # Costs are linear in prior times cost: the mean over problems is one matrix for each kind.
         floating = np.isnan(self.priors)
         stated = np.where(floating, 0.0, self.priors)[..., None]
@@ -128,6 +129,8 @@ class _Costs:
 
     def assessed(self, error: ErrorSampler, rng: np.random.Generator) -> _Costs:
         """The costs as somebody assessed them, with errors relative to their span."""
+        # The error samplers of the paper are defined for utilities in [0, 1]; costs are scaled to
+        # it and back, so that an error of 10 % means 10 % of the span of the costs.
         top = self.costs.max(axis=(1, 2), keepdims=True)
         span = top - self.costs.min(axis=(1, 2), keepdims=True)
         scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)

@@ -67,6 +67,8 @@ class FittedAffine(CalibrationMap):
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
         pairs = read_posteriors("scores", scores, self.classes)
+        # Probabilities of 0 and 1 have infinite log-odds. They count as the largest that the map
+        # was fitted to: 0 times infinity would be nan for a slope of zero.
         odds = np.clip(log_odds(pairs), -self.limit, self.limit) * self.slope + self.intercept
         return posteriors_of(odds, scores)
 
@@ -96,6 +98,8 @@ class FittedLogistic(CalibrationMap):
         from scipy.special import expit
 
         values = _check.floats("scores", real_scores(scores, self.classes))
+        # A product beyond the largest number is infinite, and its posterior is 0 or 1 as it should
+        # be.
         with np.errstate(over="ignore"):
             return np.asarray(expit(values * self.slope + self.intercept))
 
@@ -193,6 +197,8 @@ class Platt(CheckedCalibrator[FittedLogistic]):
     def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
+        # Laplace's rule of succession, as Platt chose it: no class is ever certain, which keeps the
+        # slope finite where a threshold separates the classes.
         targets = (sizes + 1) / (sizes + 2)
         return _fitted_logistic(
             scores,

@@ -90,6 +90,8 @@ class Histogram(CheckedCalibrator[FittedHistogram]):
         shares = positive[full] / (negative + positive)[full]
         return FittedHistogram._trusted(
             cuts=cuts,
+            # A new score may fall into a bin that had no cases: it gets the value between its
+            # neighbours.
             values=np.interp(np.arange(cuts.size + 1), full, shares),
             classes=cases.classes,
             converged=True,

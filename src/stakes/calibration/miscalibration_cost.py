@@ -96,6 +96,9 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     require_table(table)
     weighted = table if problem.prior is None else table.with_prior(problem.prior)
     scores = np.broadcast_to(probability_scores(table), table.weights.shape[:-1])
+    # Isotonic regression is the optimum for every pair of costs at once (hernandez-orallo,
+    # corollary 30), so that one map serves for both numbers. Scores without cases are nan and cost
+    # nothing.
     best = _cost_of(table, np.nan_to_num(isotonic_posteriors(weighted)), problem)
     return CostOfMiscalibration._trusted(
         actual=_cost_of(table, scores, problem), recalibrated=best, optimal=best
@@ -145,6 +148,8 @@ def cost_of_miscalibration(
     optimal = unwrapped(np.nan)
     if problem.n_classes == 2:
         table = ScoreTable.from_scores(truth, rows["posteriors"][:, 1], weights=weight)
+        # The table counts positions of classes; labels and limits of the problem would not match
+        # it.
         plain = Problem(problem.costs, prior=problem.prior)
         optimal = table_cost_of_miscalibration(table, plain).optimal
     return CostOfMiscalibration._trusted(actual=before, recalibrated=after, optimal=optimal)

@@ -133,7 +133,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
     try:
         rule = Rule.from_json(Path(path))
     except InputError as error:
-        raise error.said_of(path) from None
+        raise error.renamed(path) from None
     if rule.takes == DECISIONS:
         raise InputError(
             f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "

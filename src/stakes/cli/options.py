@@ -134,8 +134,8 @@ def in_options(error: StakesError) -> str:
     if not isinstance(error, InputError) or argument is None:
         return str(error)
     if argument.startswith("models["):
-        return str(error.said_of(f"model {literal_eval(argument[7:-1])}"))
-    return str(error.said_of(_OPTIONS.get(argument, argument)))
+        return str(error.renamed(f"model {literal_eval(argument[7:-1])}"))
+    return str(error.renamed(_OPTIONS.get(argument, argument)))
 
 
 def request_of(options: dict[str, Any]) -> Request:
@@ -165,7 +165,7 @@ def read_report(path: str) -> Report:
     try:
         return Report.from_json(Path(path))
     except InputError as error:
-        raise error.said_of(path) from None
+        raise error.renamed(path) from None
 
 
 def calibrator_named(name: str) -> Calibrator | None:

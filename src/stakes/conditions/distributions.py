@@ -301,7 +301,7 @@ class Points(_Atoms):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Sample(_Atoms):
-    """Draws from a distribution that nobody wrote down, each with a weight (ones when None).
+    """Draws from a distribution without a formula, each with a weight (ones when None).
 
     Parameters
     ----------

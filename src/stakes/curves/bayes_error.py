@@ -148,7 +148,7 @@ def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     """Error rates of Bayes decisions at every prior, for scores that are log-likelihood ratios.
 
     In place of a grid of thresholds there is a step for each score: all priors are exact. Class
-    shares of the data play no part. Where actual and minimum part, calibration is amiss; where
+    shares of the data play no part. Where actual and minimum part, calibration is bad; where
     the normalised curve exceeds one, it would be better not to look at the scores. Costs move the
     prior: a false alarm at cost a and a miss at cost b add log(b/a) to the log-odds. nan where a
     class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit; ferrer-ec, section 2.

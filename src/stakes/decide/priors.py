@@ -169,7 +169,7 @@ def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class PriorEstimate(Value):
-    """An estimated prior, after how many steps, and whether the steps had come to rest.
+    """An estimated prior, the number of steps, and whether they converged.
 
     Parameters
     ----------

@@ -65,6 +65,17 @@ def leads_in_sample(sums: FloatArray, sample: Sample) -> FloatArray:
     Returns
     -------
     leads and their standard errors, (2, K)
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.evaluation import Sample
+    >>> problem = Problem.zero_one(2)
+    >>> joint = JointCounts.from_decisions([0, 0, 1, 1], {"net": [0, 0, 1, 0]}, problem)
+    >>> sample = Sample(joint=joint, sizes=np.array([2.0, 2.0]), squares=None)
+    >>> leads_in_sample(np.array([[1.6, 1.1], [2.5, 1.5], [1.7, 0.7]]), sample).round(2)
+    array([[0.35, 0.35],
+           [0.19, 0.19]])
     """
     of_class = sample.joint.cells[:, :1] == np.arange(sample.sizes.size)
     masses = np.atleast_2d(sample.joint.weights @ of_class)

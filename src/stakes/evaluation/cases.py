@@ -24,7 +24,7 @@ LARGEST_COST = 1e40  # of costs: squares of their ratios to the smallest must be
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """What is known about the cases, whatever a model says of them."""
+    """What is known about the cases, apart from the predictions."""
 
     problem: Problem
     n_rows: int
@@ -70,6 +70,15 @@ class Cases:
         Returns
         -------
         weights of the selected cases, and the prior (K,): by default their shares
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> problem = Problem.zero_one(2).with_prior([0.5, 0.5])
+        >>> cases = read_cases([0, 0, 0, 1], problem, None, None, None)
+        >>> weights, prior = cases.weighed(np.array([True, True, True, True]))
+        >>> weights.round(3), prior
+        (array([0.667, 0.667, 0.667, 2.   ]), array([0.5, 0.5]))
         """
         truth, size = self.truth[mask], self.problem.n_classes
         weights = np.ones(truth.size) if self.weights is None else self.weights[mask]
@@ -215,7 +224,7 @@ def _case_costs(
 
 
 def refuse_scale(problem: Problem) -> None:
-    """Refuse costs whose squares, or those of what they are compared with, are no numbers.
+    """Refuse costs so large that squares of them, or of what they are compared with, are infinite.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class ModelTallies:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that a report is made of."""
+    """Everything that a report is made from."""
 
     problem: Problem
     n_rows: int

@@ -15,7 +15,7 @@ _OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round num
 
 
 def hardness_unit(largest: float) -> float:
-    """Where the innermost run of bins ends, for hardness up to a given distance from zero.
+    """Where the innermost run of bins ends, for hardness within a distance from zero.
 
     Engines round sums of products differently, by a few units in the last place. Many cases are
     as hard as a round number, and would fall into one bin here and into its neighbour there, were

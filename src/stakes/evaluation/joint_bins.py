@@ -72,7 +72,23 @@ def _n_cells(tables: Mapping[tuple[int, int], PairCounts], n_sources: int) -> in
 
 
 def source_size(source: DecisionSource, problem: Problem) -> int:
-    """The number of bins of a source."""
+    """The number of bins of a source.
+
+    Parameters
+    ----------
+    source : what systems decide by
+    problem : the problem, whose decisions are the bins of a source without scores
+
+    Returns
+    -------
+    the number of bins
+
+    Examples
+    --------
+    >>> source = DecisionSource("net", False, None, np.array([4, 9]))
+    >>> source_size(source, Problem.zero_one(3))
+    2
+    """
     return source.ends.size or problem.n_decisions
 
 
@@ -96,6 +112,13 @@ def pair_counts(
     Returns
     -------
     the counts by the positions of the two sources
+
+    Examples
+    --------
+    >>> truth, codes = np.array([0, 1, 1]), {0: np.array([0, 1, 1]), 1: np.array([0, 0, 1])}
+    >>> pairs = pair_counts(truth, None, codes, [2, 2], 2)
+    >>> pairs[0, 1].places, pairs[0, 1].weights
+    (array([0, 6, 7]), array([1., 1., 1.]))
     """
     pairs = {}
     for first, second in combinations(codes, 2):

@@ -33,6 +33,8 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
         checks[NO_MODEL] = tuple(_of_no_model(evidence, level))
     keeping = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
     rules = evidence.rules
+    # Where every system breaks a limit, none is ruled out: the verdict then says so instead of
+    # recommending nothing at all.
     if any(rules[name].eligible for name in keeping):
         rules = {
             name: replace(rule, eligible=rule.eligible and name in keeping)
@@ -115,5 +117,7 @@ def _shares(
         counted = _counted(limit, evidence.problem)
         value = float(expected_cost(pooled, counted))
         support = cost_support(counts, counted, **design)
+        # A share is a mean cost of zeros and ones, so that the interval of a cost is an interval of
+        # the share, with clusters and weights counted in the same way.
         low, high = profile_bounds(support, profile_threshold(level, support.degrees), value)
         yield LimitCheck(limit, value, float(low), float(high))

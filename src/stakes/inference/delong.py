@@ -32,11 +32,11 @@ def _placement(weights: FloatArray, k: int) -> FloatArray:
     """The placement of a case of class k at each score among the cases of the other class."""
     # In place: a table may have ten million scores.
     other = weights[..., 1 - k]
-    upto = np.cumsum(other, axis=-1)
-    upto -= other / 2
+    cumulative = np.cumsum(other, axis=-1)
+    cumulative -= other / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        upto /= other.sum(axis=-1, keepdims=True)
-    return upto if k == 1 else np.asarray(1 - upto)
+        cumulative /= other.sum(axis=-1, keepdims=True)
+    return cumulative if k == 1 else np.asarray(1 - cumulative)
 
 
 def auc_error(table: ScoreTable) -> FloatArray:

@@ -57,6 +57,7 @@ def _moments(
     of_class = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
     n_losses = losses.shape[1]
     squares = (losses[:, :, None] * losses[:, None, :]).reshape(len(losses), -1)
+    # One matrix product gives weights, sums and products of all classes and replicates at once.
     columns = np.concatenate([np.ones((len(losses), 1)), losses, squares], axis=1)
     flat = (of_class[:, :, None] * columns[:, None, :]).reshape(len(losses), -1)
     sums = (weights @ flat).reshape(*weights.shape[:-1], of_class.shape[1], -1)
@@ -108,6 +109,8 @@ def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArr
     count = np.asarray(weight)[..., None, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         scatter = products - sums[..., :, None] * sums[..., None, :] / count
+        # Equal losses have no variance. What rounding leaves of it would be a tiny standard error,
+        # and its square root no longer tiny.
         scatter = np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)  # rounding
         return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
 
@@ -212,6 +215,7 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     if problem.prior is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(expected_cost_error(counts, regret) / naive)
+    # The best constant decision is held fixed: the minimum has no derivative where two of them tie.
     chosen = np.argmin(np.nan_to_num(prior @ regret.costs), axis=-1)  # (…)
     blind = np.moveaxis(regret.costs[:, chosen], 0, -1)[..., None]  # (…, K, 1)
     losses = np.stack(np.broadcast_arrays(regret.costs, blind), axis=-1)

@@ -180,12 +180,16 @@ def bootstrap_problems(
     drawn, first = np.empty((count, *value.shape)), 0
     for block in replicate_blocks(tally, scheme, count, rng):
         size = block.leading[0]
+        # Problems take turns instead of being drawn again: each gets its share of the replicates
+        # exactly, which removes one source of noise.
         turn = np.arange(first, first + size) % len(checked)
         for which in dict.fromkeys(turn.tolist()):
             rows = np.flatnonzero(turn == which)
             values = measure(block[rows], checked[which])
             drawn[first + rows] = carried(values, rows.size, value.shape)
         first += size
+    # A class of one case is resampled as itself; its replicates would claim a certainty that nobody
+    # has.
     drawn[:, depends_on_single_case(mean, all_cases, scheme, value)] = np.nan
     estimate = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
     method = f"{estimate.method}, {counted(len(checked), 'problem')}"

@@ -145,6 +145,7 @@ def max_t(
     drawn = np.stack([difference.replicates for difference in differences], axis=1)
     # A replicate counts for all pairs or for none: the maximum is over pairs of the same replicate.
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
+    # Two models that decide alike differ by exactly zero; the pair has nothing to test.
     error = np.where(error > 0, error, np.nan)
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
     furthest = quantile(distance.max(axis=1), np.asarray(level))
@@ -184,6 +185,7 @@ def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> Flo
     from scipy.special import ndtr
 
     tail = ndtr(-furthest)
+    # With few clusters the largest of the replicates is too small; Bonferroni is the safe bound.
     tail = np.where(count < _FEW, np.minimum(tail, share / 2), tail)
     return np.where(np.isinf(count), furthest, -student_quantile(count, tail))
 
@@ -195,6 +197,8 @@ def _step_down(observed: FloatArray, drawn: FloatArray) -> FloatArray:
     floor = 0.0
     for step, place in enumerate(order):
         rivals = drawn[:, order[step:]].max(axis=1)
+        # The observed sample counts as one of the draws (Davison and Hinkley 1997): no p-value is
+        # zero.
         floor = max(floor, float((1 + np.sum(rivals >= observed[place])) / (1 + len(drawn))))
         adjusted[place] = floor
     return adjusted

@@ -114,6 +114,8 @@ def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
             f"power must be above {(1 - level) / 2:.4g}, (1 − level)/2; got {power:g}. An interval "
             f"of that level lies above zero as often without any difference. 0.8 is usual."
         )
+    # The usual formula: the test rejects beyond the first quantile of zero, and finds the
+    # difference unless the estimate falls short by more than the second.
     return _quantile(estimate, (1 + level) / 2) + _quantile(estimate, power)
 
 
@@ -239,6 +241,7 @@ def assumed_net_benefit_difference(
     both, alarms = _pair("both_positive", both_positive), 1 - right
     apart = []
     for name, rates, shared in (("positive", hits, both[0]), ("negative", alarms, both[1])):
+        # Fréchet's bounds: what two rates leave possible for both at once.
         low, high = max(0.0, rates.sum() - 1), rates.min()
         if not low - 1e-12 <= shared <= high + 1e-12:
             raise InputError(
@@ -252,6 +255,7 @@ def assumed_net_benefit_difference(
 
 
 def _of_one_case(value: float, square: float) -> Estimate:
+    # Rounding may take the difference below zero where the variance is zero.
     error = np.sqrt(max(square - value**2, 0.0))
     return Estimate(value, error, np.empty(0), Normal(), "assumed values, one case")
 

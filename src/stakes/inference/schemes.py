@@ -319,7 +319,7 @@ class Clusters(Scheme):
         return tally.sum_clusters(np.ones((1, cluster_count(tally))))[0]
 
     def intervals(self, tally: Tally) -> IntervalType:
-        """Expanded, since clusters are often few.
+        """Expanded percentiles, because clusters are often few.
 
         Examples
         --------

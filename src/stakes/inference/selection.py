@@ -135,7 +135,7 @@ def contenders(
     fitting: FloatArray | None = None,
     added: FloatArray | None = None,
 ) -> Contenders:
-    r"""The systems that cannot be told from the cheapest, j.
+    r"""The systems that are not clearly more expensive than the cheapest, j.
 
     System i leaves when the profile likelihood interval of its difference to j lies above zero at
     the threshold :math:`c_i^2`, where :math:`c_i` is the quantile of

@@ -136,6 +136,7 @@ class CoverageCurve(Value):
         [0.3, 0.8]
         """
         share = _check.reals("coverage", coverage)
+        # The same for a border from above: a share that reaches it but for rounding is at it.
         place = np.searchsorted(self.shares, share - 1e-12, side="left")
         prices = self.break_even_prices
         return _within(share, prices[np.minimum(place, prices.size - 1)])

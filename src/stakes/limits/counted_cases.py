@@ -251,6 +251,7 @@ def counted_cases(
     truth: IntArray | None = None,
 ) -> CountedCases:
     """Cases by posteriors (n, K) for the prior of deployment and cells (L, K, M) of the limits."""
+    # Decisions in rows: the search for prices adds to one decision of all cases at a time.
     costs = np.ascontiguousarray(costs.T)
     weights = np.stack([table[:, d] for table, d in zip(cells, columns, strict=True)])  # (L, K)
     seen = None if truth is None else weights[:, truth]

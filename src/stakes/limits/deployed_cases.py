@@ -67,12 +67,15 @@ def read_deployed(
         _check.same_length(posteriors=rows, y_true=truth)
     checked = _check.weights("weights", weights, len(rows), of="posteriors")
     shares = _shares(rows, problem, truth, checked)
+    # Without a stated prior the posteriors are taken to hold for the shares of these cases.
     start = shares
     if posterior_prior is not None:
         start = _check.prior("posterior_prior", posterior_prior, problem.classes)
         shares = start if truth is None else shares
     prior = shares if problem.prior is None else problem.prior
     _refuse_lost(shares, prior, problem, labelled=truth is not None)
+    # Cases of class k stand for prior over share as many cases to come; an unlabelled case is of
+    # each class with its posterior probability.
     ratio = class_ratios(shares, prior)
     mass = checked * (rows @ ratio if truth is None else ratio[truth])
     costs, is_moved = costs_of_cases(rows, problem, data, None), _differ(start, prior)
@@ -99,6 +102,8 @@ def _shares(
 
 
 def _differ(start: FloatArray, prior: FloatArray) -> bool:
+    # Shares are quotients of sums. A difference in the last digits must not move posteriors,
+    # because moved ones would break ties in another way.
     return bool(np.abs(start - prior).max() > 1e-12)
 
 

@@ -154,6 +154,8 @@ def price_limits(
     cases, fitted = priced_cases(
         problem, read.rows, read.mass, read.prior, read.costs, decide, read.truth
     )
+    # Where labels are known, rates are those of the labelled cases; posteriors are only a model's
+    # opinion of them.
     seen = cases.seen_values(fitted.decided)
     return PricedLimits._trusted(
         problem=problem,

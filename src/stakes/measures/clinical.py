@@ -284,5 +284,6 @@ def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
     """
     cost = expected_cost(counts, problem)
     prior, first = prior_of(counts, problem), problem.costs[:, 0]
+    # For two classes this makes it the net benefit of Vickers and Elkin, in true positives.
     unit = first[-1] - problem.costs[-1].min()
     return ratio(prior @ first - cost, np.asarray(unit if unit > 0 else np.nan))

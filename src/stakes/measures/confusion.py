@@ -469,7 +469,7 @@ def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
 
 
 def jaccard(counts: Counts) -> FloatArray:
-    r"""Cases of a class decided as it, among those that are of it or decided as it.
+    r"""Jaccard index of each class: cases of it that are decided as it, among all of either kind.
 
     .. math:: \frac{N_{kk}}{N_{k*} + N_{*k} - N_{kk}}
 

@@ -110,6 +110,7 @@ def expected_cost(counts: Counts, problem: Problem) -> Numbers:
     >>> float(expected_cost(counts, problem).round(4))
     0.4905
     """
+    # A class of prior zero may have no cases: its nan must not reach the sum.
     per_class = expected_cost_per_class(counts, problem)
     prior = prior_of(counts, problem)
     return unwrapped(np.sum(prior * np.where(prior > 0, per_class, 0.0), axis=-1))

@@ -66,7 +66,7 @@ def normalized_cost(
     """Expected cost where 0 is perfect and 1 is the best constant decision.
 
     With costs of every case (`data` or `case_costs`), the best constant decision is the one that is
-    cheapest in the mean, and perfect is the mean of each case's cheapest decision.
+    cheapest on average, and perfect is the mean of each case's cheapest decision.
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ def normalized_cost(
         counts = _counts(y_true, y_pred, problem, sample_weight)
         return float(measures.normalized_cost(counts, problem))
     _check.aligned(y_true=y_true, y_pred=y_pred, data=data)
+    # Regrets, not costs: an amount that all decisions of a case share must not change the result.
     losses = _case_losses(y_true, y_pred, problem, sample_weight, costs)
     regret, of_constants = losses[1], losses[2:].min()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,6 +128,7 @@ def utility_yield(
     >>> utility_yield([0, 0, 1], [0, 1, 1], problem=Problem.from_utilities([[1, -1], [-5, 3]]))
     1.0
     """
+    # Not a minus sign: a cost of zero would become −0.0, which prints as such.
     return 0.0 - expected_cost(
         y_true,
         y_pred,
@@ -270,6 +272,7 @@ def _case_losses(
     _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     truth = _check.codes("y_true", y_true, problem.classes)
     decided = _check.decisions("y_pred", y_pred, problem.decisions)
+    # Stands for the data in the message about lengths; a large array of costs is not copied.
     of_costs = np.empty(costs.n_cases, dtype=np.bool_)
     name = "data" if costs.array is None else "case_costs"
     n_cases = _check.same_length(y_true=truth, y_pred=decided, **{name: of_costs})

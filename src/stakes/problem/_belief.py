@@ -60,7 +60,7 @@ class Between(Value):
         return (self.low + self.high) / 2
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
-        """The amounts below which these shares of what the cost may be lie.
+        """Quantiles of the cost: the amounts below which it lies with these probabilities.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Distributed(Value):
         return mean
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
-        """The amounts below which these shares of what the cost may be lie."""
+        """Quantiles of the cost: the amounts below which it lies with these probabilities."""
         return np.array(self.frozen.ppf(shares), dtype=np.float64)
 
     @property

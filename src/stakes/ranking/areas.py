@@ -17,6 +17,7 @@ _PIECE = 1 << 16  # scores that meet within the cache, before the pieces meet ea
 def _ordered_pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """U, and the weights (..., 2) of the two classes."""
     classes = np.swapaxes(weights, -1, -2)
+    # Ties, which count one half; the tournament then meets distinct scores only.
     won = np.einsum("...i,...i->...", classes[..., 0, :], classes[..., 1, :]) / 2
     pieces = []
     for start in range(0, classes.shape[-1], _PIECE):
@@ -229,6 +230,7 @@ def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray
     above = weights_above(table.weights)
     inside = np.minimum(above[..., 0], limit * above[..., :1, 0])
     width = inside[..., :-1] - inside[..., 1:]
+    # Ties make the ROC curve slant, so that a limit inside them cuts off a trapezoid.
     slope = np.divide(positive, negative, out=np.zeros_like(negative), where=negative > 0)
     area = np.sum(width * (above[..., 1:, 1] + width * slope / 2), axis=-1)
     return ratio(area, _pairs(table.weights))

@@ -201,6 +201,7 @@ class StraightAxis(Axis):
         curves = {model: _line(self.endpoint_costs(counts)) for model, counts in fixed.items()}
         for model, model_anew in anew.items():
             curves[model] = remade_curve(model_anew, self.moving(model_anew.table.shares))
+        # The models in the order in which they were named, whether their decisions follow or not.
         order: Any = models if anew else curves
         return {model: curves[model] for model in order}
 
@@ -243,6 +244,7 @@ class StraightAxis(Axis):
         self, tally: JointCounts, borders: list[Border], near: FloatArray
     ) -> FloatArray:
         gaps = [self.gap(tally, *border) for border in borders]
+        # A replicate in which the two have changed sides has no border of this kind.
         rising = [np.where(gap[0] < 0, root(gap), np.nan) for gap in gaps]
         return self.mark(np.stack(rising, axis=-1))
 
@@ -251,6 +253,7 @@ def root(costs: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
     start, end = costs
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A line that only touches zero at an end has no other side: that is no crossing.
         return np.where(start * end < 0, start / (start - end), np.nan)
 
 
@@ -284,6 +287,8 @@ class CostProportion(StraightAxis):
 
     def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
         prior = shares if self.prior is None else _check.prior("prior", self.prior, (0, 1))
+        # The factor 2 of hernandez-orallo, by which a uniform distribution of c gives the Brier
+        # score.
         costs, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
         return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
@@ -306,6 +311,7 @@ class CostProportion(StraightAxis):
             shares = _check.prior("prior", self.prior, counts.classes or (0, 1))
         with np.errstate(invalid="ignore"):
             rates = counts.values / counts.values.sum(axis=-1, keepdims=True)
+        # A class without cases and without a share has rates of nan, which must not spoil the sum.
         misses = np.where(shares[..., 1] > 0, shares[..., 1] * rates[..., 1, 0], 0.0)
         alarms = np.where(shares[..., 0] > 0, shares[..., 0] * rates[..., 0, 1], 0.0)
         return 2 * misses, 2 * alarms
@@ -482,6 +488,8 @@ def borders_of(regions: Regions) -> list[Border]:
     """
     borders = []
     for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
+        # Of models that tie on one side, the border is between those that the other side does not
+        # have.
         lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)
         won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
         borders.append((lost[0], won[0]) if lost and won else ("", ""))

@@ -122,6 +122,7 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
     >>> float(crossing(joint, "a", "b", CostProportion()).round(4))
     0.4
     """
+    # Along a straight axis two models cross once at most, so that there is one answer.
     if not isinstance(axis, StraightAxis):
         raise InputError(
             f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
@@ -198,6 +199,8 @@ def bootstrap_crossings(
         return ()
 
     def measure(resampled: Any) -> FloatArray:
+        # The borders are those of all cases: a replicate moves them and may lose one, but its own
+        # list of regions could not be lined up with others.
         return axis.located(resampled, borders, on_all.crossings)
 
     estimate = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)

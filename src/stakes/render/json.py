@@ -111,7 +111,7 @@ def refuse_too_long(report: Report) -> None:
 
 
 def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
-    """The same before there is a report, by what it will hold at least.
+    """Refuse a report that would be too long to write, before it is made.
 
     Parameters
     ----------

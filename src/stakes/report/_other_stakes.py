@@ -119,7 +119,7 @@ class Elsewhere:
         return (*systems, self.named) if saving.low <= 0 else systems
 
     def is_possible(self, name: str) -> bool:
-        """Whether a system or a constant decision is in `possible`, found in less time.
+        """Whether a system or a constant decision is in `possible`, without finding all that are.
 
         Parameters
         ----------

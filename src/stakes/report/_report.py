@@ -513,7 +513,7 @@ class Report(Value):
         return to_text(self)
 
     def to_markdown(self, path: str | Path | None = None, *, brief: bool = False) -> str:
-        """The report as Markdown, written to a file when a path is given; in brief, ten lines.
+        """The report as Markdown, in full or in ten lines; written to a file when a path is given.
 
         Parameters
         ----------
@@ -597,7 +597,7 @@ class Report(Value):
         Parameters
         ----------
         path : where to write it; None does not
-        title, data, date, author : what stands at its head, as given; data is the name of the data
+        title, data, date, author : texts for the top of the page; data is the name of the data
 
         Returns
         -------
@@ -621,7 +621,7 @@ class Report(Value):
         return to_notebook(self)
 
     def frame(self, table: str = "systems", *, library: Any = None) -> Any:
-        """A table of the report as a frame of pandas, polars or pyarrow; by default what came in.
+        """A table of the report as a frame; by default of the library that was passed in.
 
         Tables: systems, counts, verdict, models, losses, scores, slices, picks, metrics, margins,
         regions, limits, capacity, coverage, unknowns, caveats and assumptions. The library is the

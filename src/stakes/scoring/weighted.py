@@ -114,6 +114,8 @@ class BetaScore(BinaryRule):
                 f"alpha and beta must be above -1; got {alpha:g} and {beta:g}. "
                 f"At -1 the loss of almost every forecast is infinite."
             )
+        # The complete beta function bounds every loss of its side. Below the smallest number all
+        # losses would be zero, and all forecasts equally good.
         for exponent, other in ((alpha, beta), (beta, alpha)):
             if exponent > 0 and betaln(exponent, other + 1) < _UNDERFLOW:
                 raise InputError(

@@ -62,6 +62,7 @@ class Tally(Value, ABC):
 
     def __radd__(self, other: object) -> Self:
         """Let ``sum(tallies)`` start from nothing."""
+        # ``sum`` begins with the number 0, and no tally is empty without knowing its classes.
         return self if other == 0 else NotImplemented
 
     @abstractmethod

@@ -119,7 +119,7 @@ class Counts(CellTally):
         weights: str | None = None,
         by: str | None = None,
     ) -> Self:
-        """Count the decisions in a column of a frame; its own engine does, and sends the counts.
+        """Count the decisions in a column of a frame, in the engine that holds the frame.
 
         Parameters
         ----------
@@ -147,6 +147,7 @@ class Counts(CellTally):
         0  1  1
         1  0  1
         """
+        # Imported here, because the core knows no frames: only who has one loads the adapters.
         from stakes.adapters.frame_tallies import counts_parts
 
         return cls._trusted(
@@ -202,6 +203,7 @@ class Counts(CellTally):
 
     def _without_absent(self) -> Self:
         """The square table without labels that occur neither as a class nor as a decision."""
+        # Labels were found in rows of weight zero, too; a class that only they have is no class.
         of_all = self.values.reshape(-1, *self.values.shape[-2:]).sum(axis=0)
         present = np.flatnonzero(of_all.any(axis=0) | of_all.any(axis=1))
         if present.size == self.n_classes:
@@ -321,6 +323,7 @@ class Counts(CellTally):
                 f"{dict(zip(decisions, problem.answers, strict=True))}. "
                 f"State them: Problem(…, answers={{decision: class, …}})."
             )
+        # Objects compare label by label; numpy would turn a mixture of numbers and text into text.
         answer = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
         return self._trusted(
             values=self.values @ answer.astype(np.float64),
@@ -377,6 +380,7 @@ def _encoded(y_true: object, y_pred: object) -> tuple[Labels, IntArray, IntArray
     """All labels that occur, sorted, and the position of every row's."""
     first, truth = _check.encoded("y_true", y_true)
     second, predicted = _check.encoded("y_pred", y_pred)
+    # 1 == True == 1.0 in Python: equal labels of different types are left to the check below.
     if first == second and set(map(type, first)) == set(map(type, second)):
         return first, truth, predicted
     both = dict.fromkeys((*first, *second))

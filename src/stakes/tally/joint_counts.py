@@ -80,6 +80,7 @@ class JointCounts(CellTally):
                 f"groups must name the first leading axis of weights; there are {len(labels)} "
                 f"labels, and the leading axes are {checked.shape[:-1]}. Name as many groups."
             )
+        # Tuples that were counted in several places may come twice; a tally has each of them once.
         distinct, where = np.unique(tuples, axis=0, return_inverse=True)
         sums = np.zeros((len(distinct), *checked.shape[:-1]))
         np.add.at(sums, where.reshape(-1), np.moveaxis(checked, -1, 0))

@@ -136,6 +136,7 @@ class JointScores(CellTally):
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
         if self.clusters is None:
             return super().sum_clusters(times)
+        # The cluster is part of the cell here, so that weights are multiplied, not summed.
         factors = times[:, self.clusters].reshape(len(times), *(1,) * (self.weights.ndim - 1), -1)
         return self.with_cell_weights(factors * self.weights)
 
@@ -196,6 +197,7 @@ class JointScores(CellTally):
         classes = _check.same_labels("the classes", self.classes, other.classes)
         _check.same_labels("the models", self.models, other.models)
         self._refuse_apart(other)
+        # Positions refer to the scores of one tally; in the sum both refer to the scores of both.
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
         weights = np.concatenate([self.weights, other.weights], axis=-1)

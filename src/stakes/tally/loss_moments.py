@@ -128,7 +128,7 @@ class LossMoments(Tally):
         weights: str | None = None,
         by: str | None = None,
     ) -> Self:
-        """Sum the losses in columns of a frame; its own engine does, and sends the sums.
+        """Sum the losses in columns of a frame, in the engine that holds the frame.
 
         Parameters
         ----------

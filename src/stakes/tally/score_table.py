@@ -112,7 +112,7 @@ class ScoreTable(CellTally):
         by: str | None = None,
         bins: Any = None,
     ) -> Self:
-        """Pool the scores in a column of a frame; its own engine does, and sends the table.
+        """Pool the scores in a column of a frame, in the engine that holds the frame.
 
         Parameters
         ----------
@@ -191,6 +191,8 @@ class ScoreTable(CellTally):
         A score of -inf is parted from the others by the lowest finite number, so that -inf always
         means: decide positive, whatever the score.
         """
+        # A score of −inf is above no number. Raised to the lowest one, it still differs from the
+        # threshold that gives every case the positive decision.
         return np.concatenate([[-np.inf], np.maximum(self.scores, np.finfo(np.float64).min)])
 
     def counts(self) -> Counts:
@@ -211,6 +213,8 @@ class ScoreTable(CellTally):
         shape = (*self.weights.shape[:-2], self.scores.size + 1, 2, 2)
         values = np.zeros(shape)
         np.cumsum(self.weights, axis=-2, out=values[..., 1:, :, 0])
+        # Summed from above, not as the total less what lies below: small counts at the top would
+        # lose their digits in the difference.
         values[..., :-1, :, 1] = np.cumsum(self.weights[..., ::-1, :], axis=-2)[..., ::-1, :]
         return Counts._trusted(
             values=values, classes=self.classes, decisions=None, groups=self.groups
@@ -283,6 +287,7 @@ class ScoreTable(CellTally):
         with np.errstate(invalid="ignore"):  # −inf + inf, in a bin that holds both
             sums = np.add.reduceat(scores * weights.sum(axis=1), starts)
             means = sums / pooled.sum(axis=1)
+        # Any number between the two will do; the next line keeps it within the bin.
         means = np.where(np.isnan(means), 0.0, means)
         stops = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin

@@ -36,11 +36,11 @@ def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, Flo
     cases = np.asarray(table.n_cases)[..., None]
     before = np.zeros_like(cases)
     for weights, _ in score_blocks(table):
-        upto = before + np.cumsum(weights[..., 0] + weights[..., 1], axis=-1)
-        edges = np.concatenate([before, upto], axis=-1)
+        cumulative = before + np.cumsum(weights[..., 0] + weights[..., 1], axis=-1)
+        edges = np.concatenate([before, cumulative], axis=-1)
         edges = np.divide(edges, cases, out=np.zeros_like(edges), where=cases > 0)
         yield weights, edges[..., :-1], edges[..., 1:]
-        before = upto[..., -1:]
+        before = cumulative[..., -1:]
 
 
 def both_classes(table: ScoreTable) -> npt.NDArray[np.bool_]:

@@ -228,7 +228,7 @@ class RateFixed(_Blind):
         self._fill({"r": _check.number("r", self.r, low=0, high=1)})
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Score above which cases get the positive decision; equal ones only as chance has it.
+        """Score above which cases get the positive decision; those equal to it get it at random.
 
         Examples
         --------
@@ -390,7 +390,7 @@ class RateDriven(Method):
     """
 
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:
-        """Score above which cases get the positive decision; equal ones only as chance has it.
+        """Score above which cases get the positive decision; those equal to it get it at random.
 
         Examples
         --------
@@ -412,10 +412,10 @@ class RateDriven(Method):
     def _curve(self, table: ScoreTable) -> Curve:
         size = table.weights.sum(axis=1)
         weights, size = table.weights[size > 0], size[size > 0]
-        upto = np.append(0.0, running_sum(size))
-        knots = upto / upto[-1]  # the last one is exactly one
+        cumulative = np.append(0.0, running_sum(size))
+        knots = cumulative / cumulative[-1]  # the last one is exactly one
         low, negative = knots[:-1], table.shares[0]
-        missed = running_sum(weights[:, 1]) / upto[-1]
+        missed = running_sum(weights[:, 1]) / cumulative[-1]
         start = low * (negative - low) + np.append(0.0, missed[:-1])
         slope = negative - 2 * low + weights[:, 1] / size
         return Curve(knots, 2 * np.stack([start, slope, np.full_like(low, -1.0)], axis=1))
@@ -504,11 +504,12 @@ def population_of(table: ScoreTable, over: Condition | type[Condition]) -> Score
 
 def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArray:
     """Lowest threshold at which at least this share of the cases gets the negative decision."""
-    upto = np.append(0.0, running_sum(single(table, "a threshold").sum(axis=1)))
-    if not upto[-1] > 0:  # no cases, or a class of which nothing is known
+    cumulative = np.append(0.0, running_sum(single(table, "a threshold").sum(axis=1)))
+    if not cumulative[-1] > 0:  # no cases, or a class of which nothing is known
         return np.full(np.shape(negative_rate), np.nan)
     # Sums of weights round: a rate that is missed by less than 1e-12 is reached.
-    cut = np.searchsorted(upto / upto[-1], np.asarray(negative_rate) - 1e-12, side="left")
+    shares = cumulative / cumulative[-1]
+    cut = np.searchsorted(shares, np.asarray(negative_rate) - 1e-12, side="left")
     return threshold_of_cut(table, np.asarray(cut))
 
 

@@ -56,7 +56,7 @@ function changedSentences(outcome) {
   const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
   const saving = sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
   const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
-  const always = `${unaided.said}, which costs ${costInSentence(unaided.cost)} per case`;
+  const always = `${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case`;
   const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
   const part = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
   const winner = [
@@ -79,10 +79,10 @@ function noneSentences({ best, unaided }, stays, expected, saving) {
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
   const dearer = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
   const reason = ties
-    ? `${unaided.said} costs as little, ${price}, and needs no model`
+    ? `${unaided.phrase} costs as little, ${price}, and needs no model`
     : dearer
-      ? `expect them to cost more than ${unaided.said}, which costs ${price}`
-      : `${unaided.said}, which costs ${price}, is cheaper`;
+      ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
+      : `${unaided.phrase}, which costs ${price}, is cheaper`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
   const which = stays
     ? `which ${best.name} made for the stakes of the report`

@@ -189,11 +189,11 @@ function withCosts(system, decided, stakes, span) {
 /** The cheapest option without a model: a constant decision, or deciding by each case's costs. */
 function bestWithoutModel(naive, noModel, slack) {
   if (noModel && noModel.cost < naive.cost - slack) {
-    const said = "deciding without a model by each case’s costs and the prior";
-    return { name: noModel.name, said, cost: noModel.cost };
+    const phrase = "deciding without a model by each case’s costs and the prior";
+    return { name: noModel.name, phrase, cost: noModel.cost };
   }
   const decision = decisions[naive.decision];
-  return { name: `always ${decision}`, said: `always deciding ${decision}`, cost: naive.cost };
+  return { name: `always ${decision}`, phrase: `always deciding ${decision}`, cost: naive.cost };
 }
 
 /** Everything that the page shows, computed from costs and prior. */

@@ -1,0 +1,74 @@
+"""Blocks of the pages that need a cluster, with a folder and a local master in place of one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+
+import stakes
+from page_blocks import ROOT, blocks_of
+from stakes.calibration import Isotonic
+from stakes.cli.commands import stakes as command
+
+ON_THE_CLUSTER = "hdfs:///predictions/2026/*.parquet"
+PROBLEM = stakes.Problem(
+    {
+        "legit": {"approve": 0, "review": 3, "block": 25},
+        "fraud": {"approve": 180, "review": 8, "block": 0},
+    }
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The columns that the blocks name, in a file of four hundred rows."""
+    places = range(400)
+    columns: dict[str, list[Any]] = {
+        "label": ["fraud" if i % 4 == 0 else "legit" for i in places],
+        "p_new": [0.1 + 0.7 * (i % 4 == 0) - 0.001 * (i % 7) for i in places],
+        "p_old": [0.2 + 0.1 * (i % 5) for i in places],
+        "country": ["DE" if i % 3 else "FR" for i in places],
+        "customer": [i // 4 for i in places],
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet")
+    PROBLEM.to_toml(tmp_path / "fraud.toml")
+    monkeypatch.chdir(tmp_path)
+    return str(tmp_path / "*.parquet")
+
+
+def test_the_call_on_a_frame_of_the_cluster(spark, files):
+    (block,) = [b for b in blocks_of("frames.md", "python") if ON_THE_CLUSTER in b.text]
+    names = {"stakes": stakes, "spark": spark, "problem": PROBLEM, "Isotonic": Isotonic}
+    exec(block.text.replace(ON_THE_CLUSTER, files), names)
+    report: Any = names["report"]
+    assert (report.assumptions.engine, report.assumptions.n_cases) == ("spark", 400)
+    assert report.slices
+
+
+@pytest.mark.parametrize("page", ["frames.md", "spark.md"])
+def test_the_command_on_files_of_the_cluster(spark, files, page):
+    """A session on a local master is active; the command takes it as it is."""
+    ((words,),) = [block.commands for block in blocks_of(page, "")]
+    local = {"yarn": "local[2]", ON_THE_CLUSTER: files}
+    done = CliRunner().invoke(command, [local.get(word, word) for word in words[1:]])
+    assert done.exit_code == 0, done.output
+    assert "new" in done.stdout
+
+
+def test_the_tutorial_prints_what_was_recorded():
+    """In a process of its own, because it stops its session."""
+    check = (
+        "import sys; sys.path.insert(0, 'docs'); import recorded\n"
+        "for name in recorded.NEEDS_SPARK:\n"
+        "    assert recorded.outputs(name) == recorded.recorded(name), recorded.outputs(name)"
+    )
+    words = [sys.executable, "-c", check]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
