@@ -1,10 +1,10 @@
 """Call every public function with garbage: it answers with a value or with an `InputError`.
 
 ``python tests/fuzz.py [CALLS] [SEED] [SECONDS]`` (``make fuzz``) takes every public function,
-constructor and method of the core, makes a call that works (see ``fuzz_recipes``), and then puts
-strange values in the place of each argument, and, as long as there is time, of random pairs of
-arguments. A leak is anything else than a value or an `InputError` that names an argument and has a
-remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
+constructor and method, makes a call that works (see ``fuzz_recipes`` and ``fuzz_guests``), and then
+puts strange values in the place of each argument, and, as long as there is time, of random pairs of
+arguments. A leak is anything else than a value or an `InputError` that names a changed argument and
+has a remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
 functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
 strided arrays) and must give equal answers.
 """
@@ -12,7 +12,6 @@ strided arrays) and must give equal answers.
 from __future__ import annotations
 
 import copy
-import importlib
 import inspect
 import os
 import re
@@ -20,27 +19,20 @@ import signal
 import sys
 import tempfile
 import time
-import types
-import typing
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable
 from math import inf
 from typing import Any
 
 import numpy as np
 
 import stakes
-from fuzz_recipes import BY_NAME, BY_TYPE, CHECKS_ITSELF, NOT_FOR_USERS, N, report, special
+from fuzz_calls import WHY, Call, all_calls, left_out
+from fuzz_guests import THEIRS
+from fuzz_recipes import N
 from fuzz_representations import differences
 from stakes import Counts, InputError, Problem, ScoreTable
-
-ROOMS = (
-    *("tally", "decide", "measures", "agreement", "curve", "limits", "ranking", "scoring"),
-    *("conditions", "thresholds", "curves", "calibration", "rule", "inference", "regions"),
-    *("audit", "simulate", "metrics", "rows", "problem", "report"),
-)
 
 # What is put in the place of an argument ----------------------------------------------------------
 
@@ -126,205 +118,6 @@ def _frames() -> dict[str, Any]:
 
 _LONG = 5  # seconds of the processor that a call may take
 
-# The calls ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Call:
-    """A callable and arguments with which it works."""
-
-    name: str
-    function: Callable[..., Any]
-    arguments: dict[str, Any]
-    positional: tuple[str, ...]
-
-    def run(self, changed: dict[str, Any]) -> Any:
-        """Call with some arguments changed."""
-        arguments = {**self.arguments, **changed}
-        first = [arguments.pop(name) for name in self.positional]
-        return self.function(*first, **arguments)
-
-
-_METHODS = ("__call__", "__getitem__", "__add__", "__sub__", "__mul__")
-_CHECKED = re.compile(r"(FloatArray|IntArray|BoolArray|npt\.NDArray\[(Any|np\.integer)|Labels)\b")
-
-
-def public_classes() -> Iterator[tuple[str, type]]:
-    """Every public class of the core that can have instances, once."""
-    for room, name, kind in _exported():
-        if inspect.isclass(kind) and not issubclass(kind, dict) and not _is_protocol(kind):
-            yield f"{room}.{name}", kind
-
-
-def _exported() -> Iterator[tuple[str, str, Any]]:
-    yield "evaluation", "evaluate", stakes.evaluate  # the rest of its room serves other rooms
-    seen: set[int] = set()
-    for room in ROOMS:
-        module = importlib.import_module(f"stakes.{room}")
-        for name in module.__all__:
-            thing = getattr(module, name)
-            home = getattr(thing, "__module__", "")
-            if callable(thing) and id(thing) not in seen and home.startswith(f"stakes.{room}"):
-                seen.add(id(thing))
-                yield room, name, thing
-
-
-def _is_protocol(kind: type) -> bool:
-    return bool(getattr(kind, "_is_protocol", False)) or hasattr(kind, "_fields")
-
-
-def public() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Every function, every class that people make by hand, and every class method."""
-    for room, name, thing in _exported():
-        if inspect.isfunction(thing):
-            yield f"{room}.{name}", thing
-    for name, kind in public_classes():
-        if not inspect.isabstract(kind) and (name in special() or _made_by_hand(kind)):
-            yield name, kind
-        for part, value in vars(kind).items():
-            if isinstance(value, classmethod | staticmethod) and not part.startswith("_"):
-                yield f"{name}.{part}", getattr(kind, part)
-
-
-def _made_by_hand(kind: type) -> bool:
-    """Whether the constructor checks something; results, which functions make, do not."""
-    parameters = getattr(kind, "__dataclass_params__", None)
-    by_hand = parameters is None or not parameters.init
-    return (by_hand and "__init__" in vars(kind)) or hasattr(kind, "__post_init__")
-
-
-def methods(instances: dict[type, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Every public method that takes arguments, of an instance of each public class."""
-    for name, kind in public_classes():
-        if kind not in instances:
-            continue
-        for part, value in inspect.getmembers(kind, inspect.isfunction):
-            instance = special().get(f"{name}.{part}", {}).get("self", instances[kind])
-            bound = getattr(instance, part)
-            public = part in _METHODS or not part.startswith("_")
-            static = isinstance(inspect.getattr_static(kind, part), staticmethod)
-            ours = value.__module__.startswith("stakes.")
-            if public and ours and not static and inspect.signature(bound).parameters:
-                yield f"{name}.{part}", bound
-
-
-def reason(name: str, function: Callable[..., Any]) -> str | None:
-    """Why a callable is not for users, if so."""
-    for key in (name, f"*.{name.rpartition('.')[2]}"):
-        if key in NOT_FOR_USERS:
-            return NOT_FOR_USERS[key]
-    for parameter in inspect.signature(function).parameters.values():
-        if name in CHECKS_ITSELF:
-            return None
-        if parameter.default is parameter.empty and _CHECKED.match(str(parameter.annotation)):
-            return "takes arrays or labels that another room has checked"
-    return None
-
-
-def call_of(name: str, function: Callable[..., Any]) -> Call | None:
-    """A call that works, or None."""
-    hints, chosen = _hints(function), special().get(name, {})
-    arguments, positional = {}, []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY or parameter.name == "self":
-            positional.append(parameter.name)
-        if parameter.name in chosen:
-            arguments[parameter.name] = chosen[parameter.name]
-        elif parameter.default is not parameter.empty:
-            arguments[parameter.name] = parameter.default
-        else:
-            value = _value(parameter.name, hints.get(parameter.name))
-            if value is _UNKNOWN:
-                return None
-            arguments[parameter.name] = value
-    call = Call(name, function, arguments, tuple(positional))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call.run({})
-    except Exception as error:  # whatever it is, this call does not work
-        _WHY[name] = f"{type(error).__name__}: {error}"
-        return None
-    return call
-
-
-_UNKNOWN = object()
-_WHY: dict[str, str] = {}
-
-
-def _value(name: str, hint: Any) -> Any:
-    """A value for a parameter: by a type of the library, by its name, or by a plain type."""
-    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    parts = typing.get_args(hint) if union else (hint,)
-    options = [part for part in parts if isinstance(part, type)]
-    known = {part: BY_TYPE[part] for part in options if part in BY_TYPE}
-    ours = [make for part, make in known.items() if part not in (bool, str, int, float)]
-    if name in BY_NAME and not ours:
-        return BY_NAME[name]
-    return next(iter(ours or known.values()))() if known else _UNKNOWN
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    target = function.__init__ if inspect.isclass(function) else function
-    try:
-        return typing.get_type_hints(inspect.unwrap(getattr(target, "__func__", target)))
-    except (NameError, TypeError):
-        return {}
-
-
-def harvest(calls: list[Call]) -> dict[type, Any]:
-    """An instance of each public class: what calls return, and what these hold."""
-    instances: dict[type, Any] = {}
-    wanted = {kind for _, kind in public_classes()}
-
-    def keep(value: Any) -> None:
-        kind = type(value)
-        if kind in instances or kind.__module__.partition(".")[0] != "stakes":
-            return
-        if kind in wanted:
-            instances[kind] = value
-        for field in fields(value) if is_dataclass(value) else ():
-            part = getattr(value, field.name)
-            for item in part if isinstance(part, tuple) else (part,):
-                keep(item)
-
-    for make in BY_TYPE.values():
-        keep(make())
-    keep(report())
-    for kind in wanted:
-        try:
-            keep(kind())
-        except Exception:  # it needs arguments
-            continue
-    for call in calls:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            keep(call.run({}))
-    return instances
-
-
-def all_calls() -> tuple[list[Call], dict[str, str], list[str]]:
-    """The calls, what is not for users and why, and what no call is known for."""
-    inside: dict[str, str] = {}
-    unknown: list[str] = []
-
-    def calls_of(named: Iterator[tuple[str, Callable[..., Any]]]) -> list[Call]:
-        calls = []
-        for name, function in named:
-            why = reason(name, function)
-            if why is not None:
-                inside[name] = why
-                continue
-            call = call_of(name, function)
-            unknown.append(name) if call is None else calls.append(call)
-        return calls
-
-    calls = calls_of(public())
-    return [*calls, *calls_of(methods(harvest(calls)))], inside, unknown
-
-
 # What is wrong with an answer ---------------------------------------------------------------------
 
 
@@ -349,7 +142,7 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
         except _TooLong:
             return f"takes more than {_LONG} s"
         except InputError as error:
-            return _bad_message(str(error), call, changed)
+            return _bad_message(error, call, changed)
         except OSError:
             return None if "path" in changed else "OSError"  # no such file, a file name too long
         except Warning as error:
@@ -368,19 +161,56 @@ def _has_bytes(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind != "O"
 
 
-def _bad_message(text: str, call: Call, changed: dict[str, Any]) -> str | None:
-    """Messages name an argument of the call, or the path that it is, and end with a remedy."""
+def _bad_message(error: InputError, call: Call, changed: dict[str, Any]) -> str | None:
+    """Messages name the argument that was changed, or the path that it is, and have a remedy."""
+    text = str(error)
     if not text.rstrip().endswith((".", "…", "?")) or "\n\n" in text:
         return f"message without an end: {text[-60:]!r}"
-    named = any(re.search(rf"\b{re.escape(name)}\b", text) for name in (*call.arguments, "data"))
-    parts = (part if type(part) is list else [part] for part in changed.values())
-    values = [value for part in parts for value in part]
-    named |= any(isinstance(value, str) and text.startswith(f"{value} ") for value in values)
-    if not named and "__" not in call.name:  # operands of + have no names
-        return f"message that names no argument: {text[:70]!r}"
     if len(re.findall(r"[.…?]['\")]?(?= |$)", text)) < 2:
         return f"message without a remedy: {text[-60:]!r}"
-    return None
+    if "__" in call.name or _named(error) & _may_be_named(call, changed):
+        return None  # operands of + have no names
+    parts = (part if type(part) is list else [part] for part in changed.values())
+    if any(isinstance(value, str) and text.startswith(f"{value} ") for p in parts for value in p):
+        return None
+    return f"blames {error.argument}: {text[:70]!r}"
+
+
+def _named(error: InputError) -> set[str]:
+    """The words of its argument (``models['a']``, ``the columns of by``), or of several."""
+    return set(re.findall(r"\w+", f"{error.argument} {str(error).partition(' must ')[0]}"))
+
+
+def _may_be_named(call: Call, changed: dict[str, Any]) -> set[str]:
+    """What was changed; or any argument, where a changed one is fine by itself.
+
+    Such a value disagrees with other arguments, and a message may begin with either.
+    """
+    labels = {"positive", "decision", "label"}  # text or numbers
+    fine = any(
+        _alike(value, call.arguments[name]) or (name in labels and isinstance(value, str | int))
+        for name, value in changed.items()
+    )
+    return set(call.arguments) if fine else set(changed)
+
+
+def _alike(value: object, works: object) -> bool:
+    """Whether a value is of the kind of one that works."""
+    kind, known = _kind(value), _kind(works)
+    return (
+        kind == known
+        or kind == {"number": "list"}.get(known)
+        or (works is None and kind in ("text", "number", "list"))
+    )
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, int | float | np.number) or getattr(value, "shape", None) == ():
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    is_list = isinstance(value, Iterable) and not isinstance(value, bytes | Counts | ScoreTable)
+    return "list" if is_list or "Frame" in type(value).__name__ else type(value).__name__
 
 
 # The run ------------------------------------------------------------------------------------------
@@ -422,7 +252,10 @@ def one_at_a_time(calls: list[Call], leaks: Leaks) -> None:
 
 def _is_theirs(call: Call, argument: str, label: str) -> bool:
     """Whether a function of the caller is called, whose mistakes are the caller's."""
-    hint = str(inspect.signature(call.function).parameters[argument].annotation)
+    if argument in THEIRS and THEIRS[argument] in (None, label):
+        return True
+    parameter = inspect.signature(call.function).parameters.get(argument)
+    hint = "" if parameter is None else str(parameter.annotation)
     takes = callable(call.arguments[argument]) or "Callable" in hint or "Sampler" in hint
     return label in ("class", "function") and takes
 
@@ -456,8 +289,10 @@ def main(most: int, seed: int, seconds: int) -> int:
     print("\n".join(differing))
     print(f"{compared} calls with equal rows in other containers, {len(differing)} differences")
     print(f"{len(inside)} callables are not for users")
+    for room, why in left_out().items():
+        print(f"stakes.{room} is left out: {why}")
     for name in unknown:
-        print(f"no call is known for {name}: {_WHY.get(name, 'an argument without a recipe')}")
+        print(f"no call is known for {name}: {WHY.get(name, 'an argument without a recipe')}")
     total = sum(leaks.times.values())
     print(
         f"{len(calls)} callables, {leaks.calls:,} calls ({leaks.calls - single:,} with two "

@@ -431,6 +431,7 @@ NOT_FOR_USERS: dict[str, str] = {
     "tally.Bins.from_frame": "reads on a grid that another room has chosen",
     **({} if _frames() else {"*.from_frame": "reads frames of libraries that are not installed"}),
     "tally.refuse_too_many": "is called with sizes that rows were counted to have",
+    "adapters.Columns.__getitem__": "is there for ** alone",
     "audit.PositiveClass.__call__": "reads what a measure of all classes gives",
     **dict.fromkeys(
         (
@@ -439,11 +440,12 @@ NOT_FOR_USERS: dict[str, str] = {
             *("scoring.shape_of", "scoring.n_columns", "calibration.decoded"),
             *("calibration.sealed_map", "inference.checked_scheme"),
             *("inference.contenders_among", "inference.difference_support", "problem.cell_text"),
-            "report.cheapest_of",
+            *("report.cheapest_of", "render.refuse_too_long_to_write"),
             *("limits.read_counts", "rule.Rule.of", "rule.Rule.plain", "rule.Rules"),
             *("problem.listed_limits", "report.refuse_inconsistent"),
             *("ranking.certified", "tally.BinSums"),
             "rule.Rules.with_columns",
+            *(f"adapters.Columns.{name}" for name in ("labels", "located", "n_bytes", "read")),
         ),
         _ENGINE,
     ),

@@ -231,7 +231,7 @@ def test_worlds_that_lose_a_class_are_counted_and_left_out():
         (OBSERVED, OBSERVED, PLAUSIBLE, "truths one leading axis of replicates"),
         (OBSERVED, truths(2), [], "problems must be a list of at least one Problem"),
         (OBSERVED, truths(2), [Problem.zero_one(2)], "problems must fit the tables"),
-        ({"X": OBSERVED["A"]}, truths(2), PLAUSIBLE, "the models must be the same"),
+        ({"X": OBSERVED["A"]}, truths(2), PLAUSIBLE, "the names of truths must be the same"),
     ],
 )
 def test_the_border(models, worlds, problems, message):

@@ -340,7 +340,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_anything_is(name, tmp_p
 
 
 def test_a_complaint_without_an_argument_stays_as_it_is():
-    error = InputError("costs must be numbers.")
+    error = InputError("the costs must be numbers.")
     assert str(error.renamed("file.json")) == str(error)
 
 

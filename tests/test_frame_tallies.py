@@ -77,7 +77,7 @@ def test_columns_that_are_not_there_or_hold_no_numbers_are_refused():
         LossMoments.from_frame(frame, y_true="what", losses=[])
     with pytest.raises(InputError, match="positive must be stated unless the labels are 0/1"):
         ScoreTable.from_frame(frame, y_true="what", scores="p")
-    with pytest.raises(InputError, match="y_true must hold two labels, one of them positive='x'"):
+    with pytest.raises(InputError, match=r"y_true .* must hold two labels, one of them "):
         ScoreTable.from_frame(frame, y_true="what", scores="p", positive="x")
     with pytest.raises(InputError, match=r"by must be .*Name one column"):
         ScoreTable.from_frame(frame, y_true="one", scores="p", by=["site"])  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def test_weights_that_cannot_be_used_are_refused_as_they_come(weights, why):
         (LossMoments, {"losses": {"a": 1}}, "losses must map names to columns, which are text"),
         (LossMoments, {"classes": []}, "classes must be one label at least"),
         (ScoreTable, {"positive": float("inf")}, "positive must be"),
-        (ScoreTable, {"positive": 10**400}, "y_true must hold two labels, one of them positive=1"),
+        (ScoreTable, {"positive": 10**400}, "y_true .*must hold two labels, one of them"),
         (ScoreTable, {"frame": []}, "frame must name at least one file; there is none. Name one."),
         (ScoreTable, {"frame": [None]}, "frame must name files by their paths"),
         (ScoreTable, {"frame": None}, "frame must be a frame of .* Pass one of these"),

@@ -7,8 +7,11 @@ import signal
 import numpy as np
 import pytest
 
-from fuzz import Call, Leaks, _too_long, all_calls, fault, one_at_a_time
+import stakes
+from fuzz import Leaks, _too_long, fault, one_at_a_time
+from fuzz_calls import Call, all_calls, left_out, rooms
 from fuzz_representations import differences
+from stakes import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +36,22 @@ def test_another_error_than_an_input_error_and_a_changed_argument_are_leaks():
     assert "changed" in str(fault(Call("writing", _writing, {"x": 1}, ()), {"x": np.ones(3)}))
 
 
+def _blaming(other, x):
+    raise InputError("other must be a number; got 1. Pass one.")
+
+
+def test_a_message_about_another_argument_is_a_leak_unless_the_two_may_disagree():
+    call = Call("blaming", _blaming, {"other": 1, "x": 2}, ())
+    assert "blames other" in str(fault(call, {"x": None}))
+    assert fault(call, {"x": 3}) is None  # a number like 2: either may be at fault
+    assert fault(call, {"other": None}) is None
+
+
+def test_every_room_is_called_or_left_out_with_a_reason():
+    assert {*rooms(), *left_out(), "adapters", "errors", "evaluation"} >= set(stakes._ROOMS)
+    assert all(left_out().values())
+
+
 def test_equal_rows_in_other_containers_give_equal_answers_and_stay_as_they_are():
     calls, differing = differences()
     assert calls > 200  # more where pandas and Polars are installed
@@ -43,7 +62,7 @@ def test_equal_rows_in_other_containers_give_equal_answers_and_stay_as_they_are(
 def test_no_public_callable_leaks_when_one_argument_is_strange():
     calls, inside, unknown = all_calls()
     assert unknown == []
-    assert len(calls) > 400
+    assert len(calls) > 450
     assert all(inside.values())
     leaks = Leaks()
     one_at_a_time(calls, leaks)

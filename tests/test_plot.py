@@ -227,5 +227,5 @@ def test_what_is_no_mapping_of_curves_is_refused_by_its_name(draw):
 
 def test_no_curves_are_refused_where_the_first_says_what_is_drawn():
     for draw in (plot.capacity_curves, plot.decision_curves):
-        with pytest.raises(InputError, match="curves must hold at least one curve"):
+        with pytest.raises(InputError, match="curves must hold at least one"):
             draw({})

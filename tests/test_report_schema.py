@@ -75,3 +75,14 @@ def test_what_changed_names_problem_verdict_costs_systems_and_caveats(reports):
     assert changes.caveats_gone == tuple(dict.fromkeys(caveat.kind for caveat in old.caveats))
     level = replace(other, assumptions=replace(old.assumptions, level=0.9))
     assert changes_between(old, level).costs[0].difference is None
+
+
+@pytest.mark.slow
+def test_the_schema_bounds_shares_and_numbers_of_things():
+    data = json.loads(report_of("baseline").to_json())
+    validator = jsonschema.Draft202012Validator(report_schema())
+    data["systems"][0]["probability_cheapest"] = 1.5
+    data["assumptions"]["n_rows"] = -1
+    faults = [list(fault.path) for fault in validator.iter_errors(data)]
+    assert ["assumptions", "n_rows"] in faults
+    assert ["systems", 0, "probability_cheapest"] in faults

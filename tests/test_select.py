@@ -333,7 +333,7 @@ def test_a_default_that_finds_no_map_is_reported():
     y, odds = two_classes(60, 9)
     report = evaluate(y, expit(odds), BINARY, calibrator=Select([Failing()]), replicates=5)
     texts = [caveat.text for caveat in report.caveats if caveat.kind == "left out"]
-    assert "model: it was not recalibrated: candidates must have one that can be fitted" in texts[0]
+    assert "it was not recalibrated: scores must be such that one of the candidates can" in texts[0]
     with pytest.raises(InputError, match="scores must be others"):
         evaluate(y, expit(odds), BINARY, calibrator=Failing(), replicates=5)
 

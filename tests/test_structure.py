@@ -127,7 +127,8 @@ FLOORS: dict[str, str] = {
         "reading json line_picture layout rounding against systems limit_tables unknowns "
         "flip_tables tables page page.data html markdown notebook plain_text schema"
     ),
-    "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_parts",
+    "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_numbers "
+    "_checked_parts",
     "rule": "_reading _cuts _json _consistent _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",

@@ -22,7 +22,7 @@ LARGE = pytest.param(500, tuple(KINDS), marks=pytest.mark.slow)
 
 @pytest.mark.parametrize(("mutants", "kinds"), [(20, ("baseline",)), LARGE])
 def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
-    fates, leaks = run(mutants, 0, kinds)
+    fates, leaks, _ = run(mutants, 0, kinds)
     assert leaks == []
     assert fates["refused"] > 0.4 * mutants
 
@@ -41,8 +41,24 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("assumptions.seed", 2**70, r"assumptions\.seed must be a whole number below 2\^63"),
         ("assumptions.level", 2, "assumptions must have a level between 0 and 1"),
         ("assumptions.prior.0", 1.7, "assumptions.prior must hold shares that add up to one"),
-        ("systems.0.cost.low", 1e9, "the cost of .* must lie in its interval"),
-        ("systems.0.probability_cheapest", -1, "probability_cheapest of .* must lie between 0 and"),
+        ("systems.0.cost.low", 1e9, r"systems\[0\]\.cost must lie in its interval"),
+        ("systems.0.probability_cheapest", -1, "probability_cheapest must be between 0 and 1, not"),
+        ("models.0.n_recalibrated", -3, "n_recalibrated must be zero or more, not -3"),
+        ("assumptions.n_rows", -150, "n_rows must be one or more"),
+        ("assumptions.n_cases", 151, "counts of .* must add up to assumptions.n_cases"),
+        ("systems.0.counts.values.0.0", 99, "counts of .* must add up to"),
+        ("systems.0.running_cost", 0.01, "the cost of .* must be that of its counts"),
+        ("systems.0.normalized.value", 0.5, "normalized of .* must be its cost in units of naive"),
+        ("problem.costs.1.0", 10, "the costs of the problem|the cost of"),
+        ("naive.cost", 0.8, "normalized of|naive.cost must be that of the cheapest constant"),
+        ("naive.decision", 0, "naive must name the cheapest constant decision; 0 costs more"),
+        ("perfect_cost", 0.1, "normalized of|perfect_cost must be that of the cheapest decision"),
+        ("verdict.deploy.cost.low", 0.0, "verdict.deploy must be one of the systems; .* differs"),
+        ("verdict.cheapest", "old (as decided)", "must be those of verdict.deploy"),
+        ("systems.1.difference.value", -1.4, "difference of .* must be its cost less"),
+        ("systems.1.threshold", 0.5, "rules must have the thresholds of their systems"),
+        ("models.0.auc.value", 0.925, "auc of 'new' must be that of its scores"),
+        ("models.0.n_scores", 3, "models must have as many scores as their tables"),
         ("naive.decision", [1], r"naive\.decision must be a label; got list \[1\]"),
         ("verdict.runner_up", "nobody", "verdict must name what the report holds; 'nobody' is"),
         ("systems", [], "systems must be one or more"),
@@ -67,6 +83,20 @@ def test_a_changed_report_is_refused_with_the_place_the_rule_and_the_evidence(pa
         parent = parent[key]
     parent[last] = value
     with pytest.raises(InputError, match=message):
+        Report.from_json(json.dumps(data))
+
+
+def test_a_report_whose_rules_were_made_of_other_rows_is_refused():
+    data = json.loads(report_of("baseline").to_json())
+    next(iter(data["rules"].values()))["origin"]["n_rows"] += 1
+    with pytest.raises(InputError, match="rules must be made of the rows of the report"):
+        Report.from_json(json.dumps(data))
+
+
+def test_a_total_that_is_not_the_cost_of_the_volume_is_refused():
+    data = json.loads(report_of("slices").to_json())
+    data["systems"][0]["total"]["value"] *= 1.01
+    with pytest.raises(InputError, match=r"total of .* must be its cost times the volume"):
         Report.from_json(json.dumps(data))
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, Label, Numbers, number, reals, unwrapped, whole
+from stakes._check import FloatArray, Label, Numbers, described, number, reals, unwrapped, whole
 from stakes._square import answer_columns, diagonal, elsewhere, off_diagonal, scaled, square
 from stakes.errors import InputError
 from stakes.tally import Counts
@@ -85,6 +85,8 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
     """
     order = _order("p", p)
     numbers = reals("values", values)
+    if not numbers.ndim:
+        raise InputError(f"values must be several numbers; got {described(values)}. Pass a list.")
     if not -numbers.ndim <= whole("axis", axis, low=-64) < numbers.ndim:
         raise InputError(
             f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last.",

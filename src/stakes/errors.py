@@ -13,7 +13,12 @@ what to do about it. Nothing else is raised on purpose: undefined numbers are na
 
 from __future__ import annotations
 
+import re
+
 __all__ = ["InputError", "MissingExtraError", "StakesError"]
+
+
+_BEGINS = re.compile(r"[a-z]\w*(\[[^]]*\]|\.\w+)*(?= must )")  # an argument, or a part of one
 
 
 class StakesError(Exception):
@@ -24,11 +29,13 @@ class InputError(StakesError, ValueError):
     """An argument breaks a rule; the message names it, shows the evidence and a remedy.
 
     `argument` is its name where the message begins with it, so that whoever gave the argument
-    another name can say that name.
+    another name can say that name. It need not be stated where the message is "argument must …".
 
     >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
     >>> print(error.renamed("--weights"))
     --weights must hold numbers; 3 of 9 do not.
+    >>> InputError("models['new'] must hold labels; it is empty. Pass some.").argument
+    "models['new']"
     >>> print(InputError("costs must be numbers.", argument="data").renamed("--data"))
     costs must be numbers.
     """
@@ -37,7 +44,8 @@ class InputError(StakesError, ValueError):
         if "\n\n" in message:  # an array that is shown as evidence
             message = " ".join(message.split())
         super().__init__(message)
-        self.argument = argument
+        begins = _BEGINS.match(message) if argument is None else None
+        self.argument = begins[0] if begins else argument
 
     def renamed(self, name: str, *, argument: str | None = None) -> InputError:
         """The same complaint under another name of the argument, where it begins with that.

@@ -65,9 +65,7 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     """
     if values is None:
         if n == 0:
-            raise InputError(
-                "the data must hold at least one case; there are none. Pass some rows."
-            )
+            raise InputError(f"{of} must hold at least one case; there are none. Pass some rows.")
         return cast(FloatArray, frozen(np.ones(n)))
     array = non_negative(name, values, ndim=1)
     same_length(**{of: np.empty(n, dtype=bool), name: array})

@@ -5,6 +5,7 @@ values of the library, generators, functions, texts, labels or plain numbers; `g
 once for a whole room, so that no function needs a line for it. Problems and tallies are looked at
 before a call. All others are looked at only when a call has failed with another error than
 `InputError`: what a function says itself is more to the point, and calls that work cost nothing.
+Functions that hand their arguments to another library, as pictures do, are guarded beforehand.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from types import UnionType
@@ -21,7 +22,8 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import described, require
+from stakes._check.kinds import FloatArray, described, require
+from stakes._check.labels import is_listed
 from stakes._check.numbers import generator, reals, whole
 from stakes.errors import InputError, StakesError
 
@@ -47,15 +49,18 @@ Check = Callable[[str, Any], None]
 Wanted = tuple[tuple[int, str, Check], ...]
 
 
-def guard(room: str) -> None:
-    """Check such arguments in all public functions, constructors and methods of a room."""
+def guard(room: str, *, beforehand: bool = False) -> None:
+    """Check such arguments in all public functions, constructors and methods of a room.
+
+    All of them beforehand, if so, and then lists and mappings must not be empty either.
+    """
     module = sys.modules[room]
     for name in module.__all__:
         member = getattr(module, name)
         if not getattr(member, "__module__", "").startswith(room):
             continue
         if inspect.isfunction(member):
-            guarded = _guarded(member)
+            guarded = _guarded(member, beforehand)
             setattr(module, name, guarded)
             setattr(sys.modules[member.__module__], name, guarded)  # where pickles look for it
         elif inspect.isclass(member) and not getattr(member, "_is_protocol", False):
@@ -83,10 +88,11 @@ def _is_door(kind: type, part: str) -> bool:
     )
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable[..., Any]:
     @cache
     def wanted() -> tuple[Wanted, Wanted]:  # read at the first call: imports may be under way
-        return _wanted(function)
+        first, then = _wanted(function, beforehand)
+        return ((*first, *then), ()) if beforehand else (first, then)
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
@@ -139,14 +145,14 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
 _ABSENT = object()
 
 
-def _wanted(function: Callable[..., Any]) -> tuple[Wanted, Wanted]:
+def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
     """Places, names and checks of parameters: problems and tallies first, then all others."""
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
     then: list[tuple[int, str, Check]] = []
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
         hint = hints.get(parameter.name)
-        check = _check_of(hint)
+        check = _check_of(hint, filled)
         if check and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
             (first if _is_stake(hint) else then).append((at, parameter.name, check))
@@ -173,13 +179,13 @@ def _is_stake(hint: Any) -> bool:
     return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
 
 
-def _check_of(hint: Any) -> Check | None:
+def _check_of(hint: Any, filled: bool = False) -> Check | None:
     """How an argument with this annotation is checked; None where others will do."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     some = tuple(part for part in parts if part not in (None, type(None)))
     check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
     if check is None or len(some) == len(parts):
-        return check
+        return _filled(check) if filled and check and _is_several(some) else check
 
     def or_none(name: str, value: Any) -> None:
         if value is not None:
@@ -203,6 +209,14 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         return a_function
     if parts == (tuple[int, ...],):
         return a_shape
+    if parts == (FloatArray,):
+        return numbers
+    if parts == (Iterable[object],):
+        return a_list
+    if len(parts) == 1 and get_origin(parts[0]) is tuple:
+        return a_pair if parts[0] == tuple[float, float] else a_range
+    if parts == (Mapping[str, float],):
+        return named_numbers
     if len(parts) == 1 and get_origin(parts[0]) in (Sequence, Mapping):
         return _each_of(parts[0])
     return _of_ours(parts)
@@ -294,6 +308,21 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
             _refuse(place, item, kind)
 
 
+def _is_several(parts: tuple[Any, ...]) -> bool:
+    return len(parts) == 1 and get_origin(parts[0]) in (Sequence, Mapping)
+
+
+def _filled(check: Check) -> Check:
+    """The same check, which refuses what is empty, too."""
+
+    def filled(name: str, value: Any) -> None:
+        check(name, value)
+        if not len(value):
+            raise InputError(f"{name} must hold at least one; it is empty. Add one.", argument=name)
+
+    return filled
+
+
 # Plain kinds --------------------------------------------------------------------------------------
 
 
@@ -328,6 +357,35 @@ def numbers(name: str, value: object) -> None:
     array = reals(name, value)
     if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
         _no(name, value, "real numbers", "Remove what is missing first.")
+
+
+def a_list(name: str, value: object) -> None:
+    """Refuse what cannot be gone through."""
+    if isinstance(value, str | bytes) or not is_listed(value):
+        _no(name, value, "a list", "Pass a list, also of a single one.")
+
+
+def a_pair(name: str, value: object) -> None:
+    """Refuse what is no pair of numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
+        _no(name, value, "a pair of numbers", "Write (0.2, 0.5).")
+    for place, part in enumerate(value):
+        one_number(f"{name}[{place}]", part)
+
+
+def a_range(name: str, value: object) -> None:
+    """Refuse what is no pair of numbers, of which either may be missing."""
+    if isinstance(value, tuple | list):
+        value = [0.0 if part is None else part for part in value]
+    a_pair(name, value)
+
+
+def named_numbers(name: str, value: object) -> None:
+    """Refuse what is no mapping from names to numbers."""
+    if not isinstance(value, Mapping):
+        _no(name, value, "a mapping from name to number", "Write {name: 0.5, …}.")
+    for key, part in value.items():
+        one_number(f"{name}[{key!r}]", part)
 
 
 def a_text(name: str, value: object) -> None:

@@ -158,4 +158,4 @@ def frame_columns(values: Any) -> list[Any] | None:
         return None
     named = hasattr(type(values), "column_names")  # pyarrow calls its arrays the columns
     names = getattr(values, "column_names" if named else "columns", None)
-    return None if names is None else list(names)
+    return None if names is None or isinstance(names, tuple) else list(names)  # as problems have

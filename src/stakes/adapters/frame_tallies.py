@@ -280,13 +280,15 @@ class _Named:
 def _opened(frame: Any, columns: Columns) -> Iterator[Source]:
     """The source of the rows; errors name the argument and its column."""
     with opened(frame) as source, source.engine_errors():
-        for column in (columns.y_true, *columns.by):
-            source.require(column)
+        source.require(columns.y_true, "y_true")
+        for column in columns.by:
+            source.require(column, "by")
         if columns.weights is not None:
-            source.require_number(columns.weights)
-        for model in columns.models.values():
+            source.require_number(columns.weights, "weights")
+        for name, model in columns.models.items():
             (column,) = columns_of(model)
-            (source.require if isinstance(model, Decisions) else source.require_number)(column)
+            require = source.require if isinstance(model, Decisions) else source.require_number
+            require(column, "losses" if isinstance(model, Numbers) else name)
         try:
             yield source
         except InputError as error:
@@ -424,7 +426,7 @@ def _labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
         gaps, total = int(counts[None]), source.count()
         raise LabelColumn(column, "classes").refused(source.name, gaps, total, None)
     if not counts:
-        raise InputError("the data must hold at least one case; there are none. Pass some rows.")
+        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
     if len(counts) > _MOST_CLASSES:
         raise InputError(
             f"column {column!r} of {source.name} must hold classes; it holds more than "

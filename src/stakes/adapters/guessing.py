@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from stakes import _check
 from stakes._check import Label
 from stakes.adapters.columns import Columns, Predicted, spellings
 from stakes.adapters.sources import Source, holds_probabilities, opened
@@ -30,8 +31,12 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 
 def guess(frame: Any, problem: Problem) -> Columns:
     """Guess the columns of the true classes and of the models; see `Columns.guess`."""
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     with opened(frame) as source:
-        y_true = truth_column(source, problem, None, problem.columns)
+        try:
+            y_true = truth_column(source, problem, None, problem.columns)
+        except InputError as error:
+            raise InputError(str(error), argument="frame") from None
         return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
 
 

@@ -268,7 +268,7 @@ def number_check(
 
 def _check_total(masses: FloatArray, n_rows: int) -> None:
     if not n_rows:
-        raise InputError("the data must hold at least one case; there are none. Pass some rows.")
+        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
     if np.isinf(masses.sum()):
         raise InputError(
             "weights must have a total that is a number; the sum is too large. Scale them down.",

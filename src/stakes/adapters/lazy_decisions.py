@@ -100,7 +100,7 @@ def _listed(
     require = source.require if takes == DECISIONS else source.require_number
     remedy = "Name the columns of the predictions with columns=."
     for column in listed:
-        source.require(column, remedy=remedy)
+        source.require(column, "columns", remedy=remedy)
         require(column)
     return listed
 

@@ -155,11 +155,21 @@ class Source(ABC):
         """A context in which errors of the engine become an InputError."""
         return nullcontext()
 
-    def require(self, column: object, *, need: str = "", remedy: str = "Name one of these.") -> str:
-        """The name of the column, after a check that it exists."""
+    def require(
+        self,
+        column: object,
+        argument: str | None = None,
+        *,
+        need: str = "",
+        remedy: str = "Name one of these.",
+    ) -> str:
+        """The name of the column that an argument names, after a check that it exists."""
         if not isinstance(column, str) or column not in self.types:
             near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
-            raise InputError(f"{self.name} has no column {column!r}{need}. It has {near}. {remedy}")
+            raise InputError(
+                f"{self.name} has no column {column!r}{need}. It has {near}. {remedy}",
+                argument=argument,
+            )
         return column
 
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
@@ -167,9 +177,9 @@ class Source(ABC):
         say = {"need": ", which the costs need", "remedy": "Add it, or write the costs otherwise."}
         return tuple(self.require_number(self.require(column, **say)) for column in problem.columns)
 
-    def require_number(self, column: object) -> str:
+    def require_number(self, column: object, argument: str | None = None) -> str:
         """The name of the column, after a check that it exists and holds numbers."""
-        known = self.require(column)
+        known = self.require(column, argument)
         if not (self.is_fraction(known) or self.is_whole(known)):
             where = f"column {known!r} of {self.name}"
             raise InputError(
@@ -373,16 +383,19 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
-    clusters = () if columns.clusters is None else (columns.clusters,)
-    for column in (columns.y_true, *by, *clusters):
-        source.require(column)
+    source.require(columns.y_true, "y_true")
+    for column in by:
+        source.require(column, "by")
+    if columns.clusters is not None:
+        source.require(columns.clusters, "clusters")
     if columns.weights is not None:
-        source.require_number(columns.weights)
+        source.require_number(columns.weights, "weights")
     source.require_costs(problem)
     for column in by:
         if by.count(column) > 1:
             raise InputError(
-                f"by must name every column once; {column!r} appears twice.", argument="by"
+                f"by must name every column once; {column!r} appears twice. Name it once.",
+                argument="by",
             )
     models = {
         str(name): model(predictions, source, problem)
@@ -394,7 +407,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
 
 
 def _require_key(columns: Columns, source: Source) -> None:
-    if not source.is_whole(source.require(columns.key)):
+    if not source.is_whole(source.require(columns.key, "key")):
         raise InputError(
             f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
             f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
@@ -411,7 +424,7 @@ def _require_key(columns: Columns, source: Source) -> None:
 def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     """The predictions of a model; the type of a bare column decides, several are posteriors."""
     if isinstance(columns, str):
-        known = source.require(columns)
+        known = source.require(columns, "models")
         is_probable = holds_probabilities(known, source, problem)
         return Posteriors(known) if is_probable else Decisions(known)
     if isinstance(columns, list | tuple):
@@ -419,7 +432,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     if not isinstance(columns, Predicted):
         raise InputError(
             f"models must map names to columns, which are text or Posteriors, Decisions or Scores "
-            f"of text; got {type(columns).__name__}.",
+            f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}.",
             argument="models",
         )
     if isinstance(columns, Posteriors):
@@ -427,23 +440,27 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     names = columns_of(columns)
     if len(names) != 1:
         raise InputError(
-            f"{type(columns).__name__} must be in one column; {', '.join(names)} are {len(names)}."
+            f"{type(columns).__name__} must be in one column; {', '.join(names)} are {len(names)}. "
+            f"Name one.",
+            argument="models",
         )
     require = source.require if isinstance(columns, Decisions) else source.require_number
-    return type(columns)(require(names[0]))
+    return type(columns)(require(names[0], "models"))
 
 
 def in_class_order(
     posteriors: Posteriors, source: Source, problem: Problem
 ) -> str | tuple[str, ...]:
     """The columns of posteriors: one for each class in order, or that of the second of two."""
-    columns = tuple(source.require_number(column) for column in columns_of(posteriors))
+    columns = tuple(source.require_number(column, "models") for column in columns_of(posteriors))
     if len(columns) == 1 and problem.n_classes == 2:
         return columns[0]
     if len(columns) != problem.n_classes:
         raise InputError(
             f"a model must have one column for each of the {problem.n_classes} classes "
-            f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}."
+            f"({', '.join(map(str, problem.classes))}); {','.join(columns)} is {len(columns)}. "
+            f"Name as many.",
+            argument="models",
         )
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
 

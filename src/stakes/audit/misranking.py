@@ -98,7 +98,7 @@ class Misranking(Value):
         >>> [round(number, 4) for number in study.difference("F1", "accuracy")]
         [0.1, 0.0436]
         """
-        first, two = self._position(name), self._position(other)
+        first, two = self._position(name), self._position(other, "other")
         only_one = (self.together[first, first] - self.together[first, two]) / self.pairs
         only_two = (self.together[two, two] - self.together[first, two]) / self.pairs
         gap = float(only_one - only_two)
@@ -124,8 +124,8 @@ class Misranking(Value):
             "undefined": (self.undefined / self.pairs).tolist(),
         }
 
-    def _position(self, name: str) -> int:
-        return _check.one_of("name", name, self.names, "names")
+    def _position(self, name: str, argument: str = "name") -> int:
+        return _check.one_of(argument, name, self.names, "names")
 
     def _table(self) -> tuple[list[object], list[list[object]]]:
         order = np.argsort(-self.wrong, kind="stable")

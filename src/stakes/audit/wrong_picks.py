@@ -196,8 +196,9 @@ def wrong_picks(
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
     labels, observed = read_models(models)
-    true_labels, true = read_models(truths)
-    _check.same_labels("the models", labels, true_labels)
+    with _check.renamed(models="truths"):
+        true_labels, true = read_models(truths)
+    _check.same_labels("the names of truths", labels, true_labels)
     if observed.values.ndim != 3 or true.values.ndim != 4:
         raise InputError(
             f"models must have one table each, and truths one leading axis of replicates; the "

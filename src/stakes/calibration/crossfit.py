@@ -350,6 +350,6 @@ def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...
         occupied = np.unique(number[codes == k])
         if occupied.size < 2:
             raise InputError(
-                f"every class must occur in two folds at least; the cases of {label!r} are all in "
-                f"one. Gather more of them, or cut their clusters smaller."
+                f"folds must have each class in two of them at least; the cases of {label!r} are "
+                f"all in one. Gather more of them, or cut their clusters smaller."
             )

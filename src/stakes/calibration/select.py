@@ -136,7 +136,8 @@ class Select(Calibrator):
             except _FAULTS as fault:
                 faults.append(f"{candidate!r}: {fault}")
         raise InputError(
-            f"candidates must have one that can be fitted; none can. {' '.join(faults)}"
+            f"scores must be such that one of the candidates can be fitted; none can. "
+            f"{' '.join(faults)}"
         )
 
 

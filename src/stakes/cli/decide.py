@@ -14,7 +14,7 @@ from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
-from stakes.cli.options import class_shares, file_argument, read_problem
+from stakes.cli.options import class_shares, file_argument, in_file, read_problem
 from stakes.cli.output import notify, target_beside
 from stakes.cli.rewriting import ShippedMap, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
@@ -133,7 +133,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
     try:
         rule = Rule.from_json(Path(path))
     except InputError as error:
-        raise error.renamed(path) from None
+        raise in_file(path, error) from None
     if rule.takes == DECISIONS:
         raise InputError(
             f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "

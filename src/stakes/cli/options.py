@@ -165,7 +165,13 @@ def read_report(path: str) -> Report:
     try:
         return Report.from_json(Path(path))
     except InputError as error:
-        raise error.renamed(path) from None
+        raise in_file(path, error) from None
+
+
+def in_file(path: str, error: InputError) -> InputError:
+    """An error about what a file holds, with the name of the file."""
+    is_whole = error.argument in ("source", "text")  # what functions call the JSON that they read
+    return error.renamed(path) if is_whole else InputError(f"{path}: {error}")
 
 
 def calibrator_named(name: str) -> Calibrator | None:

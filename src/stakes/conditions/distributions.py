@@ -346,6 +346,11 @@ class Mixture(Distribution):
     probabilities: FloatArray
 
     def __init__(self, distributions: Sequence[Distribution], probabilities: npt.ArrayLike) -> None:
+        if not isinstance(distributions, Sequence) or not distributions:
+            raise InputError(
+                f"distributions must be a list of them; got {_check.described(distributions)}. "
+                f"Write [Uniform(), Point(0.5)]."
+            )
         parts = tuple(as_distribution("distributions", part) for part in distributions)
         chances = _check.prior("probabilities", probabilities, tuple(range(len(parts))))
         self._fill({"distributions": parts, "probabilities": chances})

@@ -427,7 +427,16 @@ def _posteriors(name: str, predictions: Any, problem: Problem) -> FloatArray:
 
 def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
     """Posteriors for the prior of deployment."""
-    return shift_prior(rows, cases.shares, cases.prior) if _moves(cases) else rows
+    if not _moves(cases):
+        return rows
+    for label, share, prior in zip(cases.problem.classes, cases.shares, cases.prior, strict=True):
+        if prior > 0 and not share:
+            raise InputError(
+                f"y_true must hold cases of every class that the prior expects; there are none of "
+                f"{label!r}. Gather some, or leave the prior out.",
+                argument="y_true",
+            )
+    return shift_prior(rows, cases.shares, cases.prior)
 
 
 def _moves(cases: Cases) -> bool:

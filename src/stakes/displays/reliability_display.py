@@ -201,7 +201,7 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     first = next(iter(models.values()), None) if isinstance(models, Mapping) else models
     named = first.classes if isinstance(first, Posteriors) else _check.frame_columns(first)
     values = first.values if isinstance(first, Posteriors) else first
-    shape: tuple[int, ...] = np.shape(np.asarray(values))
+    shape: tuple[int, ...] = _check.array("models", values).shape
     size = shape[-1] if len(shape) == 2 else 2
     if size == 2 and classes is None:
         problem = two_class_problem(y_true, positive, None)

@@ -189,7 +189,8 @@ def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
     for name, predictions in named.items():
         values = predictions.values if isinstance(predictions, Posteriors) else predictions
         known = _check.frame_columns(values) or getattr(predictions, "classes", None)
-        if known is None and np.ndim(values) == 2 and not _sorted(*classes):
+        is_table = known is None and _check.array(f"models[{name!r}]", values).ndim == 2
+        if is_table and not _sorted(*classes):
             raise InputError(
                 f"columns of models[{name!r}] must be named where the positive class "
                 f"{classes[1]!r} is not the last by its label: scikit-learn sorts classes, and a "

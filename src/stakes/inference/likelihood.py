@@ -418,7 +418,7 @@ def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArra
     """Totals (…, R), the largest gap (…) that was seen, and the gaps as parts of it."""
     # The tilt is in units of one over a gap: scaled, costs of any currency start and stop alike.
     scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
-    return counts.sum(axis=-1), scale, gaps / np.where(scale > 0, scale, 1.0)[..., None, None]
+    return counts.sum(axis=-1), scale, gaps / np.where(scale > 1e-300, scale, 1.0)[..., None, None]
 
 
 def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:

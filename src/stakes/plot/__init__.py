@@ -61,4 +61,4 @@ __all__ = [
     "utility_hexagon",
 ]
 
-guard(__name__)
+guard(__name__, beforehand=True)  # matplotlib has errors and warnings of its own

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from stakes._check import described
 from stakes.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -34,13 +35,10 @@ def axes_for(
 
 
 def _checked_axes(ax: Any) -> Axes:
-    if hasattr(ax, "plot") and hasattr(ax, "get_window_extent"):
+    if hasattr(ax, "get_window_extent") and not isinstance(ax, type):
         return ax  # type: ignore[no-any-return]
-    what = type(ax).__name__
-    if hasattr(ax, "__len__"):
-        what = f"{what} {ax!r}" if isinstance(ax, str) else f"{what} of {len(ax)}"
     raise InputError(
-        f"ax must be one Axes of matplotlib; got {what}. "
+        f"ax must be one Axes of matplotlib; got {described(ax)}. "
         f"Pass one, such as axes[0], or leave it out for a new figure.",
         argument="ax",
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stakes import _check
 from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
-from stakes.errors import InputError
 from stakes.limits import CapacityCurve, CoverageCurve
 from stakes.plot._style import GREY, INK, axes_for, finish, plain, styles
 from stakes.tally import ScoreTable
@@ -102,7 +102,7 @@ def capacity_curves(
     if at is not None:
         ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
     ax.set_xlim(0, 1)
-    decision = plain(_first(curves).decision)
+    decision = plain(next(iter(curves.values())).decision)
     return finish(ax, x=f"capacity: share of {decision}", y=_per_case(unit), legend=True)
 
 
@@ -336,7 +336,7 @@ def decision_curves(
     'threshold probability'
     """
     ax = axes_for(ax)
-    first = _first(curves)
+    first = next(iter(curves.values()))
     for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
         _net_benefit(ax, curve.net_benefit, label=name, **style)
     _net_benefit(ax, first.treat_all, label="all", color=GREY, linewidth=1)
@@ -446,6 +446,8 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
     >>> score_histogram(table, bins=5, ax=Figure().subplots()).get_xlabel()
     'score'
     """
+    bins = _check.whole("bins", bins, low=1, high=10_000)
+    _check.no_leading_axes("table", table.leading)
     ax = axes_for(ax)
     names = table.classes or ("negative", "positive")
     edges = np.histogram_bin_edges(table.scores[np.isfinite(table.scores)], bins)
@@ -457,11 +459,3 @@ def score_histogram(table: ScoreTable, *, bins: int = 30, ax: Axes | None = None
     ax.axhline(0, color=INK, linewidth=0.8)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     return finish(ax, x="score", y="share of the class", legend=True)
-
-
-def _first(curves: Mapping[str, Any]) -> Any:
-    if isinstance(curves, Mapping) and not curves:
-        raise InputError(
-            "curves must hold at least one curve; the mapping is empty. Add one.", argument="curves"
-        )
-    return next(iter(curves.values()))

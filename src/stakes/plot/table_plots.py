@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes.audit import HEXAGON, Disagreement
+from stakes.errors import InputError
 from stakes.plot._style import GREY, INK, axes_for, finish, plain, short, styles
 from stakes.problem import Problem
 from stakes.regions import Regions
@@ -41,8 +43,11 @@ def decision_table(
     >>> decision_table(counts, ax=Figure().subplots()).get_xlabel()
     'decision'
     """
-    ax = axes_for(ax)
+    _check.no_leading_axes("counts", counts.leading)
     values = counts.values
+    if shares is not None:
+        shares = _shaped("shares", shares, values.shape)
+    ax = axes_for(ax)
     rates = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-300)
     ax.imshow(rates, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
     for (k, d), count in np.ndenumerate(values):
@@ -58,6 +63,18 @@ def decision_table(
     ax.set_xticks(range(len(decisions)), [plain(label) for label in decisions])
     ax.set_yticks(range(len(classes)), [plain(label) for label in classes])
     return finish(ax, x="decision", y="true class", legend=False)
+
+
+def _shaped(name: str, values: object, shape: tuple[int | None, ...]) -> FloatArray:
+    """Finite numbers of a shape, in which None is any number of one or more."""
+    array = _check.squarable(name, values, ndim=len(shape))
+    if any(have != (need or max(have, 1)) for have, need in zip(array.shape, shape, strict=True)):
+        raise InputError(
+            f"{name} must have shape ({', '.join(str(size or 'n') for size in shape)}); it has "
+            f"{array.shape}. Pass one number for each cell.",
+            argument=name,
+        )
+    return array
 
 
 def metric_disagreement(table: Disagreement, *, ax: Axes | None = None) -> Axes:
@@ -173,6 +190,7 @@ def utility_hexagon(
     >>> len(utility_hexagon(problems, ax=Figure().subplots()).texts)
     2
     """
+    outline = _shaped("outline", outline, (None, 2))
     ax = axes_for(ax, square=True)
     closed = np.concatenate([outline, outline[:1]])
     ax.fill(*outline.T, color=GREY, alpha=0.12, linewidth=0)

@@ -56,10 +56,9 @@ class Limit(Value):
         if not stated or (len(stated) > 1 and not self.counted):
             example = "at_most=200" if self.counted else "at_most=0.05"
             raise InputError(
-                f"a limit must have one of at_most and at_least; the one on {decision!r} has "
+                f"at_most or at_least must be stated, one of them; the limit on {decision!r} has "
                 + ("both. Write two limits for a range." if stated else f"neither. Write {example}")
                 + ("" if stated else ", say."),
-                argument="at_most",
             )
         high = np.inf if self.counted else 1.0
         bounds = {

@@ -58,16 +58,14 @@ def class_names(classes: Any) -> Labels:
         names = _check.labels("classes", classes)
         refuse_many(len(names))
         return names
-    if int(classes) < 1:
-        raise InputError(
-            f"classes must be at least one class; got {classes}. Pass a number or labels."
-        )
     refuse_many(int(classes))
     return tuple(range(int(classes)))
 
 
 def refuse_many(size: int) -> None:
     """Refuse a table of costs that does not fit, before it is made."""
+    if size < 1:
+        raise InputError(f"classes must be one or more; got {size}. Pass a number, or labels.")
     if size > _MOST_CLASSES:
         shown = f"{size:,}" if size < 10**12 else f"{float(size):.3g}" if size < 10**300 else "more"
         gigabytes = 8 * _MOST_CLASSES**2 / 2**30

@@ -673,8 +673,8 @@ class Problem(Charged):
         return self.prior
 
     def _same_decisions(self, other: Problem) -> None:
-        _check.same_labels("the classes of the problems", self.classes, other.classes)
-        _check.same_labels("the decisions of the problems", self.decisions, other.decisions)
+        _check.same_labels("the classes of other", self.classes, other.classes)
+        _check.same_labels("the decisions of other", self.decisions, other.decisions)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:
         return shown_table(self.classes, self.decisions, self.written, self.prior, self.unit)

@@ -71,20 +71,20 @@ def from_json(source: str | Path) -> Report:
     ...     from_json("{}")
     ... except InputError as error:
     ...     print(str(error).split(";")[0])
-    text must be a report of schema 'stakes-report/2'
+    source must be a report of schema 'stakes-report/2'
     """
-    text = text_of("text", source, "a report")
+    text = text_of("source", source, "a report")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise InputError(
-            f"text must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
-            argument="text",
+            f"source must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
+            argument="source",
         ) from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise InputError(
-            f"text must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
+            f"source must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
             f"Read it with the version of stakes that wrote it."
         )
     try:
@@ -97,9 +97,9 @@ def from_json(source: str | Path) -> Report:
     else:
         return report
     raise InputError(
-        f"text must be a whole report as to_json wrote it; it is not: "
+        f"source must be a whole report as to_json wrote it; it is not: "
         f"{fault.rstrip('.')}. Write it again.",
-        argument="text",
+        argument="source",
     )
 
 

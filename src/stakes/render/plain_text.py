@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from stakes._check import whole
 from stakes._text import text_table
 from stakes.render.layout import WIDTH, Section, plain
 from stakes.render.tables import sections, stakes_sections
@@ -52,7 +53,7 @@ def wrapped(text: str, width: int) -> str:
     >>> wrapped("It costs 0.93 EUR per case.", 16).splitlines()
     ['It costs 0.93', 'EUR per case.']
     """
-    return plain(textwrap.fill(text, width))
+    return plain(textwrap.fill(text, whole("width", width, low=1)))
 
 
 def section_text(part: Section) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -9,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.problem import Problem
 from stakes.render.json import SCHEMA
-from stakes.report import Report
+from stakes.report import RANGES, Report
 from stakes.rule import Rules
 
 _NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
@@ -100,7 +101,7 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
         definitions[name] |= {
             "type": "object",
             "properties": {
-                field.name: _schema_of(hints[field.name], definitions, closed)
+                field.name: _bounded(field.name, _schema_of(hints[field.name], definitions, closed))
                 for field in fields(kind)
             },
             "required": [field.name for field in fields(kind) if field.default is MISSING],
@@ -109,3 +110,11 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
         if closed and kind is Report:
             definitions[name]["properties"] |= {"schema": {"const": SCHEMA}}
     return {"$ref": f"#/$defs/{name}"}
+
+
+def _bounded(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field; shares and numbers of things have a least and a largest value."""
+    low, high = RANGES.get(name, (None, math.inf))
+    if low is None:
+        return schema
+    return {"allOf": [schema], "minimum": low, **({"maximum": high} if high < math.inf else {})}

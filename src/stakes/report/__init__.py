@@ -1,6 +1,7 @@
 """Report: everything that `evaluate` found out, as a value."""
 
 from stakes._check import guard
+from stakes.report._checked_numbers import RANGES
 from stakes.report._checked_parts import refuse_inconsistent
 from stakes.report._flips import Flip, Move, Possible, flip_of
 from stakes.report._joint_bins import DecisionSource, JointBins, PairCounts
@@ -37,6 +38,7 @@ __all__ = [
     "MOST_BINS",
     "MOVED",
     "POSTERIOR_RULES",
+    "RANGES",
     "RECALIBRATED",
     "TUNED",
     "TUNED_APART",

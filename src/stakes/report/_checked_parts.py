@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from stakes.errors import InputError
+from stakes.report._checked_numbers import number_faults
 from stakes.report._joint_bins import DecisionSource, PairCounts
 from stakes.report._report import Report, System
 
@@ -28,7 +28,7 @@ def refuse_inconsistent(report: Report) -> None:
     >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
     >>> refuse_inconsistent(report)  # nothing to refuse
     """
-    every = _faults, _system_faults, _model_faults, _table_faults, _joint_faults, _number_faults
+    every = _faults, _system_faults, _model_faults, _table_faults, _joint_faults, number_faults
     for checks in every:
         for fault in checks(report):
             raise InputError(f"{fault}.")
@@ -125,6 +125,11 @@ def _table_faults(report: Report) -> Iterator[str]:
     metrics = () if disagreement is None else disagreement.metrics
     yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
     for regions in report.regions:
+        ends = [(part.low, part.high) for part in regions.parts]
+        if any(low > high for low, high in ends) or any(
+            first[1] != second[0] for first, second in pairwise(ends)
+        ):
+            yield "regions must have parts that begin where the last one ends"
         for part in regions.parts:
             yield from _unknown("regions", part.cheapest, regions.models)
 
@@ -178,18 +183,3 @@ def _pair_faults(pair: PairCounts, size: int) -> Iterator[str]:
         yield f"joint.pairs must have places from 0 to {size - 1}, each once"
     elif not (np.isfinite(weights) & (weights >= 0)).all():
         yield "joint.pairs must have weights that are finite and not negative"
-
-
-def _number_faults(report: Report) -> Iterator[str]:
-    assumptions = report.assumptions
-    if not (0 < assumptions.level < 1 and 0 < assumptions.n_cases < math.inf):
-        yield "assumptions must have a level between 0 and 1, and cases"
-    for system in report.systems:
-        if not np.isfinite(system.running_cost):
-            yield "running_cost must be finite"
-        cost = system.cost
-        if cost.low > cost.value or cost.value > cost.high:
-            yield f"the cost of {system.name!r} must lie in its interval"
-        chance = system.probability_cheapest
-        if chance < 0 or chance > 1:
-            yield f"probability_cheapest of {system.name!r} must lie between 0 and 1"

@@ -581,7 +581,8 @@ class Report(Value):
         """
         from stakes.render import from_json
 
-        return from_json(text)
+        with _check.renamed(source="text"):
+            return from_json(text)
 
     def to_html(
         self,

@@ -61,6 +61,14 @@ class Origin(Value):
     prior: tuple[float, ...]
     columns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for text in (self.version, *self.columns):
+            _check.require("origin", text, str, "Its version and its columns are text.")
+        _check.whole("seed", self.seed, low=-(2**63))
+        _check.whole("n_rows", self.n_rows, low=0)
+        _check.number("n_cases", self.n_cases, low=0)
+        _check.probabilities("prior", self.prior, ndim=1)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rule(Value):
@@ -121,7 +129,11 @@ class Rule(Value):
             if (prior := getattr(self, name)) is not None:
                 self._fill({name: _check.prior(name, prior, self.problem.classes)})
         if self.added is not None:
-            self._fill({"added": _check.floats("added", self.added, ndim=3)})
+            self._fill({"added": _check.squarable("added", self.added, ndim=3)})
+        for name in ("system", "model"):
+            _check.require(name, getattr(self, name), str, "Pass its name.")
+        if self.origin is not None:
+            _check.require("origin", self.origin, Origin, "Take that of another rule, or None.")
         steps: dict[str, Any] = {
             "map": self.map,
             "threshold": self.threshold,

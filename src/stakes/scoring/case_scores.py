@@ -353,10 +353,13 @@ def score_moments(
             f"forecasts must be a mapping from names to posteriors; got {evidence}. "
             f"A single system is {{'model': posteriors}}."
         )
-    named = [column_classes(name, posteriors) for name, posteriors in forecasts.items()]
+    said = {name: f"forecasts[{name!r}]" for name in forecasts}
+    named = [column_classes(said[name], posteriors) for name, posteriors in forecasts.items()]
     names: Any = next((labels for labels in named if labels is not None), None)
     names = names if classes is None else classes
-    read = {name: read_forecasts(y_true, q, names, name=name) for name, q in forecasts.items()}
+    read = {
+        name: read_forecasts(y_true, q, names, name=said[name]) for name, q in forecasts.items()
+    }
     losses = {name: rule.losses(system.rows, system.truth) for name, system in read.items()}
     names = next(iter(read.values())).classes
     return LossMoments.from_losses(y_true, losses, classes=names, weights=weights)

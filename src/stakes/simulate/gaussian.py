@@ -63,8 +63,11 @@ def gaussian_classes(
     >>> sample.posteriors.mean(axis=0).round(1)
     array([0.8, 0.1, 0.1])
     """
+    if prior is None or isinstance(prior, str):
+        raise InputError("prior must be a share for each class; got none. Write [0.8, 0.2].")
     spots = range(len(prior) if isinstance(prior, Sized) and _check.is_listed(prior) else 1)
-    world = GaussianWorld(spots, variance=variance, prior=prior, classes=classes)
+    with _check.renamed(means="prior"):
+        world = GaussianWorld(spots, variance=variance, prior=prior, classes=classes)
     return world.sample(n_cases, rng=rng)
 
 
@@ -115,7 +118,7 @@ class GaussianWorld(Value):
         if not size or len(names) != size:
             raise InputError(
                 f"means must hold one number for each class; it holds {size} and there are "
-                f"{len(names)} classes. Pass as many means as classes, at least one."
+                f"{len(names)} classes. Pass as many as there are classes, at least one."
             )
         self._fill(
             {

@@ -132,8 +132,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             The fitted classifier.
         """
         _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
-        check_is_fitted(estimator)
         require_method(estimator, rule.takes)
+        check_is_fitted(estimator)
         classes = label_array(rule.problem.classes)
         if rule.takes != DECISIONS:  # an estimator that decides need not have the classes
             column_order(estimator, rule.problem)
@@ -254,13 +254,14 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         minus the cost per case
         """
         decided = self.predict(X, data=data)
-        return 0.0 - expected_cost(
-            y,
-            decided,
-            problem=self._rule().problem,
-            sample_weight=sample_weight,
-            data=columns_of(data),
-        )
+        with _check.renamed(y_true="y"):
+            return 0.0 - expected_cost(
+                y,
+                decided,
+                problem=self._rule().problem,
+                sample_weight=sample_weight,
+                data=columns_of(data),
+            )
 
     # Called by scikit-learn ---------------------------------------------------------------------
 

@@ -107,6 +107,10 @@ def evaluate_estimators(
     requests = {
         name: _request(name, stated, problem) for name, stated in _named(estimators).items()
     }
+    if fit_params is not None:
+        _check.require("fit_params", fit_params, Mapping, "Write {'sample_weight': weights}.")
+    if n_jobs is not None and _check.whole("n_jobs", n_jobs, low=-1000, high=1000) == 0:
+        raise InputError("n_jobs must not be 0; it is. Write 1 for one at a time, -1 for all.")
     data = columns_of(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)

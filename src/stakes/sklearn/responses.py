@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,19 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
             "target y is None. Pass the labels.",
             argument="y",
         )
-    target = column_or_1d(y, warn=True)
-    assert_all_finite(target, input_name="y")
-    check_classification_targets(target)
-    classes, codes = np.unique(target, return_inverse=True)
+    try:
+        target = column_or_1d(y, warn=True)
+        assert_all_finite(target, input_name="y")
+        # Whether there are too many labels is the estimator's business.
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            check_classification_targets(target)
+        classes, codes = np.unique(target, return_inverse=True)
+    except (TypeError, ValueError) as error:
+        fault = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"y must hold one label for every case; {fault}. Pass a list or array of labels."
+        ) from error
     if len(classes) < 2:
         raise InputError(
             f"y must hold cases of two classes or more; there are {len(target)} cases, of "

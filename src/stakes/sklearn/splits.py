@@ -33,10 +33,10 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
     if not isinstance(cv, Integral) or isinstance(cv, bool):
         try:
             return check_cv(cv, y, classifier=True)
-        except ValueError:
+        except (TypeError, ValueError):
             raise InputError(
                 f"cv must be a number of folds, a splitter of scikit-learn, or an iterable of "
-                f"training and test cases; got {cv!r}. Write cv=5.",
+                f"training and test cases; got {_check.described(cv)}. Write cv=5.",
                 argument="cv",
             ) from None
     if cv < 2:
@@ -67,17 +67,22 @@ def read_splits(
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
         try:
             folds = list(chosen.split(X, y, groups))
-        except ValueError as error:
+            splits = [(_places(one, len(codes)), _places(two, len(codes))) for one, two in folds]
+        except Exception as error:  # the splitter may be anybody's
             if groups is not None or "groups" not in str(error):
-                raise
+                raise InputError(
+                    f"cv must split the cases into training and test cases; it does not: "
+                    f"{type(error).__name__}: {error}. Write cv=5.",
+                    argument="cv",
+                ) from error
             raise InputError(
                 f"cv must be given groups where it is a {type(chosen).__name__}; there are none. "
                 f"Pass clusters= to evaluate_estimators, or groups= to fit with metadata routing.",
                 argument="cv",
             ) from error
-    splits = [(_places(train, len(codes)), _places(test, len(codes))) for train, test in folds]
     # A case tested twice would count as two independent cases in the intervals.
-    tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(codes))
+    places = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in splits)])
+    tested = np.bincount(places, minlength=len(codes))
     if (tested != 1).any():
         often, never = int(tested.max()), int((tested == 0).sum())
         fault = f"{never} of {len(codes)} are in none" if never else f"one is in {often}"
