@@ -96,11 +96,11 @@ FLOORS: dict[str, str] = {
         "capacity_displays reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences memory cases operation decision_rules folds charging predictions limited_rules "
-        "evidence beliefs limit_sentences limit_checks frozen backwards shipping score_bins "
-        "cost_intervals joint_bins baseline changes information remaking miscalibration "
-        "hard_cases tally_rows metric_picks verdict flips slice_costs quality caveats build_report "
-        "evaluate_rows"
+        "sentences memory cases operation decision_rules folds charging predictions "
+        "bound_ladder limited_rules evidence beliefs limit_sentences limit_checks frozen "
+        "backwards shipping score_bins cost_intervals joint_bins baseline changes "
+        "information remaking miscalibration hard_cases tally_rows moved_limits metric_picks "
+        "verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "

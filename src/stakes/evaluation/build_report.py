@@ -35,7 +35,6 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     Assumptions,
-    Flip,
     ModelQuality,
     NaiveDecision,
     Points,
@@ -107,13 +106,8 @@ def report_of(
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
-    moved: tuple[Flip, ...] = ()
-    if moved_limits is not None and verdict.cost.value == verdict.cost.value:
-        choice = verdict.cheapest or costs.named
-        moved = flips_under_limits(moved_limits, unchecked, evidence, choice, level)
-    uncertainty = None
+    chosen, uncertainty = verdict.cheapest or costs.named, None
     if unknown is not None:
-        chosen = verdict.cheapest or costs.named
         rivals = rivals_of(systems, no_model, evidence, chosen)
         # Under limits, prices would have to be fitted again in every world, which takes too long.
         again = None if problem.limits else remake
@@ -138,7 +132,7 @@ def report_of(
         uncertainty=uncertainty,
         coverage=_coverage(evidence, cheapest_of(systems)),
         joint=joint_bins_of(systems, models, evidence, costs),
-        flips_under_limits=moved,
+        flips_under_limits=flips_under_limits(moved_limits, unchecked, evidence, chosen, level),
     )
 
 

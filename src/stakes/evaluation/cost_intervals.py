@@ -149,15 +149,15 @@ class Costs:
         """Whether a system is statistically indistinguishable from the cheapest."""
         return name in self.choice.contenders
 
-    def leaving(self, moves: list[Move]) -> FloatArray:
+    def leaving(self, moves: list[Move], evidence: Evidence) -> FloatArray:
         """Where choices leave the contenders while a number of the problem moves."""
-        names, size = self.joint.models, self._n_blind
+        blind = map(str, self.joint.models[-self._n_blind :])
         return leaving_points(
             self.joint,
             moves,
             level=self.level,
             among=self.choice.names,
-            blind=names[-size:],
+            blind=tuple(name for name in blind if evidence.may_be_taken(name)),
             reachable=self.reachable,
             squares=self.squares,
             fitting=self.choice.errors.fitting,

@@ -149,7 +149,6 @@ def evaluate(
         calibrator = None  # there is nothing to recalibrate
     operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
-    rng = np.random.default_rng(int(seed))
     by_key = folds_of_key(key, cases, int(seed))
     folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # leaves rng as it is
     read = partial(
@@ -167,7 +166,7 @@ def evaluate(
         evidence,
         replicates=replicates,
         seed=int(seed),
-        rng=rng,
+        rng=np.random.default_rng(int(seed)),
         level=level,
         library=frame_library(y_true, models),
         operation=operation,
@@ -175,7 +174,7 @@ def evaluate(
         margin=margin,
         unknown=unknown,
         remake=remake_of(cases, predictions, operation.running_costs, holds_for),
-        moved_limits=MovedLimits(cases, predictions, folds) if problem.limits else None,
+        moved_limits=MovedLimits(cases, predictions, folds),
     )
 
 

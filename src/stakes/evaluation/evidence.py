@@ -149,6 +149,19 @@ class Evidence:
         costs = dict(zip(problem.decisions, (problem.prior @ problem.costs).tolist(), strict=True))
         return min(allowed, key=costs.__getitem__)
 
+    def may_be_taken(self, name: str) -> bool:
+        """Whether what needs no model keeps the limits.
+
+        Parameters
+        ----------
+        name : of a constant decision, or of the rule by costs and prior
+
+        Returns
+        -------
+        whether it does; true where there are no limits
+        """
+        return self.unaided is None or name in self.unaided
+
     def beside(self, names: tuple[str, ...]) -> FloatArray:
         """What systems cost per case besides their decisions: the cost of running their model.
 

@@ -50,19 +50,24 @@ def flips_of(
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where each system is the cheapest, over costs and the last prior; how far numbers may move.
 
-    Decisions stay as they are.
+    Decisions stay as they are, and so do shares and rates under a limit while costs move; where
+    the prior moves, shares move, too, so that priors are left out under limits.
     """
-    problem, prior = evidence.problem, evidence.prior
-    if not _are_sought(evidence):
-        return (), ()  # where costs move, the prices of limits would have to be fitted again
+    problem, prior = evidence.problem.with_limits(None), evidence.prior
+    limited = bool(evidence.problem.limits)
+    if not _are_sought(evidence) or evidence.all_break:
+        return (), ()
     if problem.columns or evidence.operation.running_costs:
-        return case_regions(systems, evidence), case_margins(systems, evidence)
-    rivals = _rivals(systems, problem)
+        over_prior = () if limited else case_regions(systems, evidence)
+        return over_prior, case_margins(systems, evidence)
+    rivals = _rivals(systems, evidence)
     flip_points = sensitivity(rivals, problem)
-    margins = (*flip_points.costs, *flip_points.priors)
+    margins = (*flip_points.costs, *(() if limited else flip_points.priors))
     over_priors = list(_prior_lines(costs, prior))
     choice = flip_points.cheapest
-    axes: dict[StraightAxis, _Line] = {Prior(problem, problem.classes[-1]): over_priors[-1]}
+    axes: dict[StraightAxis, _Line] = {}
+    if not limited:
+        axes = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.size > _MOST_CLEAR:
         return tuple(cheapest_regions(rivals, axis) for axis in axes), margins
     near = _nearest(margins, problem)
@@ -71,24 +76,24 @@ def flips_of(
         of_prior = k - problem.costs.size
         line = _cost_line(costs, k) if of_prior < 0 else over_priors[of_prior]
         walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
-    if problem.costs.shape == (2, 2):
+    if problem.costs.shape == (2, 2) and not limited:
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
     for parts, line in regions.items():
         walks += _across(parts, line)
-    bounds = iter(_left(walks, costs))
+    bounds = iter(_left(walks, costs, evidence))
     clear_bounds = dict(zip(near, bounds, strict=False))
     unknown = nan, nan
     clear = tuple(_with_clear(each, clear_bounds.get(k, unknown)) for k, each in enumerate(margins))
     zoned = [_with_unclear(parts, line, bounds) for parts, line in regions.items()]
     ratios = [as_cost_ratios(parts) for parts in zoned[:-1]]
-    return (*zoned[:-1], *ratios, zoned[-1]), clear
+    return (*zoned[:-1], *ratios, *zoned[-1:]), clear
 
 
 def _are_sought(evidence: Evidence) -> bool:
     problem = evidence.problem
     known = bool((evidence.shares > 0).all())
-    return known and not problem.limits and n_costs(problem) <= MOST_COSTS
+    return known and n_costs(problem) <= MOST_COSTS
 
 
 def are_bounded(evidence: Evidence, costs: Costs) -> bool:
@@ -131,12 +136,14 @@ def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Reg
     return Regions._trusted(**{**vars(regions), "unclear": unclear})
 
 
-def _rivals(systems: tuple[System, ...], problem: Problem) -> dict[Any, Counts]:
+def _rivals(systems: tuple[System, ...], evidence: Evidence) -> dict[Any, Counts]:
     """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
     candidates: dict[Any, Counts] = {
         system.name: system.counts for system in systems if system.candidate
     }
-    return {**constant_rules(systems[0].counts, problem), **candidates}
+    blind = constant_rules(systems[0].counts, evidence.problem)
+    allowed = {name: counts for name, counts in blind.items() if evidence.may_be_taken(str(name))}
+    return {**allowed, **candidates}
 
 
 # What moves --------------------------------------------------------------------------------------
@@ -160,7 +167,7 @@ class _Walk(NamedTuple):
     starts: _Pair
 
 
-def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
+def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
     """Where the choices of each walk leave the contenders; infinite where they never do."""
     moves = {
         (place, side): Move(choice, *line[:4], start=start, end=line.bounds[side])
@@ -168,7 +175,8 @@ def _left(walks: list[_Walk], costs: Costs) -> list[_Pair]:
         for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
         if isfinite(start) and start != line.bounds[side] and choice
     }
-    points = dict(zip(moves, costs.leaving(list(moves.values())).tolist(), strict=True))
+    leaving = costs.leaving(list(moves.values()), evidence)
+    points = dict(zip(moves, leaving.tolist(), strict=True))
     return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
 
 

@@ -28,11 +28,14 @@ def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regio
 
 def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
     """How far a factor on the costs of a cell, or a prior, may move before the verdict flips."""
+    models = {system.name for system in systems}
+    spent = spent_tables(systems, evidence)
+    spent = {n: table for n, table in spent.items() if n in models or evidence.may_be_taken(n)}
+    factors = tuple(_factors(spent, evidence))
+    if evidence.problem.limits:  # shares under a limit would move with the prior
+        return factors
     rivals, stand = _stand_ins(systems, evidence)
-    return (
-        *_factors(spent_tables(systems, evidence), evidence),
-        *sensitivity(rivals, stand).priors,
-    )
+    return (*factors, *sensitivity(rivals, stand).priors)
 
 
 def _stand_ins(

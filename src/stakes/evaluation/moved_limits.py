@@ -34,19 +34,27 @@ from stakes.problem import Limit
 from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, Move, flip_of
 
 _MOST_ROWS = 200_000  # beyond which no other values are tried
-_MOST_PRICED = 100_000  # cases times rules times costs beyond which costs are not moved
+_MOST_PRICED = 100_000  # cases times rules times decisions beyond which costs are not moved
 _UNCLEAR = 1.5  # standard errors by which nothing is clearly cheaper: no comparison is needed
-_COST_STEPS = (0.02, 0.06, 0.15, 0.35, 0.7, 1.25, 2.5, 5.0, 10.0, 20.0)
-_FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 4.0, 9.0, 19.0)
+_FAR = 5.0  # standard errors by which something is out of the question
+_FACTORS = 0.1, 10.0  # on the costs of a decision: as far as they are moved
+_FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 0.9, 2.0, 4.0, 9.0)
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """Another bound of the limit, or another cost in one cell: a factor where cases differ."""
+    """Another bound of the limit, or a factor on all costs of one decision."""
 
     limit: Limit
-    cell: tuple[int, int] | None = None
-    value: float = 1.0
+    column: int = 0
+    factor: float = 1.0
+
+
+def _times(costs: FloatArray, moved: _Moved) -> FloatArray:
+    """Costs (…, M) with the factor in them."""
+    factors = np.ones(costs.shape[-1])
+    factors[moved.column] = moved.factor
+    return costs * factors
 
 
 class _Spent(NamedTuple):
@@ -89,11 +97,8 @@ class MovedLimits:
         if rule is not None and rule.name not in POSTERIOR_RULES:
             return self._predictions[rule.model].decisions(rule, self.cases.charges)
         ladder = self._ladder(name, evidence, partition)
-        if moved.cell is not None:
-            expected = ladder.expected.copy()
-            k, d = moved.cell
-            expected[:, d] += self._rows(name, evidence, partition)[:, k] * self.more(moved)
-            ladder = replace(ladder, expected=expected)
+        if moved.factor != 1:
+            ladder = replace(ladder, expected=_times(ladder.expected, moved))
         return ladder.decided(moved.limit)
 
     @cached_property
@@ -101,30 +106,18 @@ class MovedLimits:
         """What each decision costs every case, (n, M)."""
         return costs_by_class(self.cases.charges, self.cases.truth)
 
-    def more(self, moved: _Moved) -> FloatArray | float:
-        """What the moved cost is more than now: (n,) where cases differ."""
-        assert moved.cell is not None
-        if self.cases.costs is None:
-            return moved.value - float(self.cases.problem.costs[moved.cell])
-        return (moved.value - 1) * self.cases.costs.cell(*moved.cell, slice(None))
-
     def moved_cases(self, moved: _Moved) -> Cases:
-        """The cases under the moved limit or cost."""
-        problem, costs = self.cases.problem, self.cases.costs
-        if moved.cell is not None and costs is None:
-            amounts = np.zeros(problem.costs.shape)
-            amounts[moved.cell] = self.more(moved)
-            problem = problem.plus(amounts)
-        elif moved.cell is not None and costs is not None:
-            k, d = moved.cell
+        """The cases under the moved limit, or the moved costs."""
+        problem, costs, d = self.cases.problem, self.cases.costs, moved.column
+        if moved.factor != 1 and costs is None:
+            problem = problem.plus(_times(problem.costs, moved) - problem.costs)
+        elif moved.factor != 1 and costs is not None:
             assert costs.constants is not None
-            constants, expression = costs.constants.copy(), costs.expressions[k][d]
-            if expression is None:
-                constants[k, d] *= moved.value
-            else:
-                expression = parse(f"{moved.value!r} * ({expression.text})")
             rows = [list(row) for row in costs.expressions]
-            rows[k][d] = expression
+            for row in rows:
+                if (cost := row[d]) is not None:
+                    row[d] = parse(f"{moved.factor!r} * ({cost.text})")
+            constants = _times(costs.constants, moved)
             costs = replace(costs, constants=constants, expressions=tuple(map(tuple, rows)))
         return replace(self.cases, problem=problem.with_limits([moved.limit]), costs=costs)
 
@@ -143,8 +136,9 @@ class MovedLimits:
         key = name, partition
         if key not in self._ladders:
             rows, cases, limit = self._rows(name, evidence, partition), self.cases, self.limit
-            given = None if limit.given is None else cases.problem.classes.index(limit.given)
-            chances = np.ones(len(rows)) if given is None else np.asarray(rows[:, given])
+            chances = np.ones(len(rows))
+            if limit.given is not None:
+                chances = np.asarray(rows[:, cases.problem.classes.index(limit.given)])
             column, place = cases.problem.decisions.index(limit.decision), max(partition, 0)
             number = self.folds.numbers[place]
             if place not in self._others:
@@ -173,17 +167,25 @@ class _There:
         cost, least = spent[name], min(spent.values(), key=lambda of: of.cost)
         # A system that costs as much as what needs no model is not recommended.
         looks = name not in self.evidence.rules or cost.cost < min(of.cost for of in blind)
-        error = self._error(cost.losses - least.losses)
-        return (looks and cost.cost <= least.cost + _UNCLEAR * error) or name in self.possible
+        if looks and cost.cost <= least.cost + _UNCLEAR * self._error(cost.losses - least.losses):
+            return True
+        sure = name in self.evidence.rules and all(self._is_far(cost, of) for of in blind)
+        if not sure:
+            return name in self.possible
+        # Nothing without a model comes near: it is enough to be a contender.
+        return name in _costs_under(self._evidence, self.level).choice.contenders
+
+    def _is_far(self, cost: _Spent, other: _Spent) -> bool:
+        """Whether something costs so much more that no correction for the choice can matter."""
+        return other.cost - cost.cost > _FAR * self._error(other.losses - cost.losses)
 
     def _error(self, losses: FloatArray) -> float:
         """The standard error of a mean of losses (n,), without what fitting adds."""
         cases = self.rows.cases
         share, truth = cases.mass / cases.mass.sum(), cases.truth
-        parts = share * (losses - share @ losses)
-        if cases.problem.prior is not None:
-            means = np.bincount(truth, share * losses) / np.bincount(truth, share)
-            parts = share * (losses - means[truth])
+        groups = truth if cases.problem.prior is not None else np.zeros_like(truth)
+        means = np.bincount(groups, share * losses) / np.bincount(groups, share)
+        parts = share * (losses - means[groups])
         if cases.clusters is not None:
             parts = np.bincount(cases.clusters.codes, parts)
         return float(np.sqrt(parts @ parts))
@@ -221,10 +223,7 @@ class _There:
     def _spent(self) -> dict[str, _Spent]:
         """What all that may be recommended costs on these cases."""
         cases, moved = self.rows.cases, self.moved
-        charged = self.rows.charged.copy()
-        if moved.cell is not None:
-            k, d = moved.cell
-            charged[:, d] += np.where(cases.truth == k, self.rows.more(moved), 0.0)
+        charged = _times(self.rows.charged, moved)
         share, every = cases.mass / cases.mass.sum(), np.arange(cases.truth.size)
         losses = {
             name: charged[every, codes] + float(self.evidence.beside((name,))[0])
@@ -247,23 +246,30 @@ class _There:
     @cached_property
     def _compared(self) -> tuple[Evidence, Costs]:
         """Evidence and costs as `evaluate` would make them there."""
+        old = self.evidence.rules
+        evidence = replace(self._evidence, rules={n: old[n] for n in self._evidence.rules})
+        evidence = checked_limits(evidence, self.level)
+        return evidence, _costs_under(evidence, self.level)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        """The evidence there; that systems by posteriors keep the limit is not checked."""
         rows, old = self.rows, self.evidence
         cases = rows.moved_cases(self.moved)
         small = np.min_scalar_type(-cases.problem.n_decisions)
         decided = {name: codes.astype(small) for name, codes in self._decided.items()}
         blind = decided.pop(NO_MODEL, None)
-        bayes = frozenset(n for n in decided if old.rules[n].name in POSTERIOR_RULES)
+        rules = {name: old.rules[name] for name in decided}
+        bayes = frozenset(n for n, rule in rules.items() if rule.name in POSTERIOR_RULES)
         charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
-        evidence = replace(
+        return replace(
             old,
             problem=cases.problem,
             sample=sample_of(cases, decided, charges),
-            rules={name: old.rules[name] for name in decided},
+            rules={n: replace(rule, eligible=n in self._spent) for n, rule in rules.items()},
             partition_costs=dict(self._partition_costs(cases, bayes)),
             slices=(),
         )
-        evidence = checked_limits(evidence, self.level)
-        return evidence, costs_of(evidence.sample, cases.problem, evidence, self.level)
 
     def _partition_costs(
         self, cases: Cases, bayes: frozenset[str]
@@ -282,14 +288,18 @@ class _There:
                 yield name, known[name]
 
 
+def _costs_under(evidence: Evidence, level: float) -> Costs:
+    return costs_of(evidence.sample, evidence.problem, evidence, level)
+
+
 def flips_under_limits(
-    rows: MovedLimits, evidence: Evidence, checks: Evidence, choice: str, level: float
+    rows: MovedLimits | None, evidence: Evidence, checks: Evidence, choice: str, level: float
 ) -> tuple[Flip, ...]:
     """Where today's choice is out as the bound of the limit, or a cost, moves alone.
 
     Parameters
     ----------
-    rows : the rows of the report
+    rows : the rows of the report, where they are at hand
     evidence : the evidence of the report, before its limits were checked
     checks : the same with checks
     choice : the system that the verdict recommends, or what needs no model
@@ -299,7 +309,7 @@ def flips_under_limits(
     -------
     flips of the limit, then of the costs; empty where other values were not tried
     """
-    if not rows.able or checks.all_break:
+    if rows is None or not rows.able or checks.all_break or not (checks.shares > 0).all():
         return ()
     flips = []
     for move, at in _moves(rows, evidence):
@@ -325,37 +335,29 @@ def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
 def _moves(
     rows: MovedLimits, evidence: Evidence
 ) -> Iterator[tuple[Move, Callable[[float], _Moved]]]:
-    problem, differ = rows.cases.problem, rows.cases.costs is not None
-    (limit,) = problem.limits
+    problem, limit = rows.cases.problem, rows.limit
     within = "" if limit.given is None else f" for {limit.given}"
     yield (
         _move(f"limit on {limit.decision}{within}", limit.bound, (0.0, 1.0), _bound_steps(limit)),
-        lambda value: _Moved(
-            replace(limit, at_most=value) if limit.sign > 0 else replace(limit, at_least=value)
-        ),
+        lambda value: _Moved(_with_bound(limit, value)),
     )
     tuned = any(rule.name == TUNED_APART for rule in evidence.rules.values())  # to today's costs
-    size = problem.n_classes * problem.n_decisions
-    if tuned or rows.cases.truth.size * len(evidence.rules) * size > _MOST_PRICED:
+    priced = rows.cases.truth.size * len(evidence.rules) * problem.n_decisions
+    if tuned or priced > _MOST_PRICED:
         return
-    largest = 1.0 if differ else float(np.abs(problem.costs).max()) or 1.0
-    for k, label in enumerate(problem.classes):
-        for d, decision in enumerate(problem.decisions):
-            cost = f"cost of {decision} for {label}"
-            written = problem.written[k][d]
-            if differ and written == 0:
-                continue  # no factor moves it
-            value = 1.0 if differ else float(problem.costs[k, d])
-            low = -20 * largest if not differ and (problem.costs < 0).any() else 0.0
-            steps = _FACTOR_STEPS if differ else tuple(largest * step for step in _COST_STEPS)
-            what = f"factor on the {cost}" if differ else cost
-            yield (
-                _move(what, value, (low, 20 * largest), steps),
-                lambda value, cell=(k, d): _Moved(limit, cell, value),  # type: ignore[misc]
-            )
+    for d, decision in enumerate(problem.decisions):
+        yield (
+            _move(f"factor on the costs of {decision}", 1.0, _FACTORS, _FACTOR_STEPS),
+            lambda value, column=d: _Moved(limit, column, value),  # type: ignore[misc]
+        )
 
 
-_move = partial(Move, halvings=6)  # to one part in 64: values are rounded to two digits
+def _with_bound(limit: Limit, bound: float) -> Limit:
+    upper = limit.sign > 0
+    return replace(limit, at_most=bound) if upper else replace(limit, at_least=bound)
+
+
+_move = partial(Move, halvings=5)  # to one part in 32: values are rounded to two digits
 
 
 def _bound_steps(limit: Limit) -> tuple[float, ...]:

@@ -11,13 +11,13 @@ from stakes import _text
 from stakes.regions import Margin
 from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, listed, middle
-from stakes.report import Report
+from stakes.report import Flip, Report
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
 _FACTORS = (
-    f"Each cost multiplied alone, or each prior moved alone, {_FROZEN}: where another costs as "
-    "little on these cases. From where on that is clear is not worked out for such costs."
+    f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
+    "cases. From where on that is clear is not worked out for such costs."
 )
 
 
@@ -70,22 +70,124 @@ def margin_section(report: Report) -> Section:
         f"{clearly}. The nearest first{more}."
     )
     if moves_factors(report):
-        text = f"{_FACTORS} The nearest first{more}."
+        priors = "" if report.problem.limits else "or each prior moved alone, "
+        text = f"{_FACTORS.format(priors=priors)} The nearest first{more}."
     if report.verdict.deploy is None and best.cost.value < report.naive.cost:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
-    return Section("What would flip the verdict", (text,), Table(header, rows))
+    title = "What would flip the verdict"
+    title = f"{title}, if today's decisions stay" if report.problem.limits else title
+    return Section(title, (text,), Table(header, rows))
 
 
 def nearest_change(report: Report) -> str:
-    """The nearest flip in a sentence, with the decisions as they are made now."""
-    if report.problem.limits:
-        return "not worked out under limits: with other costs, prices have to be fitted again."
+    """The nearest flip in a sentence: decided anew under a limit, else by today's decisions."""
+    choice = report.verdict.cheapest or _unaided(report)
+    for flip, side in _nearest_flips(report)[:1]:
+        moves = f"the {flip.what} {_moves_to(flip, side)} (now {_flip_value(flip, flip.value)})"
+        then = _in_words(flip, side, report)
+        still = [entry.what for entry in report.flips_under_limits[:1] if _never(entry)]
+        rest = f" No other {still[0]} changes this." if still else ""
+        return f"if you decide anew, {choice} stays the choice until {moves}; then {then}.{rest}"
+    if report.flips_under_limits:
+        moved = "limit or factor on costs" if len(report.flips_under_limits) > 1 else "limit"
+        anew = f"none, if you decide anew: no {moved} that is moved alone changes this"
+        kept = _kept_change(report)
+        return f"{anew} within the range searched. {kept[0].upper()}{kept[1:]}"
+    return _kept_change(report)
+
+
+def _kept_change(report: Report) -> str:
     for nearest in _nearest_first(report)[:1]:
         *_, point, _, rival = next(_flips(nearest, _scale(report)))
         if rival:
             moved = f"{nearest.what} is {point} (now {_now(nearest)})"
             return f"if today's decisions stay, {rival} costs as little where the {moved}."
     return "none, if today's decisions stay: no number that is moved alone changes this."
+
+
+def _unaided(report: Report) -> str:
+    """What is recommended where no model is."""
+    no_model = report.no_model
+    if no_model is not None and no_model.cost.value < report.naive.cost:
+        return no_model.name
+    return f"always {report.naive.decision}"
+
+
+_ANEW = "What would flip the verdict, if you decide anew"
+
+
+def anew_section(report: Report) -> Section | None:
+    """The section with the values of a limit and of costs from which on the choice is out."""
+    flips = report.flips_under_limits
+    if not flips:
+        return None
+    costs = len(flips) > 1
+    moved = ", or the costs of one decision multiplied by a factor" if costs else ""
+    searched = ", and factors from 0.1 to 10" if costs else ""
+    left = (
+        "Priors and single costs are not moved here"
+        if costs
+        else "Costs and priors are not: that would take too long for so many cases"
+    )
+    text = (
+        f"The limit moved alone{moved}; all rules are priced anew. Today's choice stays until the "
+        f"data can tell that something else is cheaper. Limits from 0 to 100 % are searched"
+        f"{searched}. {left}."
+    )
+    nearest = _nearest_flips(report)
+    rows = tuple(
+        (
+            middle(flip.what, NAME + 10),
+            _flip_value(flip, flip.value),
+            _moves_to(flip, side),
+            _in_words(flip, side, report),
+        )
+        for flip, side in nearest
+    )
+    never = [flip.what for flip in flips if _never(flip)]
+    rest = (f"Moved alone, these change nothing there: {'; '.join(never)}.",) if never else ()
+    table = Table(("moved alone", "now", "until it", "then"), rows) if rows else None
+    return Section(_ANEW, (text, *rest), table)
+
+
+def _nearest_flips(report: Report) -> list[tuple[Flip, int]]:
+    """Flips under a limit with their side, by their distance: shares and factors count alike."""
+    sides = [(flip, side) for flip in report.flips_under_limits for side in (-1, 1)]
+
+    def distance(placed: tuple[Flip, int]) -> float:
+        flip, side = placed
+        return abs((flip.high if side > 0 else flip.low) - flip.value)
+
+    return sorted((place for place in sides if isfinite(distance(place))), key=distance)
+
+
+def _in_words(flip: Flip, side: int, report: Report) -> str:
+    """What may be the cheapest beyond a flip: models, or one system by its whole name."""
+    names = flip.above if side > 0 else flip.below
+    models = {system.name: system.model for system in report.systems}
+    listed_names = (
+        names if len(names) == 1 else tuple(dict.fromkeys(models.get(n, n) for n in names))
+    )
+    texts = [middle(name, NAME) for name in listed_names]
+    texts = texts if len(texts) <= 5 else [*texts[:4], f"{len(texts) - 4} others"]
+    return " or ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def _never(flip: Flip) -> bool:
+    return not (isfinite(flip.low) or isfinite(flip.high))
+
+
+def _is_limit(what: str) -> bool:
+    return what.startswith("limit on ")
+
+
+def _flip_value(flip: Flip, value: float) -> str:
+    return f"{_text.number(100 * value)} %" if _is_limit(flip.what) else _text.number(value)
+
+
+def _moves_to(flip: Flip, side: int) -> str:
+    value = flip.high if side > 0 else flip.low
+    return f"{'rises' if side > 0 else 'falls'} to {_flip_value(flip, value)}"
 
 
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:

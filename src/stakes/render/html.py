@@ -133,8 +133,9 @@ def _still(report: Report) -> str:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
             "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            "For the same reason no other thresholds can be tried here. Evaluate again with the "
-            "other costs."
+            "What would flip the verdict was worked out with them, and is listed below. For the "
+            "same reason no other thresholds can be tried here. Evaluate again with the other "
+            "costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (

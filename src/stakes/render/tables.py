@@ -15,7 +15,7 @@ from stakes.measures import cost_shares
 from stakes.problem import Problem, cell_text
 from stakes.render import rounding
 from stakes.render.against import baseline_section
-from stakes.render.flip_tables import margin_section, region_sections
+from stakes.render.flip_tables import anew_section, margin_section, region_sections
 from stakes.render.layout import (
     NAME,
     WIDTH,
@@ -154,6 +154,7 @@ def _sections(report: Report) -> Iterator[Section]:
         yield _losses(report)
     if report.regions:
         yield from region_sections(report)
+    yield from filter(None, [anew_section(report)])
     if report.margins:
         yield margin_section(report)
     if report.slices:

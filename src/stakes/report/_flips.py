@@ -42,7 +42,16 @@ class Possible(Protocol):
         """What may be the cheapest, the cheapest first."""
 
     def is_possible(self, name: str) -> bool:
-        """Whether a system, or what needs no model, is in `possible`."""
+        """Whether a system, or what needs no model, is in `possible`.
+
+        Parameters
+        ----------
+        name : its name
+
+        Returns
+        -------
+        whether it may be the cheapest
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,14 +132,32 @@ class Move:
     halvings: int = 9  # bisections of the last step
 
     def stepped(self, way: float) -> float:
-        """The value a given way from the present one, within the range of the number."""
+        """The value some way from the present one, within the range of the number.
+
+        Parameters
+        ----------
+        way : how far, with its sign
+
+        Returns
+        -------
+        the value
+        """
         low, high = self.bounds
         if not self.odds:
             return min(max(self.value + way, low), high)
         return min(max(_share(_odds(min(max(self.value, 1e-6), 1 - 1e-6)) + way), low), high)
 
     def between(self, first: float, second: float) -> float:
-        """The middle of two values."""
+        """The middle of two values.
+
+        Parameters
+        ----------
+        first, second : the values
+
+        Returns
+        -------
+        the value between them
+        """
         if not self.odds:
             return (first + second) / 2
         return _share((_odds(first) + _odds(second)) / 2)
@@ -200,6 +227,17 @@ def flip_of(move: Move, there: Callable[[float], Possible], choice: tuple[str, .
     Returns
     -------
     the flip
+
+    Examples
+    --------
+    >>> class There:
+    ...     def __init__(self, value):
+    ...         self.possible = ("new",) if value < 2 else ("old",)
+    ...     def is_possible(self, name):
+    ...         return name in self.possible
+    >>> flip = flip_of(Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0, 8.0)), There, ("new",))
+    >>> flip.low, round(flip.high, 1), flip.above
+    (-inf, 2.0, ('old',))
     """
     (low, below), (high, above) = (_leaving(move, side, there, choice) for side in (-1, 1))
     return Flip(move.what, move.value, low, high, below, above)

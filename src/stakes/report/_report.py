@@ -307,8 +307,8 @@ class Report(Value):
         It stays the choice as long as nothing else is clearly cheaper: it is among the contenders,
         and no constant decision clearly costs less. A cost is moved below zero only where the
         problem has negative costs, and never beyond 20 times the largest cost. Under a limit they
-        are those that `evaluate` worked out, `flips_under_limits`: the limit itself moves, and
-        costs; where these differ from case to case, a factor on them.
+        are those that `evaluate` worked out, `flips_under_limits`: the limit itself moves, and a
+        factor on the costs of each decision.
 
         Parameters
         ----------

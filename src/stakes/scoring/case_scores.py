@@ -353,12 +353,12 @@ def score_moments(
             f"forecasts must be a mapping from names to posteriors; got {evidence}. "
             f"A single system is {{'model': posteriors}}."
         )
-    said = {name: f"forecasts[{name!r}]" for name in forecasts}
-    named = [column_classes(said[name], posteriors) for name, posteriors in forecasts.items()]
+    arguments = {name: f"forecasts[{name!r}]" for name in forecasts}
+    named = [column_classes(arguments[name], posteriors) for name, posteriors in forecasts.items()]
     names: Any = next((labels for labels in named if labels is not None), None)
     names = names if classes is None else classes
     read = {
-        name: read_forecasts(y_true, q, names, name=said[name]) for name, q in forecasts.items()
+        name: read_forecasts(y_true, q, names, name=arguments[name]) for name, q in forecasts.items()
     }
     losses = {name: rule.losses(system.rows, system.truth) for name, system in read.items()}
     names = next(iter(read.values())).classes
