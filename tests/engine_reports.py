@@ -286,6 +286,30 @@ SCALINGS: dict[str, Any] = {
 }
 
 
+def check_many_classes(n: int, calibrator: Calibrator, n_classes: int) -> None:
+    """The same of many classes, by one parameter or by one for each of them."""
+    rng = np.random.default_rng([n, n_classes])
+    logits = rng.normal(0, 1.5, (n, n_classes))
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = (rng.random(n)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    sure = chances**2 / (chances**2).sum(axis=1, keepdims=True)
+    problem = Problem(np.abs(np.subtract.outer(np.arange(n_classes), [0, 4, 7])))
+    asked: dict[str, Any] = {**FAST, "calibrator": calibrator}
+    y = np.minimum(truth, n_classes - 1)
+    expected = evaluate(y, sure, problem, key=np.arange(n), **asked)
+    import polars as pl
+
+    names = [f"p_{k}" for k in range(n_classes)]
+    frame = pl.LazyFrame({"y": y, "k": np.arange(n)} | dict(zip(names, sure.T, strict=True)))
+    asked |= {"y_true": "y", "models": {"model": names}, "key": "k", "engine": "polars"}
+    actual = evaluate_frame(frame, problem, **asked)
+    assert "model (recalibrated)" in {system.name for system in actual.systems}
+    check_same_report(actual, expected)
+    new = Posteriors(sure[:200], classes=problem.classes)
+    maps = [report.rules["model (recalibrated)"].posteriors(new) for report in (actual, expected)]
+    assert maps[0] == pytest.approx(maps[1], rel=1e-9, abs=1e-9)
+
+
 @cache
 def three_classes(n: int) -> dict[str, Any]:
     """Overconfident posteriors of three classes; some are zero."""

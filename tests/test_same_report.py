@@ -30,12 +30,15 @@ from engine_reports import (
     SCALINGS,
     check_engine,
     check_fits,
+    check_many_classes,
     check_three_classes,
     rows,
     three_classes,
 )
 from stakes import InputError, Limit, Problem, Report, evaluate_frame
-from stakes.calibration import Isotonic
+from stakes.adapters import class_maps
+from stakes.adapters.refits import why_none
+from stakes.calibration import Affine, Isotonic, Select, VectorScaling
 
 
 def table(n: int) -> pa.Table:
@@ -106,6 +109,32 @@ def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(libr
 @pytest.mark.parametrize("what", SCALINGS)
 def test_maps_of_three_classes_are_fitted_in_the_engine_as_in_memory(what):
     check_three_classes(pl.LazyFrame(three_classes(4000)), "polars", what, 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("calibrator", "n_classes"), [(Affine(), 9), (Select(), 33)], ids=["affine", "one candidate"]
+)
+def test_maps_of_many_classes_are_fitted_in_the_engine_as_in_memory(
+    calibrator, n_classes, monkeypatch
+):
+    """Some need a pass for each fold, where one pass could not make all sums."""
+    monkeypatch.setattr(class_maps, "MOST_SUMS", 150)
+    check_many_classes(800, calibrator, n_classes)
+
+
+def test_what_is_not_fitted_in_engines_is_said_with_what_is():
+    told = why_none(Select(), "k", 5)
+    assert told is not None
+    assert told.endswith("only Affine(), Temperature(), VectorScaling() are fitted there. Name one "
+                         "of these.")  # fmt: skip
+    assert why_none(Select([Affine()]), "k", 5) is None
+    told = why_none(VectorScaling(), "k", 30)
+    assert told is not None
+    assert told.endswith("VectorScaling() of 30 classes has too many parameters. Take "
+                         "Temperature(), which has one.")  # fmt: skip
+    assert why_none(Affine(), "k", 30) is None
+    assert why_none(Select(), "k", 200) is None
 
 
 @pytest.mark.slow

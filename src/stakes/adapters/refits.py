@@ -22,7 +22,7 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
-from stakes.adapters.class_maps import FITTING, MOST_CLASSES
+from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel, Tallied
@@ -186,11 +186,8 @@ def _exact(
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
     """Why rows beyond the limit of memory cannot be recalibrated, or None if they can."""
     start = "Recalibration was left out: the rows stay in their engine, and "
-    if n_classes > MOST_CLASSES:
-        return f"{start}maps of more than {MOST_CLASSES} classes are fitted to rows in memory only."
-    if n_classes > 2 and not isinstance(calibrator, FITTING):
-        names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
-        return f"{start}of more than two classes only {names} are fitted there. Name one of these."
+    if n_classes > 2 and (why := why_no_maps(calibrator, n_classes)) is not None:
+        return f"{start}{why}"
     if key is None:
         return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
     return None
