@@ -25,12 +25,14 @@ from engine_reports import (
     CHARGED_TWO,
     FAST,
     FITS,
+    LIMITED,
     NAMED,
     PROBLEM,
     SCALINGS,
     check_engine,
     check_fits,
     check_many_classes,
+    check_prices,
     check_three_classes,
     rows,
     three_classes,
@@ -103,6 +105,18 @@ def test_frames_in_memory_may_be_handed_to_the_embedded_engine(tmp_path):
 def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(library, what):
     n = 800 if (library, what) == QUICK else 20_000
     check_fits(FRAMES[library](n), OWN.get(library, library.lower()), what, n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["DuckDB", "Polars, lazy"])
+@pytest.mark.parametrize("what", LIMITED)
+def test_prices_of_limits_are_the_same_in_memory_and_in_the_engine(library, what):
+    check_fits(FRAMES[library](3000), OWN.get(library, library.lower()), what, 3000)
+
+
+@pytest.mark.slow
+def test_prices_of_several_limits_are_the_same_in_memory_and_in_the_engine():
+    check_prices(FRAMES["DuckDB"](3000), "duckdb", 3000)
 
 
 @pytest.mark.slow
@@ -220,10 +234,13 @@ def test_columns_of_costs_that_cannot_be_used_are_counted_and_refused():
         evaluate_frame(pl.LazyFrame(rows(800)), by_fee, **OWN_COSTS, engine="polars")
 
 
-def test_limits_on_decisions_are_refused_where_an_engine_was_asked_for():
-    limited = PROBLEM.with_limits([Limit.share("block", at_most=0.1)])
-    with pytest.raises(InputError, match="engine must be numpy where the problem has limits"):
-        evaluate_frame(table(800), limited, **OWN_COSTS, engine="pyarrow")
+def test_limits_on_decisions_that_need_the_rows_are_refused_where_an_engine_was_asked_for():
+    limit = [Limit.share("block", at_most=0.1)]
+    refused = "engine must be numpy where the problem has limits; got 'pyarrow': prices are fitted"
+    with pytest.raises(InputError, match=rf"{refused} by folds of a key there"):
+        evaluate_frame(table(800), PROBLEM.with_limits(limit), **OWN_COSTS, engine="pyarrow")
+    with pytest.raises(InputError, match=rf"{refused} there for two classes only"):
+        evaluate_frame(table(800), CHARGED.with_limits(limit), **OWN_COSTS, engine="pyarrow")
 
 
 # Keys --------------------------------------------------------------------------------------------

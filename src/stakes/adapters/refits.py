@@ -106,16 +106,17 @@ def _runs(scores: FloatArray, predictions: IntArray | FloatArray) -> tuple[list[
 
 def refitted(
     model: LazyModel,
-    rows: Lazy,
+    cells: Arrays | None,
     tallied: Tallied,
     calibrator: Calibrator | None,
     shares: FloatArray,
-    limit: int,
 ) -> tuple[Tallied, Refit | None, tuple[Caveat, ...]]:
-    """Tallies with a recalibrated or tuned rule, that rule, and caveats where there is none."""
+    """Tallies with a recalibrated or tuned rule, that rule, and caveats where there is none.
+
+    `cells` are those of `score_cells`, None where there are too many.
+    """
     if calibrator is None and isinstance(model.predictions, Posteriors):
         return tallied, None, ()
-    cells = _cells(model, rows, limit)
     if cells is None:
         text = "it was not fitted out of fold: its distinct scores are beyond the limit of memory."
         return tallied, None, (left_out(model.name, text),)
@@ -142,7 +143,7 @@ def refitted(
     return exact, refit, lost
 
 
-def _cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
+def score_cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
     """Weights by score, class and fold, sorted in this order; None where there are too many."""
     sizes, most = {TRUTH: 2, FOLD: KEY_FOLDS}, limit // _BYTES
     frame, sums, ranges = model.with_scores(rows), {WEIGHT: nw.col(WEIGHT)}, []
