@@ -56,6 +56,10 @@ class Partitions:
         """Groups of rows, which Dask makes."""
         return self._settled().group_by(*keys)
 
+    def sort(self, *columns: str) -> nw.LazyFrame[Any]:
+        """The rows in the order of some columns."""
+        return self._settled().sort(*columns)
+
     def head(self, n: int) -> nw.LazyFrame[Any]:
         """The first rows."""
         return self._settled().head(n)
