@@ -48,7 +48,7 @@ frame = spark.read.parquet(rows)
 spark.range(1000).count()
 """
 RANKS = """
-bins = Bins.from_frame(rows, y_true="truth", scores="p", positive="fraud",
+bins = Bins.from_frame({frame}, y_true="truth", scores="p", positive="fraud",
                        grid=BitGrid(probabilities=True), {more})
 results = certified(auc, bins), best_threshold(bins.ranks(problem.classes), two)
 results += roc_hull(bins.ranks()), h_measure(bins.ranks(), Beta(2, 2))
@@ -58,10 +58,10 @@ POLARS = "import polars\nframe = polars.scan_parquet(rows)"
 HALF = "8 * {rows} - 1"  # bytes: one less than exact ranks need
 
 
-def ranks(exact: bool, more: str = "") -> str:
+def ranks(exact: bool, more: str = "", frame: str = "rows") -> str:
     """AUC, hull, best threshold and H of all scores."""
     limit = "memory_limit=4 << 30" if exact else f"memory_limit={HALF}"
-    return RANKS.format(more=f"{limit}{more}", exact=exact)
+    return RANKS.format(more=f"{limit}{more}", exact=exact, frame=frame)
 
 
 def evaluation(engine: str, frame: str = "rows", calibrator: str = "None", limit: str = "") -> str:
@@ -101,6 +101,7 @@ TASKS: dict[str, Task] = {
         " decisions=['approve', 'review'])",
         "Counts.from_frame(decided, y_true='truth', decisions='d', problem=named)",
     ),
+    "ranks, bins, Spark": Task(SPARK, ranks(False, frame="frame")),
     "report, bins, Spark": Task(SPARK, evaluation("spark", "frame")),
 }
 START = f"""

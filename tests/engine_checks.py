@@ -148,6 +148,18 @@ GAPS: dict[str, tuple[Callable[..., Any], Columns, tuple[Any, ...], str]] = {
     "a class": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("what", None), "y"),
     "a score": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("p", None), "s"),
     "nan": (ScoreTable.from_frame, {"scores": "p", "positive": "fraud"}, ("p", math.nan), "s"),
+    "nan, in bins": (
+        ScoreTable.from_frame,
+        {"scores": "p", "positive": "fraud", "bins": BitGrid(probabilities=True)},
+        ("p", math.nan),
+        "s",
+    ),
+    "no probability": (
+        ScoreTable.from_frame,
+        {"scores": "p", "positive": "fraud", "bins": BitGrid(probabilities=True)},
+        ("p", 3.0),
+        "p",
+    ),
     "a decision": (
         Counts.from_frame,
         {"decisions": "did", "problem": PROBLEM},
@@ -168,6 +180,7 @@ GAPS: dict[str, tuple[Callable[..., Any], Columns, tuple[Any, ...], str]] = {
     ),
 }
 TOLD = {
+    "p": r"must lie in \[0, 1\] for a grid of probabilities; they reach from 0 to 3\.",
     "y": r"^column 'what' of the frame must hold the classes in every row; 1 of 240 rows",
     "s": r"^scores \(column 'p' of the frame\) must hold numbers that can be ordered; 1 of 240 do",
     "d": r"^column 'did' of the frame must hold the decisions approve.*; 2 of 240 rows",

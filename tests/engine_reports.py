@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from stakes import (
     Decisions,
+    Limit,
     Posteriors,
     Problem,
     Report,
@@ -21,6 +23,7 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
+from stakes.adapters.tallies import MOVED_LIMITS
 from stakes.calibration import (
     Affine,
     Calibrator,
@@ -82,6 +85,7 @@ def rows(n: int) -> dict[str, Any]:
         "p_fraud": 1 - legit,
         "raw": (rng.normal(2.0 * fraud, 1.0) * 4).round() - 3,
         "old": np.where(rng.random(n) < 0.3 + 0.3 * fraud, "review", "approve").tolist(),
+        "called": np.where(rng.random(n) < 0.2 + 0.5 * fraud, "fraud", "legit").tolist(),
         "w": rng.integers(0, 40, n) / 8,
         "segment": np.array(["north", "east", "south", "west"])[rng.integers(0, 4, n)].tolist(),
         "customer": rng.integers(0, 60, n),
@@ -130,12 +134,30 @@ FITS: dict[str, tuple[Problem, dict[str, Any], Any]] = {
 }
 
 
+LIMITED: dict[str, tuple[Problem, dict[str, Any], Any]] = {
+    "a share": (
+        PROBLEM.with_limits([Limit.share("review", at_most=0.25)]),
+        {"forest": "p_forest", "raw": Scores("raw")},
+        Isotonic(),
+    ),
+    "a rate, and no map": (
+        SQUARE.with_limits([Limit.rate("fraud", given="legit", at_most=0.1)]),
+        {"forest": "p_forest", "old": Decisions("called")},
+        None,
+    ),
+}
+TWO_LIMITS = PROBLEM.with_limits(
+    [Limit.share("review", at_most=0.3), Limit.rate("block", given="legit", at_most=0.01)]
+)
+FITTED = FITS | LIMITED | {"two limits": (TWO_LIMITS, {"forest": "p_forest"}, Affine())}
+
+
 @cache
 def fitted_to_arrays(what: str, n: int) -> Report:
-    problem, models, calibrator = FITS[what]
+    problem, models, calibrator = FITTED[what]
     columns = rows(n)
     arrays = {
-        name: columns[model] if isinstance(model, str) else Scores(columns[model.values])
+        name: columns[model] if isinstance(model, str) else type(model)(columns[model.values])
         for name, model in models.items()
     }
     return evaluate(
@@ -152,18 +174,42 @@ def fitted_to_arrays(what: str, n: int) -> Report:
 
 def check_fits(frame: Any, engine: str, what: str, n: int) -> None:
     """What is fitted out of fold is the same in the engine and in memory."""
-    problem, models, calibrator = FITS[what]
+    problem, models, calibrator = FITTED[what]
     named = {"y_true": "what", "weights": "w", "clusters": "customer", "key": "customer"}
     asked: dict[str, Any] = {**FAST, "calibrator": calibrator, "models": models, **named}
     report = evaluate_frame(frame, problem, **asked, engine=engine)
     expected = fitted_to_arrays(what, n)
-    assert any(
-        ("recalibrated" in system.name) or ("fold" in system.rule) for system in expected.systems
-    )
+    fitted = ("recalibrated", "fold", "as is" if problem.limits else "fold")
+    assert any(part in f"{each.name} {each.rule}" for each in expected.systems for part in fitted)
     assert report.assumptions.calibrator == expected.assumptions.calibrator
-    assert [caveat for caveat in report.caveats if caveat.kind == "left out"] == []
+    told = [caveat for caveat in report.caveats if caveat.kind == "left out"]
+    assert [caveat.text for caveat in told] == ([MOVED_LIMITS] if problem.limits else [])
+    if problem.limits:
+        assert all(system.limits for system in report.systems)
+        caveats = tuple(caveat for caveat in report.caveats if caveat not in told)
+        report = replace(report, caveats=caveats)
+        expected = replace(expected, flips_under_limits=report.flips_under_limits)
     check_same_report(report, expected)
     check_same_maps(report, expected)
+
+
+def check_prices(frame: Any, engine: str, n: int) -> None:
+    """Prices of several limits, at which some score is tied between two decisions."""
+    problem, models, calibrator = FITTED["two limits"]
+    named = {"y_true": "what", "weights": "w", "clusters": "customer", "key": "customer"}
+    asked: dict[str, Any] = {**FAST, "calibrator": calibrator, "models": models, **named}
+    report = evaluate_frame(frame, problem, **asked, engine=engine)
+    expected = fitted_to_arrays("two limits", n)
+    prices, others = (
+        {each.name: [check.price for check in each.limits] for each in some.systems}
+        for some in (report, expected)
+    )
+    assert "forest (recalibrated)" in prices
+    for name, some in prices.items():
+        assert some == pytest.approx(others[name], rel=1e-9), name
+    for mine, yours in zip(report.systems, expected.systems, strict=True):
+        moved = np.abs(mine.counts.values - yours.counts.values).sum() / 2
+        assert moved < 0.002 * mine.counts.values.sum()  # the cases of that score, at most
 
 
 def check_same_maps(report: Report, expected: Report) -> None:
@@ -284,6 +330,30 @@ SCALINGS: dict[str, Any] = {
     "vector": VectorScaling(),
     "temperature, with a prior": Temperature(),
 }
+
+
+def check_many_classes(n: int, calibrator: Calibrator, n_classes: int) -> None:
+    """The same of many classes, by one parameter or by one for each of them."""
+    rng = np.random.default_rng([n, n_classes])
+    logits = rng.normal(0, 1.5, (n, n_classes))
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = (rng.random(n)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    sure = chances**2 / (chances**2).sum(axis=1, keepdims=True)
+    problem = Problem(np.abs(np.subtract.outer(np.arange(n_classes), [0, 4, 7])))
+    asked: dict[str, Any] = {**FAST, "calibrator": calibrator}
+    y = np.minimum(truth, n_classes - 1)
+    expected = evaluate(y, sure, problem, key=np.arange(n), **asked)
+    import polars as pl
+
+    names = [f"p_{k}" for k in range(n_classes)]
+    frame = pl.LazyFrame({"y": y, "k": np.arange(n)} | dict(zip(names, sure.T, strict=True)))
+    asked |= {"y_true": "y", "models": {"model": names}, "key": "k", "engine": "polars"}
+    actual = evaluate_frame(frame, problem, **asked)
+    assert "model (recalibrated)" in {system.name for system in actual.systems}
+    check_same_report(actual, expected)
+    new = Posteriors(sure[:200], classes=problem.classes)
+    maps = [report.rules["model (recalibrated)"].posteriors(new) for report in (actual, expected)]
+    assert maps[0] == pytest.approx(maps[1], rel=1e-9, abs=1e-9)
 
 
 @cache

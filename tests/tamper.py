@@ -84,7 +84,7 @@ class Tampering:
         elif how == "scaled" and _is_number(parent[key]):
             parent[key] *= (-1, 1e6, 1e-6, 3)[self.rng.integers(4)]
         elif how == "near" and _is_number(parent[key]):
-            old, place = parent[key], self.rng.integers(4)
+            old, place = parent[key], int(self.rng.integers(4))
             parent[key] = (old + 1, old - 1, 1 - old, old * 1.01)[place]
             how = ("+ 1", "- 1", "1 -", "+ 1 %")[place]
         else:

@@ -25,17 +25,22 @@ from engine_reports import (
     CHARGED_TWO,
     FAST,
     FITS,
+    LIMITED,
     NAMED,
     PROBLEM,
     SCALINGS,
     check_engine,
     check_fits,
+    check_many_classes,
+    check_prices,
     check_three_classes,
     rows,
     three_classes,
 )
 from stakes import InputError, Limit, Problem, Report, evaluate_frame
-from stakes.calibration import Isotonic
+from stakes.adapters import class_maps
+from stakes.adapters.refits import why_none
+from stakes.calibration import Affine, Isotonic, Select, VectorScaling
 
 
 def table(n: int) -> pa.Table:
@@ -103,9 +108,47 @@ def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_the_engine(libr
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("library", ["DuckDB", "Polars, lazy"])
+@pytest.mark.parametrize("what", LIMITED)
+def test_prices_of_limits_are_the_same_in_memory_and_in_the_engine(library, what):
+    check_fits(FRAMES[library](3000), OWN.get(library, library.lower()), what, 3000)
+
+
+@pytest.mark.slow
+def test_prices_of_several_limits_are_the_same_in_memory_and_in_the_engine():
+    check_prices(FRAMES["DuckDB"](3000), "duckdb", 3000)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("what", SCALINGS)
 def test_maps_of_three_classes_are_fitted_in_the_engine_as_in_memory(what):
     check_three_classes(pl.LazyFrame(three_classes(4000)), "polars", what, 4000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("calibrator", "n_classes"), [(Affine(), 9), (Select(), 33)], ids=["affine", "one candidate"]
+)
+def test_maps_of_many_classes_are_fitted_in_the_engine_as_in_memory(
+    calibrator, n_classes, monkeypatch
+):
+    """Some need a pass for each fold, where one pass could not make all sums."""
+    monkeypatch.setattr(class_maps, "MOST_SUMS", 150)
+    check_many_classes(800, calibrator, n_classes)
+
+
+def test_what_is_not_fitted_in_engines_is_said_with_what_is():
+    told = why_none(Select(), "k", 5)
+    assert told is not None
+    assert told.endswith("only Affine(), Temperature(), VectorScaling() are fitted there. Name one "
+                         "of these.")  # fmt: skip
+    assert why_none(Select([Affine()]), "k", 5) is None
+    told = why_none(VectorScaling(), "k", 30)
+    assert told is not None
+    assert told.endswith("VectorScaling() of 30 classes has too many parameters. Take "
+                         "Temperature(), which has one.")  # fmt: skip
+    assert why_none(Affine(), "k", 30) is None
+    assert why_none(Select(), "k", 200) is None
 
 
 @pytest.mark.slow
@@ -191,10 +234,13 @@ def test_columns_of_costs_that_cannot_be_used_are_counted_and_refused():
         evaluate_frame(pl.LazyFrame(rows(800)), by_fee, **OWN_COSTS, engine="polars")
 
 
-def test_limits_on_decisions_are_refused_where_an_engine_was_asked_for():
-    limited = PROBLEM.with_limits([Limit.share("block", at_most=0.1)])
-    with pytest.raises(InputError, match="engine must be numpy where the problem has limits"):
-        evaluate_frame(table(800), limited, **OWN_COSTS, engine="pyarrow")
+def test_limits_on_decisions_that_need_the_rows_are_refused_where_an_engine_was_asked_for():
+    limit = [Limit.share("block", at_most=0.1)]
+    refused = "engine must be numpy where the problem has limits; got 'pyarrow': prices are fitted"
+    with pytest.raises(InputError, match=rf"{refused} by folds of a key there"):
+        evaluate_frame(table(800), PROBLEM.with_limits(limit), **OWN_COSTS, engine="pyarrow")
+    with pytest.raises(InputError, match=rf"{refused} there for two classes only"):
+        evaluate_frame(table(800), CHARGED.with_limits(limit), **OWN_COSTS, engine="pyarrow")
 
 
 # Keys --------------------------------------------------------------------------------------------

@@ -19,7 +19,16 @@ from click.testing import CliRunner
 
 from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
-from engine_reports import CHARGED, PROBLEM, assert_close, check_engine, check_fits, rows
+from engine_reports import (
+    CHARGED,
+    PROBLEM,
+    assert_close,
+    check_engine,
+    check_fits,
+    check_three_classes,
+    rows,
+    three_classes,
+)
 from stakes import InputError, Problem, evaluate_frame
 from stakes.cli.commands import stakes as command
 
@@ -105,6 +114,12 @@ def test_what_is_fitted_out_of_fold_is_the_same_in_memory_and_in_spark(spark, tm
     pyarrow.parquet.write_table(table(rows(20_000)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     check_fits(frame, "spark", "isotonic", 20_000)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_three_classes_give_the_report_of_the_arrays(makers, engine):
+    columns = three_classes(4000)
+    check_three_classes(makers[engine](columns), engine, "temperature, with a prior", 4000)
 
 
 def test_the_command_line_has_spark_read_the_files(spark, tmp_path):

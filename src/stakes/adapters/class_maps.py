@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped, high_of, sum_of
+from stakes.adapters.expressions import (
+    Arrays,
+    arrays_of,
+    first_of,
+    grouped,
+    high_of,
+    picked,
+    sum_of,
+)
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel
 from stakes.adapters.sources import Lazy
@@ -23,6 +31,7 @@ from stakes.calibration import (
     Affine,
     CalibrationMap,
     Calibrator,
+    Select,
     Temperature,
     VectorScaling,
     decoded,
@@ -32,7 +41,7 @@ from stakes.evaluation import KEY_FOLDS, Cases, Folds, left_out, used_folds
 from stakes.report import RECALIBRATED, Caveat
 
 FITTING = Affine, Temperature, VectorScaling  # what is fitted here
-MOST_CLASSES = 8  # the sums of a pass grow with their square
+MOST_SUMS = 1000  # in one pass; they grow with the square of the parameters
 _MOST_STEPS = 25
 _THERE = 1e-6  # change of a parameter by a Newton step after which there is nothing left to do
 _DEPTH = "depth"
@@ -67,7 +76,7 @@ class ClassMaps:
             logits = [self._logit(column, s, k) for s in range(len(self.numbers))]
             columns[name] = first_of(folds, logits[:-1], logits[-1])
         rows = rows.with_columns(logit.alias(name) for name, logit in columns.items())
-        return _softmax(rows, names)
+        return _softmax(rows, [names])
 
     def _logit(self, column: str, s: int, k: int) -> nw.Expr:
         log = _log(column, float(self.limits[s]))
@@ -83,15 +92,56 @@ def _log(column: str, limit: float) -> nw.Expr:
     ).otherwise(nw.lit(limit))
 
 
-def _softmax(rows: Lazy, names: Sequence[str]) -> Lazy:
-    """Turn columns of logits into posteriors, in their place."""
-    highest = f"{names[0]} highest"
-    rows = rows.with_columns(nw.max_horizontal(*map(nw.col, names)).alias(highest))
-    rows = rows.with_columns((nw.col(name) - nw.col(highest)).exp().alias(name) for name in names)
-    rows = rows.with_columns(sum_of([nw.col(name) for name in names]).alias(f"{highest} sum"))
-    return rows.with_columns(
-        (nw.col(name) / nw.col(f"{highest} sum")).alias(name) for name in names
+def _softmax(rows: Lazy, groups: Sequence[Sequence[str]]) -> Lazy:
+    """Turn groups of columns of logits into posteriors, in their place.
+
+    All groups in one step each, because an engine reads a query again with every step.
+    """
+    highest, total = "{} highest", "{} sum"
+    firsts = [(names[0], names) for names in groups]
+    pairs = [(first, name) for first, names in firsts for name in names]
+    rows = rows.with_columns(
+        nw.max_horizontal(*map(nw.col, names)).alias(highest.format(first))
+        for first, names in firsts
     )
+    rows = rows.with_columns(
+        (nw.col(name) - nw.col(highest.format(first))).exp().alias(name) for first, name in pairs
+    )
+    rows = rows.with_columns(
+        sum_of([nw.col(name) for name in names]).alias(total.format(first))
+        for first, names in firsts
+    )
+    return rows.with_columns(
+        (nw.col(name) / nw.col(total.format(first))).alias(name) for first, name in pairs
+    )
+
+
+def _n_sums(calibrator: Calibrator, n_classes: int) -> int:
+    """How many sums the maps of one set need: loss, gradient and second derivatives."""
+    if isinstance(calibrator, Temperature):
+        return 3
+    size = n_classes * (2 if isinstance(calibrator, VectorScaling) else 1)  # parameters, and one
+    return 1 + size + size * (size + 1) // 2
+
+
+def what_fits(calibrator: Calibrator, n_classes: int) -> Calibrator:
+    """The calibrator itself, or the only candidate of one that chooses."""
+    alone = calibrator._alone(n_classes) if isinstance(calibrator, Select) else None
+    return calibrator if alone is None else alone
+
+
+def why_no_maps(calibrator: Calibrator, n_classes: int) -> str | None:
+    """Why no map of more than two classes is fitted in engines, or None if one is."""
+    calibrator = what_fits(calibrator, n_classes)
+    if not isinstance(calibrator, FITTING):
+        names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
+        return f"of more than two classes only {names} are fitted there. Name one of these."
+    if _n_sums(calibrator, n_classes) > MOST_SUMS:
+        return (
+            f"{calibrator!r} of {n_classes} classes has too many parameters. Take Temperature(), "
+            f"which has one."
+        )
+    return None
 
 
 def fitted_maps(
@@ -119,7 +169,8 @@ def fitted_maps(
     )
     reason = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD])).hindrance
     if reason is None:
-        newton = _Newton(model, rows, cells, calibrator)
+        fits = what_fits(calibrator, model.problem.n_classes)
+        newton = _Newton(model, rows, cells, fits)
         if newton.run(hear):
             return newton.maps(), ()
         reason = "no best map was found in the engine; perhaps its classes are told without error."
@@ -135,6 +186,21 @@ def _cells(model: LazyModel, rows: Lazy) -> Arrays:
     sizes = {TRUTH: model.problem.n_classes, FOLD: KEY_FOLDS}
     rows = rows.with_columns(nw.max_horizontal(*depths).alias(_DEPTH))
     return arrays_of(grouped(rows, sizes, {WEIGHT: nw.col(WEIGHT)}, ranges=[_DEPTH]), sizes)
+
+
+def _logs(s: int, k: int) -> str:
+    """The column of the logarithms of a class, as far down as a set has them."""
+    return f"log_{s}_{k}"
+
+
+def _chance(s: int, k: int) -> str:
+    """The column of the posteriors of a class by the map of a set."""
+    return f"chance_{s}_{k}"
+
+
+def _mean(s: int, q: int) -> str:
+    """The column of how far a parameter moves logits in the mean over the classes."""
+    return f"mean_{s}_{q}"
 
 
 class _Newton:
@@ -209,73 +275,82 @@ class _Newton:
 
     def _derivatives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean log loss (S,) of every set, its gradient (S, P) and second derivatives (S, P, P)."""
-        rows, expressions = self.rows, dict[str, nw.Expr]()
-        for s in range(len(self.used)):
-            rows, of_set = self._sums(rows, s)
-            expressions |= of_set
-        sizes = {TRUTH: self.size, FOLD: KEY_FOLDS}
-        sums = arrays_of(grouped(rows, sizes, expressions), sizes)
-        parts = [self._of_set(sums, s) for s in range(len(self.used))]
+        at_once = max(MOST_SUMS // _n_sums(self.calibrator, self.size), 1)
+        parts = []
+        for first in range(0, len(self.used), at_once):
+            sets = range(len(self.used))[first : first + at_once]
+            rows = self._with_means(self.rows, sets)
+            expressions = {name: each for s in sets for name, each in self._sums(s).items()}
+            sizes = {TRUTH: self.size, FOLD: KEY_FOLDS}
+            sums = arrays_of(grouped(rows, sizes, expressions), sizes)
+            parts += [self._of_set(sums, s) for s in sets]
         losses, gradients, curvatures = zip(*parts, strict=True)
         return np.array(losses), np.stack(gradients), np.stack(curvatures)
 
-    def _sums(self, rows: Lazy, s: int) -> tuple[Lazy, dict[str, nw.Expr]]:
-        """The rows with logarithms and posteriors by the map of a set, and what is summed."""
-        places, weight = range(self.size), nw.col(WEIGHT)
-        logs, chances = [[f"{what}_{s}_{k}" for k in places] for what in ("log", "chance")]
+    def _with_means(self, rows: Lazy, sets: Sequence[int]) -> Lazy:
+        """Add logarithms, posteriors by the map of each set, and the mean moves of logits."""
+        columns, places = self.model.posteriors, range(self.size)
         rows = rows.with_columns(
-            _log(column, float(self.limits[s])).alias(name)
-            for column, name in zip(self.model.posteriors, logs, strict=True)
+            _log(columns[k], float(self.limits[s])).alias(_logs(s, k)) for s in sets for k in places
         )
-        pairs = self.coefficients[s].tolist()
+        lines = self.coefficients.tolist()
         rows = rows.with_columns(
-            (nw.col(x) * slope + intercept).alias(name)
-            for x, (slope, intercept), name in zip(logs, pairs, chances, strict=True)
+            (nw.col(_logs(s, k)) * lines[s][k][0] + lines[s][k][1]).alias(_chance(s, k))
+            for s in sets
+            for k in places
         )
-        rows = _softmax(rows, chances)
-        x, p = list(map(nw.col, logs)), list(map(nw.col, chances))
-        true = first_of([nw.col(TRUTH) == k for k in places[:-1]], p[:-1], p[-1])
+        rows = _softmax(rows, [[_chance(s, k) for k in places] for s in sets])
+        return rows.with_columns(
+            sum_of([nw.col(_chance(s, k)) * move for k, move in moved.items()]).alias(_mean(s, q))
+            for s in sets
+            for q, moved in enumerate(self._moves(s))
+        )
+
+    def _sums(self, s: int) -> dict[str, nw.Expr]:
+        r"""What is summed for a set: loss, gradient, second derivatives.
+
+        Where a parameter q moves the logit of class k by :math:`z_{kq}`, the loss
+        :math:`-\log p_y` has the derivative :math:`m_q - z_{yq}` with
+        :math:`m_q = \sum_k p_k z_{kq}`, and the second ones
+        :math:`\sum_k p_k z_{kq} z_{kr} - m_q m_r`.
+        """
+        places, weight, truth = range(self.size), nw.col(WEIGHT), nw.col(TRUTH)
+        chances, moves = [nw.col(_chance(s, k)) for k in places], self._moves(s)
+        true = picked(truth, chances)
         safe = nw.when(true > 0.0).then(true).otherwise(nw.lit(5e-324))
         sums = {f"loss {s}": weight * safe.log() * -1.0}
-        for k in places:
-            mass = weight * p[k]
-            sums |= {f"x {s} {k}": weight * x[k], f"p {s} {k}": mass}
-            sums |= {f"px {s} {k}": mass * x[k], f"pxx {s} {k}": mass * x[k] * x[k]}
-        for k, j in combinations(places, 2):
-            both = weight * p[k] * p[j]
-            sums |= {f"c {s} {k} {j}": both, f"cx {s} {k} {j}": both * x[k]}
-            sums |= {f"cy {s} {k} {j}": both * x[j], f"cxy {s} {k} {j}": both * x[k] * x[j]}
-        for k in places:
-            square = weight * p[k] * p[k]
-            sums |= {f"c {s} {k} {k}": square, f"cx {s} {k} {k}": square * x[k]}
-            sums |= {f"cxy {s} {k} {k}": square * x[k] * x[k]}
-        return rows, sums
+        for q, moved in enumerate(moves):
+            own = picked(truth, [moved.get(k, nw.lit(0.0)) for k in places])
+            sums[f"slope {s} {q}"] = weight * (nw.col(_mean(s, q)) - own)
+            for r in range(q + 1):
+                both = [chances[k] * moved[k] * moves[r][k] for k in moved if k in moves[r]]
+                product = nw.col(_mean(s, q)) * nw.col(_mean(s, r))
+                spread = sum_of(both) - product if both else product * -1.0
+                sums[f"bend {s} {q} {r}"] = weight * spread
+        return sums
+
+    def _moves(self, s: int) -> list[dict[int, nw.Expr]]:
+        """By how much each parameter moves the logits of those classes that it moves."""
+        return [
+            {
+                k: nw.col(_logs(s, k)) * slope + offset if slope else nw.lit(offset)
+                for k, (slope, offset) in enumerate(axis)
+                if slope or offset
+            }
+            for axis in np.moveaxis(self.axes[s], -1, 0).tolist()
+        ]
 
     def _of_set(self, sums: Arrays, s: int) -> tuple[float, FloatArray, FloatArray]:
         counts = self.worth[s][sums[TRUTH]] * self.used[s][sums[FOLD]]
-        size, places = self.size, range(self.size)
 
-        def total(name: str, truth: int | None = None) -> float:
-            some = slice(None) if truth is None else sums[TRUTH] == truth
-            return float(counts[some] @ sums[name][some])
+        def total(name: str) -> float:
+            return float(counts @ sums[name])
 
-        slopes = np.empty((size, 2))  # of the loss in each coefficient
-        second = np.zeros((size, 2, size, 2))
-        for k in places:
-            slopes[k, 0] = total(f"px {s} {k}") - total(f"x {s} {k}", k)
-            slopes[k, 1] = total(f"p {s} {k}") - self.prior[s, k]
-            line = total(f"px {s} {k}") - total(f"cx {s} {k} {k}")
-            second[k, 0, k, 0] = total(f"pxx {s} {k}") - total(f"cxy {s} {k} {k}")
-            second[k, 0, k, 1] = second[k, 1, k, 0] = line
-            second[k, 1, k, 1] = total(f"p {s} {k}") - total(f"c {s} {k} {k}")
-        for k, j in combinations(places, 2):
-            block = np.empty((2, 2))
-            block[0, 0], block[1, 1] = total(f"cxy {s} {k} {j}"), total(f"c {s} {k} {j}")
-            block[0, 1], block[1, 0] = total(f"cx {s} {k} {j}"), total(f"cy {s} {k} {j}")
-            second[k, :, j], second[j, :, k] = -block, -block.T
-        axes = self.axes[s]
-        gradient = np.einsum("kcp,kc->p", axes, slopes)
-        curvature = np.einsum("kcp,kcjd,jdq->pq", axes, second, axes)
+        size = self.axes.shape[-1]
+        gradient = np.array([total(f"slope {s} {q}") for q in range(size)])
+        curvature = np.empty((size, size))
+        for q, r in combinations_with_replacement(range(size), 2):
+            curvature[q, r] = curvature[r, q] = total(f"bend {s} {r} {q}")
         return total(f"loss {s}"), gradient, curvature
 
     def maps(self) -> ClassMaps:

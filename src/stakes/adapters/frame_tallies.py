@@ -29,8 +29,25 @@ from stakes.adapters.columns import (
     spellings,
     text_name,
 )
-from stakes.adapters.expressions import HIGH, LOW, Arrays, arrays_of, grouped, texts_of
-from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of, facts_of, prepared
+from stakes.adapters.expressions import (
+    HIGH,
+    LOW,
+    Arrays,
+    arrays_of,
+    grouped,
+    sum_of,
+    texts_of,
+    whether,
+)
+from stakes.adapters.lazy import (
+    TRUTH,
+    WEIGHT,
+    by_column,
+    checks_of,
+    column_of,
+    facts_of,
+    prepared,
+)
 from stakes.adapters.sources import Lazy, Source, opened
 from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream, scores_of, within
 from stakes.adapters.streams import can_stream
@@ -41,7 +58,7 @@ from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many, t
 
 _MEMORY = 2 << 30  # bytes for DuckDB where it reads files
 _MOST_CLASSES = 10_000
-_BIN, _TOTAL = "bin", "total"
+_BIN, _TOTAL, _BAD = "bin", "total", "bad"
 Parts = dict[str, Any]
 
 
@@ -340,9 +357,15 @@ class _Rows:
         streams = stream and not columns.by and can_stream(rows)
         refuse = partial(facts_of, lazy, rows, columns, known, source.name)
         if not streams:
-            refuse()
-        live = rows.filter(nw.col(WEIGHT) > 0.0) if weighted and not streams else rows
-        return cls(live, known, columns.by, weighted, streams, refuse)
+            checks = dict(checks_of(lazy, rows, columns, known, source.name))
+            rows = _with_bad(rows, columns, [check.bad for check in checks.values()])
+        return cls(rows, known, columns.by, weighted, streams, refuse)
+
+    def _beyond(self) -> InputError:
+        """Why scores, which can all be ordered, cannot be in bins of probabilities."""
+        score = nw.col(column_of(0))
+        ends = self.rows.select(score.min().alias(LOW), score.max().alias(HIGH)).collect()
+        return _no_probabilities(float(ends[LOW][0]), float(ends[HIGH][0]))
 
     def hand(self, grid: BitGrid | None) -> Any:
         """A function that passes classes, scores and weights to another, in checked blocks."""
@@ -351,11 +374,7 @@ class _Rows:
         def refuse(scores: FloatArray | None) -> None:
             self.refuse()
             if scores is not None and not within(scores, unit=unit):
-                raise InputError(
-                    f"scores must lie in [0, 1] for a grid of probabilities; they reach from "
-                    f"{scores.min():g} to {scores.max():g}. Write BitGrid(probabilities=False).",
-                    argument="scores",
-                )
+                raise _no_probabilities(scores.min(), scores.max())
 
         score = column_of(0)
         return scores_of(self.rows, score, weighted=self.weighted, refuse=refuse, unit=unit)
@@ -372,16 +391,55 @@ class _Rows:
         rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
         score, span = column_of(0), None
         if bins is not None:
+            if bins.probabilities:
+                inside = (nw.col(score) >= 0.0) & (nw.col(score) <= 1.0)
+                rows = rows.with_columns((nw.col(_BAD) + (1.0 - whether(inside))).alias(_BAD))
+                rows = _emptied(rows, {score: 0.0})
             grid = UnitGrid() if bins.probabilities else ScoreGrid()
             rows, sizes = grid.binned(rows, score, _BIN), {**sizes, _BIN: BitGrid.N_BINS}
             sums, span = {**sums, _TOTAL: nw.col(WEIGHT) * nw.col(score)}, score
         elif scored:
             more.append(score)
+        sums = {**sums, _BAD: nw.col(_BAD)}
         arrays = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
+        if not arrays[_BAD].size or arrays[_BAD].any() or np.isinf(arrays[WEIGHT].sum()):
+            self.refuse()  # which looks at the rows again, and says what is wrong with them
+            raise self._beyond()
         if not self.by:
             return _Sums(arrays, None, None)
         labels, codes = groups_of(arrays[by_column(0)])
         return _Sums(arrays, _check.labels("by", labels), codes)
+
+
+def _no_probabilities(low: float, high: float) -> InputError:
+    return InputError(
+        f"scores must lie in [0, 1] for a grid of probabilities; they reach from {low:g} to "
+        f"{high:g}. Write BitGrid(probabilities=False).",
+        argument="scores",
+    )
+
+
+def _with_bad(rows: Lazy, columns: Columns, bad: Sequence[nw.Expr]) -> Lazy:
+    """Rows of positive weight, and those that cannot be used, whose entries become zeros.
+
+    They are counted in the pass that sums, so that no other pass need look for them.
+    """
+    rows = rows.with_columns(sum_of(bad).alias(_BAD))
+    if columns.weights is not None:
+        rows = rows.filter((nw.col(WEIGHT) > 0.0) | (nw.col(_BAD) > 0.0))
+    zeros: dict[str, float] = {TRUTH: 0, WEIGHT: 0.0}  # codes are whole numbers
+    for place, model in enumerate(columns.models.values()):
+        zeros[column_of(place)] = 0 if isinstance(model, Decisions) else 0.0
+    return _emptied(rows, zeros)
+
+
+def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:
+    """The rows with zeros in the place of entries that cannot be used."""
+    fine = nw.col(_BAD) == 0.0
+    return rows.with_columns(
+        nw.when(fine).then(nw.col(name)).otherwise(nw.lit(zero)).alias(name)
+        for name, zero in zeros.items()
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,10 +51,11 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
-    TUNED_APART,
     Points,
 )
 from stakes.tally import JointCounts
+
+Refits = Mapping[tuple[str, str], Refit | ClassMaps]  # by model and rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,7 @@ def joint_decisions(
     more: Sequence[str],
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit | ClassMaps],
+    refits: Refits,
     facts: Facts,
     limit: int,
 ) -> Joint:
@@ -183,7 +184,7 @@ def with_systems(
     rows: Lazy,
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit | ClassMaps],
+    refits: Refits,
 ) -> Lazy:
     """Add the decisions of all systems."""
     by_name = {model.name: model for model in models}
@@ -193,8 +194,8 @@ def with_systems(
         model = by_name[rule.model]
         if rule.name == TUNED:
             decided = whether(nw.col(model.score) > rule.threshold)
-        elif rule.name in (RECALIBRATED, TUNED_APART):
-            rows, decided = _refitted_decisions(rows, refits[model.name], model)
+        elif (refit := refits.get((rule.model, rule.name))) is not None:
+            rows, decided = _refitted_decisions(rows, refit, model)
         else:
             decided = nw.col(model.decided(rule.name))
         rows = rows.with_columns(decided.alias(system_column(place)))
@@ -205,7 +206,7 @@ def coverages(
     rows: Lazy,
     models: Sequence[LazyModel],
     rules: dict[str, DecisionRule],
-    refits: Mapping[str, Refit | ClassMaps],
+    refits: Refits,
     facts: Facts,
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
     """How to find what each Bayes rule costs where hard cases are left undecided.

@@ -133,7 +133,7 @@ def facts_of(
 
     `sizes` are columns whose largest absolute entry is needed.
     """
-    checks = dict(_checks(frame, rows, columns, problem, source)) | dict(more_checks or {})
+    checks = dict(checks_of(frame, rows, columns, problem, source)) | dict(more_checks or {})
     questions = {"rows": nw.len()}
     questions |= {f"size {column}": nw.col(column).abs().max() for column in sizes}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
@@ -182,7 +182,7 @@ def _one_row(frame: Lazy) -> dict[str, Any]:
 # Bad entries -------------------------------------------------------------------------------------
 
 
-def _checks(
+def checks_of(
     frame: Lazy, rows: Lazy, columns: Columns, problem: Labelled, source: str
 ) -> Iterator[tuple[str, Check]]:
     """Yield the checks of single entries, each with a unique name."""

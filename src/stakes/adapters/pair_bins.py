@@ -11,15 +11,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.adapters.class_maps import ClassMaps
 from stakes.adapters.expressions import arrays_of, first_of, grouped
-from stakes.adapters.joint_decisions import system_column, with_systems
+from stakes.adapters.joint_decisions import Refits, system_column, with_systems
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.refits import Refit
 from stakes.adapters.sources import Lazy
 from stakes.evaluation import DecisionRule, pair_counts, source_size
-from stakes.report import DecisionSource, PairCounts
+from stakes.report import RECALIBRATED, DecisionSource, PairCounts
 
 _MOST_CELLS = 1 << 20  # of all sources at once; beyond, each pair takes a pass
 
@@ -31,7 +30,7 @@ class PairBins:
     rows: Lazy
     models: Sequence[LazyModel]
     rules: dict[str, DecisionRule]
-    refits: Mapping[str, Refit | ClassMaps]
+    refits: Refits
     tallied: Mapping[str, Tallied]
 
     def __call__(
@@ -56,7 +55,7 @@ class PairBins:
         if source.system is not None:
             return nw.col(system_column(list(self.rules).index(source.system)))
         if source.recalibrated:
-            refit = self.refits[source.model]
+            refit = self.refits[source.model, RECALIBRATED]
             assert isinstance(refit, Refit)
             posteriors = np.asarray(refit.fitted.predictions)[:, 1]
             return replace(refit, predictions=np.searchsorted(edges, posteriors)).expression()

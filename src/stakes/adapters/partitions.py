@@ -18,13 +18,7 @@ Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
-
-    >>> import dask.dataframe as dd  # doctest: +SKIP
-    >>> rows = Partitions(dd.from_dict({"a": [1, 2]}, npartitions=2))  # doctest: +SKIP
-    >>> rows.with_columns((nw.col("a") * 2).alias("b")).collect()["b"].to_list()  # doctest: +SKIP
-    [2, 4]
-    """
+    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask."""
 
     native: Any
     steps: tuple[Step, ...] = ()
@@ -61,6 +55,10 @@ class Partitions:
     def group_by(self, *keys: str) -> Any:
         """Groups of rows, which Dask makes."""
         return self._settled().group_by(*keys)
+
+    def sort(self, *columns: str) -> nw.LazyFrame[Any]:
+        """The rows in the order of some columns."""
+        return self._settled().sort(*columns)
 
     def head(self, n: int) -> nw.LazyFrame[Any]:
         """The first rows."""

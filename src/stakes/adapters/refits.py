@@ -22,7 +22,7 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
-from stakes.adapters.class_maps import FITTING, MOST_CLASSES
+from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.model_tallies import LazyModel, Tallied
@@ -106,16 +106,17 @@ def _runs(scores: FloatArray, predictions: IntArray | FloatArray) -> tuple[list[
 
 def refitted(
     model: LazyModel,
-    rows: Lazy,
+    cells: Arrays | None,
     tallied: Tallied,
     calibrator: Calibrator | None,
     shares: FloatArray,
-    limit: int,
 ) -> tuple[Tallied, Refit | None, tuple[Caveat, ...]]:
-    """Tallies with a recalibrated or tuned rule, that rule, and caveats where there is none."""
+    """Tallies with a recalibrated or tuned rule, that rule, and caveats where there is none.
+
+    `cells` are those of `score_cells`, None where there are too many.
+    """
     if calibrator is None and isinstance(model.predictions, Posteriors):
         return tallied, None, ()
-    cells = _cells(model, rows, limit)
     if cells is None:
         text = "it was not fitted out of fold: its distinct scores are beyond the limit of memory."
         return tallied, None, (left_out(model.name, text),)
@@ -142,7 +143,7 @@ def refitted(
     return exact, refit, lost
 
 
-def _cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
+def score_cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
     """Weights by score, class and fold, sorted in this order; None where there are too many."""
     sizes, most = {TRUTH: 2, FOLD: KEY_FOLDS}, limit // _BYTES
     frame, sums, ranges = model.with_scores(rows), {WEIGHT: nw.col(WEIGHT)}, []
@@ -186,11 +187,8 @@ def _exact(
 def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | None:
     """Why rows beyond the limit of memory cannot be recalibrated, or None if they can."""
     start = "Recalibration was left out: the rows stay in their engine, and "
-    if n_classes > MOST_CLASSES:
-        return f"{start}maps of more than {MOST_CLASSES} classes are fitted to rows in memory only."
-    if n_classes > 2 and not isinstance(calibrator, FITTING):
-        names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
-        return f"{start}of more than two classes only {names} are fitted there. Name one of these."
+    if n_classes > 2 and (why := why_no_maps(calibrator, n_classes)) is not None:
+        return f"{start}{why}"
     if key is None:
         return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
     return None

@@ -14,6 +14,7 @@ import numpy as np
 from stakes import _check
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.interrupts import interruptible
+from stakes.adapters.limited_cells import why_no_limits
 from stakes.adapters.refits import why_none
 from stakes.adapters.sources import NUMPY, Passes, Rows, Source, checked, opened
 from stakes.adapters.tallies import n_passes, tallied_evidence
@@ -59,7 +60,8 @@ def report_on(
         try:
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
-                _refuse_limits(problem, needed, limit, engine)
+                if (why := why_no_limits(problem, known.key)) is not None:
+                    _refuse_limits(why, needed, limit, engine)
                 if beyond:
                     fits = calibrator is None or not why_none(
                         calibrator, known.key, problem.n_classes
@@ -139,21 +141,19 @@ def _with_columns(report: Report, columns: Columns) -> Report:
     return replace(report, rules=report.rules.with_columns(named))
 
 
-def _refuse_limits(problem: Problem, needed: int, limit: int, engine: str | None) -> None:
-    """Refuse limits on decisions, which need rows in memory."""
-    if not problem.limits:
-        return
-    why = "the problem has limits, whose prices no engine fits"
+def _refuse_limits(why: str, needed: int, limit: int, engine: str | None) -> None:
+    """Refuse limits on decisions that need rows in memory, and say why."""
     remedy = "problem.with_limits(None)"
     if engine is not None:
         raise InputError(
-            f"engine must be {NUMPY} where {why}; got {engine!r}. Leave it out, evaluate a sample, "
-            f"or take {remedy}.",
+            f"engine must be {NUMPY} where the problem has limits; got {engine!r}: {why}. Leave it "
+            f"out, evaluate a sample, or take {remedy}.",
             argument="engine",
         )
     raise InputError(
-        f"memory_limit must leave room for the columns where {why}: they need {needed:,} bytes, "
-        f"and the limit is {limit:,}. Raise it, evaluate a sample, or take {remedy}.",
+        f"memory_limit must leave room for the columns where the problem has limits: they need "
+        f"{needed:,} bytes, and the limit is {limit:,}; beyond it, {why}. Raise it, evaluate a "
+        f"sample, or take {remedy}.",
         argument="memory_limit",
     )
 

@@ -28,9 +28,10 @@ from stakes.adapters.class_tallies import class_tallies
 from stakes.adapters.columns import Columns
 from stakes.adapters.joint_decisions import Joint, coverages, joint_decisions
 from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
+from stakes.adapters.limited_cells import LimitedModel, limited_model
 from stakes.adapters.model_tallies import LazyModel, Tallied, Way
 from stakes.adapters.pair_bins import PairBins
-from stakes.adapters.refits import Refit, refitted, why_none
+from stakes.adapters.refits import Refit, refitted, score_cells, why_none
 from stakes.adapters.sources import Lazy, Passes
 from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import CalibrationMap, Calibrator
@@ -55,6 +56,7 @@ from stakes.problem import Problem
 from stakes.ranking import certified
 from stakes.report import (
     LEFT_OUT,
+    POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
     TUNED_APART,
@@ -117,9 +119,10 @@ def tallied_evidence(
         calibrator=fits.described,
         left_out=(*fits.left_out(models), *_lost_of_all(joints[0])),
         maps=fits.maps,
+        repriced=fits.repriced,
         coverage={
             name: partial(passes.later, f"cost against coverage of {name}", points)
-            for name, points in coverages(live, models, rules, fits.refits, facts)
+            for name, points in coverages(live, models, rules, fits.deciders, facts)
         },
         pairs=_pairs(live, models, rules, fits, joints[0]),
     )
@@ -130,12 +133,12 @@ def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) 
     many, by_row = problem.n_classes > 2, bool(problem.columns)
     two = (problem.n_classes, problem.n_decisions) == (2, 2)
     passes = 1 + max(1, len(columns.by)) + (many or by_row)  # what cannot be used, …, coverage
-    paired = not by_row and columns.clusters is None
+    paired = not (by_row or columns.clusters or problem.limits)
     passes += paired and (len(columns.models) > 1 or columns.key is not None)
     for predictions in columns.models.values():
         posteriors = isinstance(predictions, Posteriors)
         scored = posteriors or isinstance(predictions, Scores)
-        fitted = calibrator is not None or not posteriors
+        fitted = calibrator is not None or not posteriors or bool(problem.limits)
         passes += 1 + (scored and by_row and two) + (many and posteriors)
         passes += scored and fitted and columns.key is not None
     return passes
@@ -149,9 +152,9 @@ def _pairs(
     joint: Joint,
 ) -> PairsOf | None:
     """How to count cases in bins of pairs of systems, where each counts as one."""
-    if not joint.counts_cases:
+    if not joint.counts_cases or joint.problem.limits:
         return None
-    bins = PairBins(live, models, rules, fits.refits, fits.tallied)
+    bins = PairBins(live, models, rules, fits.deciders, fits.tallied)
 
     def pairs(
         sources: Sequence[DecisionSource], edges: Sequence[FloatArray]
@@ -190,6 +193,7 @@ class _Fits:
         self.tallied: dict[str, Tallied] = {}
         self.refits: dict[str, Refit | ClassMaps] = {}
         self.lead_sums: dict[str, FloatArray] = {}
+        self.limited: dict[str, LimitedModel] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
     @property
@@ -207,13 +211,7 @@ class _Fits:
             tallied = model.charged(live, tallied, self.facts.shares)
         fits = self.columns.key is not None and model.problem.n_classes == 2
         if fits and not isinstance(model.predictions, Decisions):
-            if self.calibrator is not None or isinstance(model.predictions, Scores):
-                self.passes.next(f"model {model.name}, by folds")
-            tallied, refit, lost = refitted(
-                model, live, tallied, self.calibrator, self.facts.shares, self.limit
-            )
-            self.refits |= {} if refit is None else {model.name: refit}
-            self.lost += lost
+            tallied = self._refitted(model, live, tallied)
         elif self.calibrator is not None and isinstance(model.predictions, Posteriors):
             self.passes.next(f"maps of model {model.name}")
             maps, lost = fitted_maps(
@@ -227,6 +225,22 @@ class _Fits:
             tallied = replace(tallied, tallies=replace(tallied.tallies, class_bins=bins))
         self.tallied[model.name] = tallied
 
+    def _refitted(self, model: LazyModel, live: Lazy, tallied: Tallied) -> Tallied:
+        """The tallies with what is fitted out of fold to cells of score, class and fold."""
+        raw, limits = isinstance(model.predictions, Scores), model.problem.limits
+        if self.calibrator is None and not raw and not limits:
+            return tallied
+        self.passes.next(f"model {model.name}, by folds")
+        cells, shares = score_cells(model, live, self.limit), self.facts.shares
+        tallied, refit, lost = refitted(model, cells, tallied, self.calibrator, shares)
+        self.refits |= {} if refit is None else {model.name: refit}
+        self.lost += lost
+        if limits:
+            rules = self._rules(model, tallied)
+            self.limited[model.name] = limited_model(model, cells, refit, shares, rules)
+            self.lost += self.limited[model.name].left_out
+        return tallied
+
     def models(self, sample: Sample) -> Iterator[ModelTallies]:
         """The tallies of all models; how far classes lead needs to know what was drawn."""
         for name, tallied in self.tallied.items():
@@ -235,8 +249,16 @@ class _Fits:
             yield replace(tallied.tallies, leads=leads)
 
     def rules(self, model: LazyModel) -> Iterator[DecisionRule]:
-        """Yield the decision rules of a model."""
-        tallied, refit = self.tallied[model.name], self.refits.get(model.name)
+        """Yield the decision rules of a model, with the prices of limits."""
+        limited = self.limited.get(model.name)
+        for rule in self._rules(model, self.tallied[model.name]):
+            if limited is None or rule.name not in POSTERIOR_RULES:
+                yield rule
+            elif rule.name in limited.rules:
+                yield limited.rules[rule.name]
+
+    def _rules(self, model: LazyModel, tallied: Tallied) -> Iterator[DecisionRule]:
+        refit = self.refits.get(model.name)
         for rule in rules_of(
             model.name,
             tallied.tallies.kind,
@@ -248,6 +270,24 @@ class _Fits:
             tuned_apart=refit is not None and refit.rule == TUNED_APART,
         ):
             yield _at_edge(rule, tallied.bins)
+
+    @property
+    def deciders(self) -> dict[tuple[str, str], Refit | ClassMaps]:
+        """What decides in the place of posteriors as they came, by model and rule."""
+        fitted = {(name, refit.rule): refit for name, refit in self.refits.items()}
+        limited = {
+            (name, rule): decides
+            for name, model in self.limited.items()
+            for rule, decides in model.decided.items()
+        }
+        return {**fitted, **limited}
+
+    @property
+    def repriced(self) -> Callable[[str, FloatArray], FloatArray] | None:
+        """See `Evidence.repriced`."""
+        if not self.limited:
+            return None
+        return lambda model, rows: self.limited[model].repriced(rows)
 
     @property
     def described(self) -> str | None:
@@ -289,7 +329,7 @@ def _joints(
     for groups in [[by_column(place)] for place in range(len(columns.by))] or [[]]:
         fits.passes.next("the decisions of all systems")
         more = [*groups, *clusters]
-        yield joint_decisions(live, more, models, rules, fits.refits, fits.facts, fits.limit)
+        yield joint_decisions(live, more, models, rules, fits.deciders, fits.facts, fits.limit)
 
 
 def _slices(columns: Columns, joints: Sequence[Joint]) -> Iterator[tuple[str, Label, Sample]]:
@@ -356,8 +396,16 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         yield left_out(name, _sure(tallied.bins, model))
 
 
+MOVED_LIMITS = (
+    "What other limits would make best was left out: prices are fitted again for each, which needs "
+    "the rows in memory. Evaluate a sample of them, or evaluate again with other limits."
+)
+
+
 def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
-    """How far costs are apart within groups of rows, which intervals leave out."""
+    """How far costs are apart within groups of rows, which intervals leave out; other limits."""
+    if joint.problem.limits:
+        yield Caveat(LEFT_OUT, MOVED_LIMITS)
     wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
     if wide > 0:
         text = (

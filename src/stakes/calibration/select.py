@@ -77,6 +77,14 @@ class Select(Calibrator):
     def __repr__(self) -> str:
         return f"Select({'' if self.candidates is None else list(self.candidates)})"
 
+    def _alone(self, n_classes: int) -> Calibrator | None:
+        """The only candidate for posteriors of so many classes; None where the cases choose."""
+        if self.candidates is not None:
+            return self.candidates[0] if len(self.candidates) == 1 else None
+        if n_classes >= _MANY_OFFSETS:
+            return Temperature()
+        return Affine() if n_classes >= _MANY_SLOPES else None
+
     def fit(
         self,
         scores: object,
@@ -152,10 +160,10 @@ def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
         return (Logistic() if is_raw else Affine()), Isotonic()
     if size == 2:
         return Affine(), OneVsRestIsotonic()
-    if size >= _MANY_OFFSETS:
-        return (Temperature(),)
-    many = size >= _MANY_SLOPES or np.bincount(rows.codes, minlength=size).min() < _FEW_FOR_SLOPES
-    return (Affine(),) if many else (Affine(), VectorScaling())
+    if (alone := Select()._alone(size)) is not None:
+        return (alone,)
+    few = np.bincount(rows.codes, minlength=size).min() < _FEW_FOR_SLOPES
+    return (Affine(),) if few else (Affine(), VectorScaling())
 
 
 def _ranked(

@@ -36,9 +36,11 @@ from stakes.evaluation.folds import (
 )
 from stakes.evaluation.hard_cases import hardness_unit
 from stakes.evaluation.joint_bins import pair_counts, source_size
+from stakes.evaluation.limited_rules import priced_on_all
 from stakes.evaluation.operation import read_operation
+from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out, no_decision, no_move
-from stakes.evaluation.tally_rows import CLASS_BINS
+from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules
 
 __all__ = [
     "CLASS_BINS",
@@ -57,9 +59,11 @@ __all__ = [
     "Folds",
     "ModelTallies",
     "PairsOf",
+    "Predictions",
     "Sample",
     "changes_between",
     "charges_of",
+    "decided_by_rules",
     "evaluate",
     "fold_of_key",
     "frame_library",
@@ -71,6 +75,7 @@ __all__ = [
     "no_decision",
     "no_move",
     "pair_counts",
+    "priced_on_all",
     "read_cases",
     "read_models",
     "read_operation",

@@ -102,8 +102,8 @@ class Evidence:
     left_out: tuple[Caveat, ...] = ()
     operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
-    # What limits add to the costs (L, K, M), for posteriors of all cases by such a map
-    repriced: Callable[[FloatArray], FloatArray] | None = None
+    # What limits add to the costs (L, K, M), for posteriors of all cases by such a map of a model
+    repriced: Callable[[str, FloatArray], FloatArray] | None = None
     checks: Mapping[str, tuple[LimitCheck, ...]] = field(default_factory=dict)  # by system
     # What Bayes rules cost where hard cases are left undecided, by system; see `Report.coverage`
     coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)

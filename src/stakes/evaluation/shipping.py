@@ -57,5 +57,5 @@ def _repriced(fit: Any, evidence: Evidence, common: dict[str, Any]) -> Rule:
     free = {**common, "problem": evidence.problem.with_limits(None)}
     rule = Rule(map=fit(), **free)
     wrapper = Scores if rule.takes == SCORES else Posteriors
-    added = evidence.repriced(rule.posteriors(wrapper(fit.rows.scores)))
+    added = evidence.repriced(rule.model, rule.posteriors(wrapper(fit.rows.scores)))
     return Rule(map=rule.map, added=added, **common)

@@ -72,7 +72,7 @@ def evidence_of(
             tuned_apart=model.tuned_apart is not None,
         )
     ]
-    outcomes, unlimited = _decided(listed, cases, folds)
+    outcomes, unlimited = decided_by_rules(listed, cases, folds)
     rules = named((each.rule for each in outcomes), problem)
     by_name = dict(zip(rules, outcomes, strict=True))
     small = np.min_scalar_type(-problem.n_decisions)  # one byte a case, for most problems
@@ -93,7 +93,7 @@ def evidence_of(
         partition_costs={n: each.costs for n, each in by_name.items() if each.costs is not None},
         left_out=(*(caveat for model in predictions for caveat in model.left_out), *unlimited),
         maps={each.model: each.map_of_all for each in predictions if each.map_of_all is not None},
-        repriced=priced_on_all(cases) if problem.limits else None,
+        repriced=_repriced(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
     )
@@ -128,6 +128,11 @@ def _pairs(
     return pairs
 
 
+def _repriced(cases: Cases) -> Callable[[str, FloatArray], FloatArray]:
+    priced = priced_on_all(cases)
+    return lambda model, rows: priced(rows)
+
+
 class _Decided(NamedTuple):
     """A rule, the codes of its decisions, and its costs (P,) where it was fitted out of fold."""
 
@@ -136,10 +141,22 @@ class _Decided(NamedTuple):
     costs: FloatArray | None
 
 
-def _decided(
+def decided_by_rules(
     listed: list[tuple[Predictions, DecisionRule]], cases: Cases, folds: Folds
 ) -> tuple[list[_Decided], list[Caveat]]:
-    """What every rule decides; rules that use posteriors keep the limits."""
+    """What every rule decides; rules that use posteriors keep the limits.
+
+    Parameters
+    ----------
+    listed : models, each with one of its rules
+    cases : the cases
+    folds : their partitions, on which prices are fitted
+
+    Returns
+    -------
+    the rule with its prices, decisions and costs, for every rule that can keep the limits, and a
+    caveat for each that cannot
+    """
     decided: list[_Decided] = []
     lost: list[Caveat] = []
     for model, rule in listed:

@@ -142,7 +142,9 @@ def _verdict(report: Report) -> Iterator[str]:
             yield f"verdict.deploy must be one of the systems; {deploy.name!r} differs from it"
         if verdict.contenders and verdict.contenders[0] != deploy.name:
             yield "verdict.contenders must begin with verdict.cheapest"
-    for system in report.systems if baseline is not None and baseline.paired else ():
+    if baseline is None or not baseline.paired:
+        return
+    for system in report.systems:
         if system.name == baseline.system and system.cost != baseline.cost:
             yield "baseline.cost must be that of its system"
         if system.difference is not None and _differ(
@@ -156,7 +158,7 @@ def _rules(report: Report) -> Iterator[str]:
     assumptions, systems = report.assumptions, {system.name: system for system in report.systems}
     for name, rule in report.rules.items():
         if rule.system != name:
-            yield f"rules must be named after their systems; {name!r} is the rule of {rule.system!r}"
+            yield f"rules must be named after their systems; {name!r} is that of {rule.system!r}"
         threshold = systems[name].threshold
         if rule.threshold is not None and rule.threshold != threshold:
             yield f"rules must have the thresholds of their systems; that of {name!r} is another"

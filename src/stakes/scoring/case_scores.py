@@ -358,7 +358,8 @@ def score_moments(
     names: Any = next((labels for labels in named if labels is not None), None)
     names = names if classes is None else classes
     read = {
-        name: read_forecasts(y_true, q, names, name=arguments[name]) for name, q in forecasts.items()
+        name: read_forecasts(y_true, q, names, name=arguments[name])
+        for name, q in forecasts.items()
     }
     losses = {name: rule.losses(system.rows, system.truth) for name, system in read.items()}
     names = next(iter(read.values())).classes
