@@ -79,6 +79,7 @@ class FittedIsotonic(CalibrationMap):
     def _at(self, scores: FloatArray) -> FloatArray:
         if not self.knots.size:  # all scores of the fit were infinite
             return np.where(scores < 0, self.below, self.above)
+        # Linear between blocks, which keeps the map monotone and without jumps for new scores.
         result = np.interp(scores, self.knots, self.values)
         result[scores == -np.inf] = self.below
         result[scores == np.inf] = self.above
@@ -112,12 +113,14 @@ def fit_blocks(
     """Pool equal scores, then adjacent violators."""
     from scipy.optimize import isotonic_regression
 
+    # Counting is faster than summing weights that are all one.
     unequal = None if (weights == 1).all() else weights
     table = ScoreTable._of_codes(positive.astype(np.intp), scores, unequal, classes)
     ordered, sums = table.scores, table.weights
     hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
     fitted = isotonic_regression(hits / mass, weights=mass)
     first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
+    # From whole sums, not from the means that scipy averages: shares such as 1/3 are then exact.
     shares = np.add.reduceat(hits, first) / np.add.reduceat(mass, first)
     return _from_blocks(ordered, first, last, np.clip(shares, 0.0, 1.0), classes)
 
@@ -176,6 +179,7 @@ class FittedOneVsRest(CalibrationMap):
         rows = read_posteriors("scores", scores, self.classes)
         values = np.stack([part(rows[:, k]) for k, part in enumerate(self.maps)], axis=1)
         totals = values.sum(axis=1, keepdims=True)
+        # Where every map says zero, nothing is known about the case: all classes alike.
         values = np.where(totals > 0, values, 1.0)
         return in_shape_of(scores, values / values.sum(axis=1, keepdims=True))
 

@@ -48,6 +48,7 @@ def fit_logistic(
     """
     share = negative + positive
     share /= share.sum()
+    # Scaled by powers of two, which round nothing, so that squares of huge scores stay finite.
     features, exponents = _moderate(features)
     rows, centre = centred(features, share, size=size)
     axes = broad_axes((rows * share) @ rows.T)
@@ -83,12 +84,15 @@ def _covariance(
     weights : (n,) weight of each case
     owner : (n,) numbers 0 … G − 1 of the clusters, or None
     """
+    # For cases of either class the residual is one minus the probability of what happened, so that
+    # p(1 − p) follows from it.
     chance = np.abs(residual)
     bread = np.linalg.pinv((design * (weights * chance * (1 - chance))) @ design.T)
     if owner is None:
         return np.asarray(bread)
     pulls = np.stack([np.bincount(owner, row) for row in design * (weights * residual)])
     count = pulls.shape[1]
+    # The sandwich of Huber and White, by clusters; the factor corrects for their number.
     meat = pulls @ pulls.T * (count / max(count - 1, 1))
     return np.asarray(bread @ meat @ bread)
 
@@ -130,6 +134,7 @@ def coefficient_variances(
         if not np.array_equal(weights, np.floor(weights)):
             covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))
         covariances.append(_covariance(design, residual, weights, owner=owner))
+    # The larger of both variances: the sandwich is too small where clusters are few.
     return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in covariances], axis=0))
 
 

@@ -68,6 +68,7 @@ class Distribution(Value, ABC):
         >>> Uniform().cdf([0.2, 0.7]).tolist()
         [0.2, 0.7]
         """
+        # Moments are of half-open intervals; the next number above x includes an atom at x.
         return self.moment(0, -np.inf, np.nextafter(x, np.inf))
 
     @property
@@ -411,6 +412,7 @@ class Truncated(Distribution):
         >>> round(float(Truncated(Uniform(), 0, 0.5).moment(0, 0, 0.25)), 9)
         0.5
         """
+        # The upper limit belongs to the distribution, though intervals are open there.
         top = np.nextafter(self.high, np.inf)
         left = np.clip(low, self.low, top)
         right = np.maximum(np.clip(high, self.low, top), left)

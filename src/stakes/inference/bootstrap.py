@@ -158,6 +158,7 @@ def bootstrap_t(
                 f"measure and standard_error must give one shape; they gave {value.shape} and "
                 f"{error.shape}. Take the error that belongs to the measure."
             )
+        # Value and standard error come from the same replicate: their quotient is what is studied.
         return np.stack([value, error], axis=-1)
 
     checked_tally(tally)
@@ -223,6 +224,7 @@ def intervals_of(
     """The type of intervals of the scheme; for clusters it depends on the pull of each cluster."""
     intervals = scheme.intervals(tally)
     if isinstance(intervals, ExpandedPercentile):
+        # A few clusters may decide the value; how few is seen by leaving each of them out.
         return ExpandedPercentile(intervals.count, cluster_pulls(measure, tally, rng))
     return intervals
 
@@ -253,6 +255,7 @@ def _replicates(
         size = resampled.leading[0]
         blocks.append(carried(measure(resampled), size, value.shape))
     values = np.concatenate(blocks)
+    # A stratum of one case never varies, and the interval would be too narrow to be honest.
     values[:, depends_on_single_case(measure, summed, scheme, value)] = np.nan
     return value, values
 

@@ -115,6 +115,7 @@ def depends_on_single_case(
         return np.zeros(value.shape, dtype=bool)
     cells, strata = tally.cell_weights, scheme.strata(tally)
     in_sample = strata[:, None] == np.unique(strata)
+    # One case, and no fraction of several: a weight of one may be spread over cells.
     lone = ((cells @ in_sample) == 1) & ((cells > 0) @ in_sample == 1)  # (…, samples)
     if not lone.any():
         return np.zeros(value.shape, dtype=bool)
@@ -156,6 +157,8 @@ def _random_groups(
         for name in names:
             undealt = np.where(strata == name, cells, 0.0)
             for remaining in range(_GROUPS, 0, -1):
+                # Dealing the cases that are left to the groups that are left gives each group its
+                # share, without a list of the cases.
                 taken = rng.binomial(undealt.astype(np.int64), 1 / remaining).astype(np.float64)
                 undealt = undealt - taken
                 yield taken[None]
@@ -184,6 +187,8 @@ def _summary(values: FloatArray, times: FloatArray, strata: IntArray) -> Jackkni
             present = times[in_stratum] > 0
             defined = np.where(present, values[in_stratum], 0.0)
             centre = np.sum(times[in_stratum] * defined, axis=0) / count
+            # Efron's normalisation: with it the sums below are those of the empirical influence
+            # function.
             pull = np.where(present, (centre - defined) * (count - 1) / count, 0.0)
             error += np.nan_to_num(count / (count - 1), posinf=np.nan) * np.sum(
                 times[in_stratum] * pull**2, axis=0

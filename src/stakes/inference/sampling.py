@@ -164,6 +164,7 @@ def cost_errors(
     # In place: for many systems and many tuples this array is large.
     losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
     if clusters is None:
+        # The linearised variance of a weighted mean: squared weights times squared residuals.
         weighed = losses * (squared * (more * pull**2)[stratum])
         degrees, covariance = np.inf, weighed @ losses.T
     else:

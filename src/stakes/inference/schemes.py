@@ -204,6 +204,7 @@ class WithinClasses(Scheme):
         (4,)
         """
         cells, owner = whole_cells(tally), self.strata(tally)
+        # Cells come class after class, so that each class is one run of them.
         draws = [_multinomial(part) for part in np.split(cells, _run_starts(owner), axis=-1)]
 
         def draw(rng: np.random.Generator, size: int) -> T:
@@ -279,6 +280,7 @@ class BayesianBootstrap(Scheme):
         """
         cells: FloatArray = cells_of(tally).cell_weights
         refuse_clusters(tally)
+        # Fractional weights are fine here: a gamma variable may have any shape.
         total = cells.sum(axis=-1, keepdims=True)
 
         def draw(rng: np.random.Generator, size: int) -> T:
@@ -316,6 +318,8 @@ class Clusters(Scheme):
         0  22   5
         1   6  19
         """
+        # As a replicate in which each cluster occurs once, so that value and replicates are summed
+        # by the same code and round alike.
         return tally.sum_clusters(np.ones((1, cluster_count(tally))))[0]
 
     def intervals(self, tally: Tally) -> IntervalType:
@@ -435,6 +439,7 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
         return _many_multinomials(cells)
     occupied = np.flatnonzero(cells)
     total = int(cells.sum())
+    # Few cases in many cells: drawing cases is cheaper than a binomial number for each cell.
     if 0 < total <= _CASES_PER_CELL * occupied.size:
         return _indices(np.repeat(occupied, cells[occupied].astype(np.intp)), cells.size)
     shares = cells[occupied] / max(total, 1)
@@ -458,6 +463,7 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
         for first in range(0, size, at_once):
             part = drawn[first : first + at_once]
             cells = owner.take(rng.integers(0, n_cases, (len(part), n_cases)))
+            # Each replicate counts in cells of its own, which makes one call of bincount enough.
             cells += n_cells * np.arange(len(part))[:, None]
             part[:] = np.bincount(cells.ravel(), minlength=part.size).reshape(part.shape)
         return drawn
@@ -499,6 +505,8 @@ def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
 
 def _without_strays(drawn: FloatArray, cells: FloatArray) -> FloatArray:
     """Move what rounding gave to an empty last cell to the largest cell."""
+    # numpy gives the last cell what rounding leaves of the probabilities, even if the cell is
+    # empty; such cases belong to the largest one.
     stray = np.where(cells > 0, 0.0, drawn)
     if stray.any():
         drawn -= stray

@@ -61,6 +61,7 @@ class SelectionEffect:
         Measured(value=2.1, low=1.5, high=2.8)
         """
         value, low, high = _numbers(value, low, high)
+        # No cost lies beyond what the costliest decisions cost, and an interval never shrinks.
         farther = max(high, min(high + self.reach, self.most))
         return Measured(min(value + self.bias, farther), low, farther)
 
@@ -139,6 +140,8 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
         return SelectionEffect(0.0, 0.0, 1.0, choice.least, choice.most)
     drawn = _errors(choice.errors, rivals, against)
     size, f = len(rivals.names), _kept(rivals)
+    # The choice is made again in every draw, from costs that are shrunk towards each other: as
+    # observed they differ by noise as well as by merit.
     chosen = np.argmin(f * (rivals.costs - rivals.costs.mean()) + drawn[:, :size], axis=1)
     lucky = drawn[np.arange(_DRAWS), chosen]
     error = lucky if against is None else lucky - drawn[:, size]
@@ -148,6 +151,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
         variance = choice.errors.variances[winner, choice.errors.names.index(against)]
     share = (1 - choice.level) / 2
     normal, degrees = float(ndtri(share)), rivals.degrees
+    # The draws are normal; with few clusters Student's tails are wider by this factor.
     factor = 1.0 if np.isinf(degrees) else float(stdtrit(degrees, share)) / normal
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
     bias = max(0.0, -float(lucky.mean()))  # the error of a fixed system is zero on average
@@ -196,6 +200,8 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     if not noise > 1e-12 * float(np.trace(rivals.covariance)):  # one, or all decide alike
         chances[places] = 1 / size
         return chances
+    # The draws below are normal, and few clusters have wider tails; for two systems there is a
+        # formula.
     if size == 2 and degrees < FEW_DEGREES:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
         chances[places] = stdtr(degrees, np.array([t, -t]))
@@ -246,12 +252,15 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
     They are centred, so that no system has an error on average. The other system is the last of the
     triangle, and changes nothing about the rivals.
     """
+    # In an order that does not depend on the names, so that renaming a system changes nothing.
     order = canonical_order(rivals)
     if against is not None:
         rivals = errors.among((*rivals.names, against))
         order = np.append(order, order.size)
     root = triangular_root(rivals.covariance[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
+    # The same numbers every time, so that a report can be repeated; centred, so that their mean
+    # adds no bias of its own.
     numbers = fixed_normals(_DRAWS, root.shape[1])
     drawn = np.empty((_DRAWS, order.size))
     drawn[:, order] = (numbers - numbers.mean(axis=0)) @ root.T

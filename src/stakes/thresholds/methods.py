@@ -155,6 +155,7 @@ class _Blind(Method):
             yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
 
     def _curve(self, table: ScoreTable) -> Curve:
+        # Decisions that do not look at c cost a straight line in it; two points say it all.
         losses = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
         return Curve.through([0.0, 1.0], losses)
 
@@ -199,6 +200,7 @@ class ScoreFixed(_Blind):
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
         for weights, scores in score_blocks(table):
+            # A score of −inf exceeds no threshold, but a threshold of −inf means all cases.
             above = (scores > self.t) | (self.t == -np.inf)
             yield weights, np.asarray(above, dtype=np.float64)
 
@@ -242,6 +244,7 @@ class RateFixed(_Blind):
         threshold = 1 - self.r
         for weights, low, high in rate_blocks(table):
             above = np.asarray(high > threshold, dtype=np.float64)
+            # A group of equal scores that the rate cuts gets the positive decision in part.
             share = np.divide(high - threshold, high - low, out=above, where=high > low)
             yield weights, np.clip(share, 0.0, 1.0)
 
@@ -323,6 +326,7 @@ class RateUniform(_Blind):
 
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
         for weights, low, high in rate_blocks(table):
+            # The mean over all rates at which a group is above the threshold: its mid-rank.
             yield weights, (low + high) / 2
 
 
@@ -404,6 +408,8 @@ class RateDriven(Method):
         mean, square = distribution.mean, distribution.moment(2, -np.inf, np.inf)
         for weights, low, high in rate_blocks(table):
             width = high - low
+            # Within a group of equal scores the rate cuts at random: its share above, integrated
+            # over c.
             above = distribution.moment(1, low, high) - low * distribution.moment(0, low, high)
             among = np.divide(above, width, out=np.zeros_like(width), where=width > 0)
             missed = distribution.moment(0, high, np.inf) + among
@@ -451,6 +457,7 @@ class Optimal(Method):
             return np.full(np.shape(value), np.nan)
         cuts = hull_cuts(table.weights)
         segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
+        # Along the hull the share of positives rises, so that a search finds the tangent.
         share = segments[:, 1] / segments.sum(axis=1)
         position = np.searchsorted(share, _check.probabilities("value", value), side="right")
         return threshold_of_cut(table, cuts[position])
@@ -471,6 +478,8 @@ class Optimal(Method):
         return _check.unwrapped(losses)
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
+        # Optimal thresholds are the cost proportions once scores are the shares of the hull's
+        # segments.
         return ScoreDriven()._case_losses(isotonic(table), distribution)
 
     def _curve(self, table: ScoreTable) -> Curve:
