@@ -195,6 +195,8 @@ class Curve(Value):
         left, right = knots[:-1] - self.knots[:-1], knots[1:] - self.knots[:-1]
         a, b, c, d = self.coefficients.T
         width = right - left
+        # The difference of two antiderivatives with the factor width taken out: narrow pieces keep
+        # their digits.
         areas = width * (a + b * (left + right) / 2 + c * (left**2 + left * right + right**2) / 3)
         used = (d != 0) & (width > 0)
         odds = d[used] * (_odds_integral(knots[1:][used]) - _odds_integral(knots[:-1][used]))
@@ -233,6 +235,7 @@ class Curve(Value):
         )
         m0, m1, m2 = (distribution.moment(order, low, high) for order in range(3))
         a, b, c, _ = self.coefficients.T
+        # Coefficients belong to the distance from the start of a piece, moments to the axis itself.
         total = a * m0 + b * (m1 - origin * m0) + c * (m2 - origin * (2 * m1 - origin * m0))
         return float("nan") if outside > 0 else float(np.sum(total))
 
@@ -303,9 +306,11 @@ class Curve(Value):
         left, right = difference.knots[:-1], difference.knots[1:]
         equal = np.all(difference.coefficients == 0, axis=1)
         sign = np.sign(difference._ends)
+        # A jump may carry the difference over zero without a root on either side of it.
         jumped = sign[:-1, 1] * sign[1:, 0] < 0
         parting = [difference._roots(), left[equal], right[equal], right[:-1][jumped]]
         points = np.unique(np.concatenate(parting))
+        # A root at a knot is found from both pieces, a rounding error apart.
         apart = np.diff(points, prepend=-np.inf) > 4 * np.spacing(np.abs(points))
         return points[apart]
 
@@ -362,6 +367,7 @@ class Curve(Value):
         """Difference in which coefficients that rounding alone keeps apart are equal."""
         knots = _merged_knots(self, other)
         mine, theirs = self._at_knots(knots), other._at_knots(knots)
+        # Equal curves on different knots differ by rounding; a crossing must not come from it.
         noise = 8 * np.finfo(np.float64).eps * (np.abs(mine) + np.abs(theirs))
         difference = np.where(np.abs(mine - theirs) <= noise, 0.0, mine - theirs)
         return Curve._trusted(knots=knots, coefficients=difference)
@@ -372,6 +378,8 @@ class Curve(Value):
         slack = 4 * np.spacing(np.abs(self.knots[1:]))
         bare = (d != 0) & (b == 0) & (c == 0)  # constant and odds: one root, in closed form
         with np.errstate(all="ignore"):
+            # The root of larger size first, the other from their product: the usual formula would
+            # subtract nearly equal numbers.
             larger = -(b + np.copysign(np.sqrt(b * b - 4 * a * c), b)) / 2
             steps = np.where(d == 0, np.stack([larger / c, a / larger]), np.nan)
             steps[0] = np.where(bare, a / (a - d) - self.knots[:-1], steps[0])
@@ -385,6 +393,7 @@ class Curve(Value):
         low, high = self.knots[piece], self.knots[piece + 1]
         a, b, c, d = self.coefficients[piece]
         p0, p1, p2 = a - b * low + c * low * low, b - 2 * c * low, c
+        # Multiplied by 1 − x, a quadratic plus odds is a cubic.
         roots = np.roots([-p2, p2 - p1, p1 - p0 + d, p0])
         real = np.real(roots[np.abs(np.imag(roots)) < 1e-12])
         slack = 4 * np.spacing(high)
@@ -408,6 +417,7 @@ def _merged_knots(first: Curve, second: Curve) -> FloatArray:
         )
     inner = np.unique(np.concatenate([first.knots, second.knots]))
     inner = inner[(inner > low) & (inner < high)]
+    # A piece of width zero at an end is a jump there, and must not get lost among unique knots.
     start = any(curve.knots[0] == curve.knots[1] == low for curve in (first, second))
     end = any(curve.knots[-2] == curve.knots[-1] == high for curve in (first, second))
     return np.concatenate([[low] * (1 + start), inner, [high] * (1 + end)])

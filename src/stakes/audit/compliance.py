@@ -236,6 +236,7 @@ def _random_tables(
     """Tables (size, K, M) of shares of cases, every cell well above zero."""
     n_classes, n_decisions = shape
     rates = rng.dirichlet(np.ones(n_decisions), (size, n_classes))
+    # Away from the edges, where derivatives of metrics explode and steps would leave the tables.
     rates = 0.7 * rates + 0.3 / n_decisions
     if shares is None:
         drawn = rng.dirichlet(np.ones(n_classes), size)
@@ -255,6 +256,7 @@ def _random_pairs(
     """Pairs (P, 2, K, M) of tables, near and far, both of a pair with the same class shares."""
     per_class = _random_tables(rng, _PAIRS, shape, shares).sum(axis=-1)[:, None, :, None]
     rates = rng.dirichlet(np.full(shape[1], 0.5), (_PAIRS, 2, shape[0]))
+    # Metrics may agree with utilities on small changes and not on large ones, or the reverse.
     distance = rng.choice([1.0, 0.1, 0.01], (_PAIRS, 1, 1))
     rates[:, 1] = rates[:, 0] + distance * (rates[:, 1] - rates[:, 0])
     return np.asarray(per_class * rates)
@@ -279,6 +281,7 @@ def _directions(metric: Metric, tables: FloatArray) -> tuple[FloatArray, _check.
     Slopes are taken by a rule of fourth order, so that smooth metrics lose nothing to the step.
     """
     moves = _moves((tables.shape[-2], tables.shape[-1]))
+    # Twice this step still leaves every cell positive.
     step = 0.01 * tables.min(axis=(-2, -1))[:, None, None, None]
     shifts = step[..., None] * (_STENCIL[:, None, None] * moves[:, None])
     values = _evaluate(metric, tables[:, None, None] + shifts)
@@ -293,6 +296,7 @@ def _by_angle(directions: FloatArray) -> Iterator[tuple[int, int]]:
     """Each table with the one whose direction differs most; the largest angles come first."""
     if len(directions) == 0:
         return
+    # Directions have length one, so that this is half their squared distance.
     gaps = 1 - directions @ directions.T
     partner = gaps.argmax(axis=1)
     angle = np.sqrt(2 * np.maximum(gaps[np.arange(len(gaps)), partner], 0))
@@ -305,6 +309,8 @@ def _by_angle(directions: FloatArray) -> Iterator[tuple[int, int]]:
 def _as_utilities(direction: FloatArray, shape: tuple[int, int]) -> FloatArray:
     """Utilities of all decisions, from those relative to the first; each row starts at 0."""
     relative = np.concatenate([np.zeros((shape[0], 1)), direction.reshape(shape[0], -1)], axis=1)
+    # Utilities are free up to a constant for each class and a common factor; these are chosen so
+    # that the worst of each class is 0 and the largest is 1.
     regret = relative - relative.min(axis=1, keepdims=True)
     return np.asarray(np.round(regret / regret.max(), 9) + 0.0)
 

@@ -330,6 +330,7 @@ class _Cuts:
     def counts(self) -> Counts:
         """Decisions (S + 1, 2, 2), stored cell by cell, which is how metrics run fast."""
         positive = self.above.T
+        # The decisions at all cuts as one tally, so that the metric is called once.
         cells = np.stack([positive[:, :1] - positive, positive], axis=1)  # class, decision, cut
         values = np.moveaxis(cells, -1, 0)
         return Counts._trusted(values=values, classes=None, decisions=None, groups=None)
@@ -390,6 +391,8 @@ def _empirical(cuts: _Cuts, cut: int) -> CostRange:
             high = cuts.positive_share(cut, vertices[after + 1])
     else:
         start, end = int(vertices[after - 1]), int(vertices[after])
+        # Inside a segment of the hull a threshold is best for one cost proportion at most, the
+        # slope of the segment, and only if it lies on the line.
         low = high = cuts.positive_share(start, end)
         if not _on_the_line(cuts, start, cut, end):
             low = high = float("nan")
@@ -405,4 +408,5 @@ def _empirical(cuts: _Cuts, cut: int) -> CostRange:
 def _on_the_line(cuts: _Cuts, start: int, cut: int, end: int) -> bool:
     """Whether both parts of a segment of the hull have the same share of positives."""
     (n0, p0), (n1, p1) = cuts.between(start, cut), cuts.between(cut, end)
+    # Slopes compared by a product: a division would fail where a segment is vertical.
     return bool(abs(p0 * n1 - n0 * p1) <= _STRAIGHT * (n0 + n1) * (p0 + p1))

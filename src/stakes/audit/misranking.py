@@ -248,6 +248,7 @@ def _gaps(
     utilities.
     """
     size = tables.shape[-1]
+    # Both models of all pairs in one tally: each metric is called once.
     values = np.moveaxis(tables.reshape(2, 2, 2 * size), -1, 0)
     counts = Counts._trusted(values=values, classes=None, decisions=None, groups=None)
     moved = tables[..., 1, :] - tables[..., 0, :]

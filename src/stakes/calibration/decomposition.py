@@ -160,6 +160,7 @@ def decompose_by_recalibration(
     0.32
     """
     before = read_forecasts(y_true, posteriors, classes, weights)
+    # Weights were checked with the first forecasts; the classes of these name the columns of both.
     after = read_forecasts(y_true, recalibrated, before.classes, name="recalibrated")
     score, shares = expected_score(before, rule, weights, prior)
     return _parts(score, expected_score(after, rule, weights, prior)[0], rule.entropy(shares))

@@ -238,6 +238,7 @@ def _band(
     if not bins.follow_classes:
         numbers = bins.numbers(table)
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+        # Bins without cases are left out, so that positions are counted anew.
         places = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > 0)
         pool = partial(_pooled, starts, np.add.reduceat(mass, starts))
     # Replicates in blocks: all of them at once would take count × scores numbers.
@@ -255,6 +256,7 @@ def _resampled(
     mass: FloatArray, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Numbers of positives at each score, (count, S)."""
+    # One uniform number for each case is several times faster than a binomial draw of one.
     if (mass == 1).all():
         return (rng.random((count, mass.size)) < chances).astype(np.float64)
     drawn = rng.binomial(mass.astype(np.int64), chances, size=(count, mass.size))
@@ -341,6 +343,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     from scipy.special import ndtr
 
     scores = probability_scores(table)
+    # The derivative of p(1 − p), by which the Brier score of calibrated scores varies.
     slant = 1 - 2 * scores
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
     total = np.asarray(np.sum(table.weights * terms, axis=(-2, -1)))

@@ -201,7 +201,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         chances[places] = 1 / size
         return chances
     # The draws below are normal, and few clusters have wider tails; for two systems there is a
-        # formula.
+    # formula.
     if size == 2 and degrees < FEW_DEGREES:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
         chances[places] = stdtr(degrees, np.array([t, -t]))
@@ -252,7 +252,7 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
     They are centred, so that no system has an error on average. The other system is the last of the
     triangle, and changes nothing about the rivals.
     """
-    # In an order that does not depend on the names, so that renaming a system changes nothing.
+    # The result must not depend on the order in which systems were passed.
     order = canonical_order(rivals)
     if against is not None:
         rivals = errors.among((*rivals.names, against))
