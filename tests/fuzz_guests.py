@@ -22,10 +22,10 @@ OPTIONS = {"calibrator": None, "replicates": 5}  # of evaluate, for those who ha
 
 def guests() -> dict[str, dict[str, Any]]:
     """Arguments of single callables, by room; those of rooms that are not installed are missing."""
-    made = {**_renderers(), **_frames()}
+    recipes = {**_renderers(), **_frames()}
     if find_spec("matplotlib"):
-        made |= {**_pictures(), **_displays()}
-    return made | _estimators() if find_spec("sklearn") else made
+        recipes |= {**_pictures(), **_displays()}
+    return recipes | _estimators() if find_spec("sklearn") else recipes
 
 
 def _renderers() -> dict[str, dict[str, Any]]:
@@ -109,10 +109,10 @@ class Ready:
 def _displays() -> dict[str, dict[str, Any]]:
     from stakes import displays
 
-    one = {"estimator": Ready(), "X": SCORES}
+    arguments = {"estimator": Ready(), "X": SCORES}
     two = {"models": {"a": SCORES, "b": SCORES[::-1]}}
     return {
-        **{f"displays.{name}.from_estimator": one for name in displays.__all__},
+        **{f"displays.{name}.from_estimator": arguments for name in displays.__all__},
         **{f"displays.{name}.from_predictions": two for name in displays.__all__},
         "displays.SystemCostsDisplay.from_predictions": {**two, **OPTIONS},
         "displays.NetBenefitDifferenceDisplay.from_predictions": {**two, "reference": "a"},

@@ -159,6 +159,19 @@ class Evidence:
         Returns
         -------
         whether it does; true where there are no limits
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Folds, read_cases
+        >>> from stakes.evaluation.predictions import read_predictions
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> from stakes.rows import Decisions
+        >>> cases = read_cases([0, 0, 1], Problem.binary(false_alarm=1, miss=9), None, None, None)
+        >>> options = {"posterior_prior": None, "calibrator": None}
+        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
+        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
+        >>> evidence_of(cases, [model], **options).may_be_taken("always 0")
+        True
         """
         return self.unaided is None or name in self.unaided
 

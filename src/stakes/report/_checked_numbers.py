@@ -107,11 +107,11 @@ def _counted_cost(report: Report, system: System) -> float:
     return float(np.where(prior > 0, prior * means, 0.0).sum()) + system.running_cost
 
 
-def _differ(stated: float, found: float, size: float = 0.0) -> bool:
+def _differ(stated: float, computed: float, size: float = 0.0) -> bool:
     """Whether two defined numbers are not the same up to rounding."""
-    if not (math.isfinite(stated) and math.isfinite(found)):
+    if not (math.isfinite(stated) and math.isfinite(computed)):
         return False
-    return abs(stated - found) > _CLOSE * max(abs(stated), abs(found), size)
+    return abs(stated - computed) > _CLOSE * max(abs(stated), abs(computed), size)
 
 
 def _blind(report: Report) -> Iterator[str]:

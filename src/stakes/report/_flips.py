@@ -51,6 +51,15 @@ class Possible(Protocol):
         Returns
         -------
         whether it may be the cheapest
+
+        Examples
+        --------
+        >>> from stakes import Problem, evaluate
+        >>> from stakes.report import Stakes
+        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
+        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
+        >>> Stakes(report).moved(problem.costs, None, kept=True).is_possible("always 0")
+        False
         """
 
 
@@ -141,6 +150,11 @@ class Move:
         Returns
         -------
         the value
+
+        Examples
+        --------
+        >>> Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).stepped(-3.0)
+        0.0
         """
         low, high = self.bounds
         if not self.odds:
@@ -157,6 +171,11 @@ class Move:
         Returns
         -------
         the value between them
+
+        Examples
+        --------
+        >>> Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).between(1.0, 2.0)
+        1.5
         """
         if not self.odds:
             return (first + second) / 2

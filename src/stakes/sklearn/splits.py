@@ -67,7 +67,8 @@ def read_splits(
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
         try:
             folds = list(chosen.split(X, y, groups))
-            splits = [(_places(one, len(codes)), _places(two, len(codes))) for one, two in folds]
+            pairs = ((_places(side, len(codes)) for side in fold) for fold in folds)
+            splits = [(train, test) for train, test in pairs]
         except Exception as error:  # the splitter may be anybody's
             if groups is not None or "groups" not in str(error):
                 raise InputError(
