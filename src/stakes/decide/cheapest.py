@@ -114,6 +114,8 @@ def cheapest_decisions(
             off = None if rounding is None else rounding[block].T
             chosen[block] = _cheapest_of_each(rows[block].T, _worth(costs_of_block, ratios), off)
         return chosen
+    # Ratios go into the costs, which are few, instead of moving every posterior; normalisation
+    # would change no decision.
     costs = _worth(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
     for block in blocks(len(rows), _FEW):
@@ -128,6 +130,8 @@ def _worth(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
     """Costs (K, M, …) of cases that are worth more, or less, by their class."""
     if ratios is None:
         return costs
+    # Above the cheapest decision of each class, so that a large ratio does not multiply what all
+    # decisions share.
     least = costs.min(axis=1, keepdims=True)
     return np.asarray(costs - least) * ratios.reshape(-1, *(1,) * (costs.ndim - 1))
 
@@ -145,6 +149,7 @@ def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
     """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
     limit = reduce(np.minimum, (cost + most for cost, most in zip(expected, slack, strict=True)))
     costlier = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
+    # One byte for each row while decisions are counted, and eight only at the end.
     small = np.uint8 if len(expected) < 256 else np.intp
     chosen: npt.NDArray[Any] = np.zeros(expected.shape[1], dtype=small)
     for cost, most in zip(expected, slack, strict=True):
@@ -201,6 +206,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
 def _rounded_size(costs: FloatArray) -> FloatArray:
     """The size of costs that may have been rounded; zero of whole numbers."""
     size = np.abs(costs)
+    # Whole numbers are represented exactly, and so are their differences.
     return np.where((costs == np.rint(costs)) & (size < MOST_WHOLE), 0.0, size)
 
 

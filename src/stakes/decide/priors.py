@@ -97,6 +97,7 @@ def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.log(rows) - np.log(shares)
         ratios = scaled - scaled[:, :1]
+    # Where the first class is impossible, −inf minus −inf would be nan.
     ratios[:, 0] = 0.0
     return np.asarray(ratios[:, 1] if single else ratios)
 
@@ -226,6 +227,7 @@ def estimate_prior(
             argument="from_prior",
         )
     estimate, change, iterations = old, np.inf, 0
+    # Posteriors over the prior they hold for are likelihoods, but for a factor that cancels.
     likelihoods = rows / old
     # Each step cannot lower the likelihood, so that no step size has to be chosen.
     while change > tolerance and iterations < most:

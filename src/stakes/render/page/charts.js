@@ -77,10 +77,10 @@ const valueAt = (series, x) => (series.at ? series.at(x) : heightAt(series.point
 
 /** Names and intervals of the lines of a chart at x, where they are known. */
 const readBands = (id, x) =>
-  drawn[id].series.filter(({ ends }) => ends).map(({ name, ends, banded }) => [name, ...ends(x), Boolean(banded)]);
+  drawn[id].series.filter(({ bounds }) => bounds).map(({ name, bounds, banded }) => [name, ...bounds(x), Boolean(banded)]);
 
-/** Places and ends of the intervals of single points of a chart. */
-const readWhiskers = (id) => drawn[id].whiskers.map(({ x, ends }) => [x, ...ends]);
+/** Places and bounds of the intervals of single points of a chart. */
+const readWhiskers = (id) => drawn[id].whiskers.map(({ x, bounds }) => [x, ...bounds]);
 
 /** Names and heights of the lines of a chart at x. */
 const readChart = (id, x) =>
@@ -206,7 +206,7 @@ function caseBar({ x, height, spec }, { low, high, share, cases }) {
 }
 
 /** The interval of a single point. */
-function whiskerOf({ x, y }, { x: at, ends: [low, high], look }) {
+function whiskerOf({ x, y }, { x: at, bounds: [low, high], look }) {
   const [left, right] = [x(at) - 4, x(at) + 4];
   return svg("path", {
     class: `whisker ${look}`,
@@ -231,16 +231,16 @@ function cheaperBlind(naive, lines) {
 const BAND_STEPS = 60;
 
 /** The interval at each point of a line, as an area: between its borders, where it has some, else by steps. */
-function bandOf({ x, y, spec }, { look, borders, ends }) {
-  const [lower, upper] = borders ? borders() : stepsOf(ends, spec.x.domain);
+function bandOf({ x, y, spec }, { look, borders, bounds }) {
+  const [lower, upper] = borders ? borders() : stepsOf(bounds, spec.x.domain);
   const corners = [...upper, ...[...lower].reverse()].map(([px, py]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`);
   return svg("path", { class: `interval ${look}`, d: corners.length ? `M${corners.join("L")}Z` : "" });
 }
 
-/** Points of the lower and of the upper ends of the intervals along an axis. */
-function stepsOf(ends, [low, high]) {
+/** Points of the lower and of the upper bounds of the intervals along an axis. */
+function stepsOf(bounds, [low, high]) {
   const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
-  const intervals = steps.map((x) => [x, ...ends(x)]).filter((interval) => interval.every(Number.isFinite));
+  const intervals = steps.map((x) => [x, ...bounds(x)]).filter((interval) => interval.every(Number.isFinite));
   return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
 }
 
@@ -365,7 +365,7 @@ function crosshair(picture, { x, left, right, foot, spec }) {
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const interval = ({ ends }) => (ends ? ` (${ends(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
+    const interval = ({ bounds }) => (bounds ? ` (${bounds(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
     const lines = readable.map((line) => [line.name, sayOf(spec.y)(valueAt(line, at), 6) + interval(line), line.look]);
     showTip(
       `${spec.x.label} ${sayOf(spec.x)(at)}`,
@@ -430,7 +430,7 @@ function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
 const BAND = { size: 12 };
 
 /** Neighbouring intervals of an axis as a band, with names where they fit and the present marked. */
-function drawBand(host, { parts, ends: [low, high], inset = [1, 1], now = NaN, title }) {
+function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
   const width = Math.max(240, roomOf(host));
   const x = scale([low, high], [inset[0], width - inset[1]]);
   let free = -Infinity; // where the next edge may be named

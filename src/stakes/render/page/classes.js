@@ -102,8 +102,8 @@ function showClassReliability() {
 
 /** A tenth of the probabilities, from how the page holds it: `share` is the observed one, with its interval. */
 function binOf([b, cases, hits, mean]) {
-  const [share, ...ends] = wilson(hits, cases);
-  return { low: b / 10, high: (b + 1) / 10, cases, mean, share, ends };
+  const [share, ...bounds] = wilson(hits, cases);
+  return { low: b / 10, high: (b + 1) / 10, cases, mean, share, bounds };
 }
 
 function classNote(k, best, most) {
@@ -116,15 +116,15 @@ function classNote(k, best, most) {
   );
 }
 
-const binWhisker = ({ mean, ends }, look) => ({ x: mean, ends, look });
+const binWhisker = ({ mean, bounds }, look) => ({ x: mean, bounds, look });
 
 /** The observed share of a bin; its interval is named where it is known. */
-function binDot(name, { low, high, cases, mean, share, ends }, look, known) {
+function binDot(name, { low, high, cases, mean, share, bounds }, look, known) {
   const lines = [
     ["mean probability", exactPercent(mean)],
     ["observed share", exactPercent(share)],
     ["cases", exact(cases)],
-    ...(known ? [[percent(DATA.level), ends.map((end) => probabilityText(end)).join(" to ")]] : []),
+    ...(known ? [[percent(DATA.level), bounds.map((end) => probabilityText(end)).join(" to ")]] : []),
   ];
   return { x: mean, y: share, look, title: `${name}, ${probabilityText(low)} to ${probabilityText(high)}`, lines };
 }
@@ -132,7 +132,7 @@ function binDot(name, { low, high, cases, mean, share, ends }, look, known) {
 function reliabilityToSave() {
   const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
     model.class_bins.flatMap((bins, k) =>
-      bins.map(binOf).map(({ low, high, cases, mean, share, ends }) => [model.name, classes[k], low, high, cases, mean, share, ...(BANDED ? ends : ["", ""])]),
+      bins.map(binOf).map(({ low, high, cases, mean, share, bounds }) => [model.name, classes[k], low, high, cases, mean, share, ...(BANDED ? bounds : ["", ""])]),
     ),
   );
   return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];

@@ -34,8 +34,8 @@ function bandText(name, extra = "") {
 }
 
 /** A line for the chart from a function of x, with its interval at x where that is known. */
-const curve = (model, top, at, ends, banded) => ({
-  ...(BANDED ? { ends, banded: model === banded } : {}),
+const curve = (model, top, at, bounds, banded) => ({
+  ...(BANDED ? { bounds, banded: model === banded } : {}),
   name: model.name,
   label: model.name,
   look: model.look,
@@ -147,8 +147,8 @@ function showCostCurves() {
   };
   const lossLine = (model) => {
     const cut = cutOf(model);
-    const ends = (c) => intervalOfCounts(cutCounts(model.table, cut(c)), [[0, 2 * c], [2 * (1 - c), 0]], prior);
-    return curve(model, 1, (c) => lossAtCut(model.table, cut(c), prior, c), ends, banded);
+    const bounds = (c) => intervalOfCounts(cutCounts(model.table, cut(c)), [[0, 2 * c], [2 * (1 - c), 0]], prior);
+    return curve(model, 1, (c) => lossAtCut(model.table, cut(c), prior, c), bounds, banded);
   };
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
   const top = 2 * prior[0] * prior[1] || 0.01;
@@ -186,9 +186,9 @@ function showPriorCurves() {
   const banded = bandedModel(probable());
   const lines = probable().map((model) => {
     const at = (share) => expectedCost(countsAt(model, share), costs, [1 - share, share]) + model.running;
-    const ends = (share) =>
+    const bounds = (share) =>
       intervalOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
-    return curve(model, top, at, ends, banded);
+    return curve(model, top, at, bounds, banded);
   });
   place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
   drawChart(place("cost-curve"), {
@@ -270,7 +270,7 @@ function showRoc() {
 function rocBand(table, banded) {
   if (RATES_UNKNOWN) return {};
   const borders = () => (table.rocBorders ??= rocBorders(table));
-  return { banded, borders, ends: (x) => borders().map((border) => heightAt(border, x)) };
+  return { banded, borders, bounds: (x) => borders().map((border) => heightAt(border, x)) };
 }
 
 /**
@@ -325,12 +325,12 @@ function showNetBenefit() {
   const series = probable().map((model) => {
     const scores = posteriorsOf(model.table, prior);
     // the benefit of a hit is a cost of −1, and an alarm costs the odds of the threshold
-    const ends = (p) => {
+    const bounds = (p) => {
       if (p >= 1) return [NaN, NaN];
       const spans = intervalOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
       return spans.map((end) => -end).reverse();
     };
-    const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), ends, banded);
+    const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
     return { ...line, points: line.points.filter(([p]) => p < 1) }; // at one it jumps
   });
   place("net-benefit-note").textContent = bandText(banded?.name);
@@ -442,8 +442,8 @@ function tenthsOf({ weights, totals }, scores, prior, far) {
   });
   const ratios = priorRatios(totals.map((total) => total / sum(totals)), prior);
   return tenths.map(({ low, high, cases, hits, mass, moment }) => {
-    const [share, ...ends] = wilson(hits, cases).map((end) => movedBy(end, ratios));
-    return { low, high, cases, mean: moment / mass, share, ends };
+    const [share, ...bounds] = wilson(hits, cases).map((end) => movedBy(end, ratios));
+    return { low, high, cases, mean: moment / mass, share, bounds };
   });
 }
 
@@ -472,7 +472,7 @@ function showRegions() {
   else drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
   if (FLIPPED) place("regions-hint").textContent = zonesHint();
   band("prior-band", priorName(LAST), parts, {
-    ends: [0, top],
+    bounds: [0, top],
     now: prior[LAST],
     say: probabilityText,
     tell: exactPercent,
@@ -480,12 +480,12 @@ function showRegions() {
   });
   if (!BINARY || FACTORS) return;
   const byProportion = lowest(rivals.map(({ counts }, i) => proportionLine(counts, prior, i)));
-  band("proportion-band", "cost proportion", byProportion, { ends: [0, 1], now: proportion() });
+  band("proportion-band", "cost proportion", byProportion, { bounds: [0, 1], now: proportion() });
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
   const ratios = byProportion.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
   const reach = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
   band("ratio-band", "false alarm : miss", ratios, {
-    ends: [-reach, reach],
+    bounds: [-reach, reach],
     now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
     place: (r) => Math.max(-reach, Math.min(reach, Math.log10(r))),
     say: ratioText,
@@ -567,12 +567,12 @@ function drawPriorLines(lines, winners, top) {
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
   const systemLines = lines.filter((_, i) => "reported" in rivals[i]);
   const able = BANDED ? reachable(costs) : null;
-  const endsOf = (system) => (x) => {
+  const boundsOf = (system) => (x) => {
     const stakes = { costs: state.costs, prior: priorAt(x) };
     return intervalOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
   };
   const series = systemLines.map((line, i) => ({
-    ...(BANDED && winners.has(i) && "model" in rivals[i] ? { ends: endsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
+    ...(BANDED && winners.has(i) && "model" in rivals[i] ? { bounds: boundsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
     name: winners.has(i) ? rivals[i].name : null,
     label: winners.has(i) ? rivals[i].name : null,
     look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,

@@ -49,7 +49,7 @@ function costMoves() {
   const steps = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6.5, 8, 10, 13, 16, FARTHEST];
   return classes.flatMap((_, k) =>
     decisions.map((__, d) => ({
-      ...{ k, d, name: costName(k, d), now: state.costs[k][d], size, ends: [least, FARTHEST * size] },
+      ...{ k, d, name: costName(k, d), now: state.costs[k][d], size, bounds: [least, FARTHEST * size] },
       steps: steps.map((step) => step * size),
       shift: (now, step) => now + step,
       between: (a, b) => (a + b) / 2,
@@ -64,7 +64,7 @@ function costMoves() {
 /** The priors that can be moved, in steps of log-odds; of two classes, one determines the other. */
 function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
-    ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, ends: [0.0002, 0.9998] },
+    ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
     shift: (now, step) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + step),
     between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
@@ -104,7 +104,7 @@ function namesWithMovedPrior(choice) {
  * can respond between steps.
  */
 function* searchFlip(move, side, choice, kept) {
-  const [least, most] = move.ends;
+  const [least, most] = move.bounds;
   const inside = (value) => Math.min(Math.max(value, least), most);
   const isStillPossible = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
   const stays = (value) => isStillPossible(standingAt(move.stakesAt(value), kept));
@@ -305,7 +305,7 @@ function zoneAxes() {
     {
       id: "prior-band",
       name: priorName(LAST),
-      ends: [0, top],
+      bounds: [0, top],
       points: range(40).map((i) => ((i + 0.5) / 40) * top),
       stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
@@ -317,7 +317,7 @@ function zoneAxes() {
   if (!BINARY) return priorOnly;
   const proportions = {
     name: "cost proportion",
-    ends: [0, 1],
+    bounds: [0, 1],
     points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
     stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
@@ -327,7 +327,7 @@ function zoneAxes() {
   return [
     ...priorOnly,
     { ...proportions, id: "proportion-band" },
-    { ...proportions, id: "ratio-band", of: "proportion-band", ends: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
+    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
   ];
 }
 
@@ -350,12 +350,12 @@ function zonePieces(axis, kept, zones) {
       }
       last.high = near;
       zonesFound.push({ low: near, high: x, possible });
-    } else zonesFound.push({ low: axis.ends[0], high: x, possible });
+    } else zonesFound.push({ low: axis.bounds[0], high: x, possible });
   };
   return [
     ...axis.points.map(visit),
     () => {
-      zonesFound[zonesFound.length - 1].high = axis.ends[1];
+      zonesFound[zonesFound.length - 1].high = axis.bounds[1];
       zones.set(axis.id, zonesFound);
       drawZones(axis, zonesFound);
     },
@@ -365,7 +365,7 @@ function zonePieces(axis, kept, zones) {
 const MOST_ZONES = 8; // with more, only zones with few names are listed in words
 const FEW_NAMES = 3;
 
-function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
+function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
     const system = result.systems.find((other) => other.name === possible[0]);
@@ -385,7 +385,7 @@ function drawZones({ id, name, ends: [low, high], now, say, tell = exact, at = (
     ],
   }));
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
-  drawBand(place(id), { parts: shown, ends: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
+  drawBand(place(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
   const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
   const inText =
     zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
@@ -411,12 +411,12 @@ function drawPriorCurves(top) {
   const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
   const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
   const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
-  const ends = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
+  const bounds = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
   const heights = points.map(naive).filter(Number.isFinite);
   const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
   const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
   const series = systems.map((system, i) => ({
-    ...(BANDED && winners.has(i) ? { ends: ends(system), banded: system.name === result.best.name } : {}),
+    ...(BANDED && winners.has(i) ? { bounds: bounds(system), banded: system.name === result.best.name } : {}),
     name: winners.has(i) ? system.name : null,
     label: winners.has(i) ? system.name : null,
     look: `${system.look}${winners.has(i) ? "" : " faint"}`,

@@ -30,9 +30,9 @@ function probabilityAxis(shares) {
   const top = most < 0.4 ? roundUp(1.6 * most) : 1;
   const gaps = [0, ...inner, top].map((edge, i, all) => (i ? (edge - all[i - 1]) / top : 1));
   if (Math.min(...gaps) >= SLIVER) return straight(0, top);
-  const ends = [logOdds(least) - 2, logOdds(most) + 2];
-  const at = (share) => Math.max(ends[0], Math.min(ends[1], logOdds(Math.max(0, Math.min(1, share)))));
-  return { low: ends[0], high: ends[1], at, from: fromLogOdds, log: true };
+  const bounds = [logOdds(least) - 2, logOdds(most) + 2];
+  const at = (share) => Math.max(bounds[0], Math.min(bounds[1], logOdds(Math.max(0, Math.min(1, share)))));
+  return { low: bounds[0], high: bounds[1], at, from: fromLogOdds, log: true };
 }
 
 const RULED = TWO && !TERMS && SYSTEMS.some(({ way }) => way !== "fixed");
@@ -73,7 +73,7 @@ function showRule() {
   const { low, high, at } = rule ? rule.axis : straight(0, 1);
   drawBand(place("rule"), {
     title: `${title}: ${parts.map((part) => `${decisions[part.decision]} up to ${rule.say(part.high)}`).join(", ")}`,
-    ends: [low, high],
+    bounds: [low, high],
     parts: parts.map((part) => ({
       low: at(part.low),
       high: part.high < Infinity ? at(part.high) : high,
