@@ -123,7 +123,6 @@ print(f"AUC {float(stakes.auc(both)):.4f}; the same from two parts: {today + yes
 
 decided = report.rule().decide(payments)
 decided.groupBy("decision").count().orderBy("decision").show()
-spark.stop()
 
 # %%
 # :doc:`On a Spark cluster </spark>` has the command line, and says what comes back to the driver

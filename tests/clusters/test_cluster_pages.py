@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import stakes
-from page_blocks import ROOT, blocks_of
+from page_blocks import blocks_of
 from stakes.calibration import Isotonic
 from stakes.cli.commands import stakes as command
+from test_docs import load
 
 ON_THE_CLUSTER = "hdfs:///predictions/2026/*.parquet"
 PROBLEM = stakes.Problem(
@@ -62,13 +61,8 @@ def test_the_command_on_files_of_the_cluster(spark, files, page):
     assert "new" in done.stdout
 
 
-def test_the_tutorial_prints_what_was_recorded():
-    """In a process of its own, because it stops its session."""
-    check = (
-        "import sys; sys.path.insert(0, 'docs'); import recorded\n"
-        "for name in recorded.NEEDS_SPARK:\n"
-        "    assert recorded.outputs(name) == recorded.recorded(name), recorded.outputs(name)"
-    )
-    words = [sys.executable, "-c", check]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+def test_the_tutorial_prints_what_was_recorded(spark):
+    """It gets the session of the tests, and leaves it open."""
+    recorded = load("recorded")
+    for name in recorded.NEEDS_SPARK:
+        assert recorded.outputs(name) == recorded.recorded(name)
