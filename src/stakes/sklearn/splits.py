@@ -67,8 +67,7 @@ def read_splits(
         warnings.filterwarnings("ignore", message="The groups parameter is ignored")
         try:
             folds = list(chosen.split(X, y, groups))
-            pairs = ((_places(side, len(codes)) for side in fold) for fold in folds)
-            splits = [(train, test) for train, test in pairs]
+            splits = [(_places(fit, len(codes)), _places(test, len(codes))) for fit, test in folds]
         except Exception as error:  # the splitter may be anybody's
             if groups is not None or "groups" not in str(error):
                 raise InputError(
