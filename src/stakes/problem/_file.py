@@ -167,13 +167,12 @@ def _signed(what: str, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
         return cost if sign > 0 else negated_cell(cost)
     if isinstance(cost, str):  # an expression of columns
         return cost if sign > 0 else f"-({cost})"
-    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    if not is_number or not abs(cost) <= LARGEST:  # nan is not
-        raise InputError(
-            f"{what} must be a number within {LARGEST:g} of zero, or an expression of columns; it "
-            f"is {cost!r}. Correct that cost, or choose another unit."
-        )
-    return sign * cost
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and abs(cost) <= LARGEST:
+        return sign * cost
+    raise InputError(  # also for nan
+        f"{what} must be a number within {LARGEST:g} of zero, or an expression of columns; it "
+        f"is {cost!r}. Correct that cost, or choose another unit."
+    )
 
 
 def _by_text(
