@@ -29,6 +29,7 @@ from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import Rows, Watch, checked
 from stakes.cli.column_options import Request, posterior_columns, report_on
+from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
 
 TWO = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["ok", "ask", "no"])
@@ -762,3 +763,32 @@ def test_formats_are_known_by_their_names(tmp_path):
         (tmp_path / name).write_text("x\n1\n")
         with located([str(tmp_path / name)], io.BytesIO()) as files:
             assert files.format is kind
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "arrow"])
+def test_columns_whose_names_differ_by_case_alone_are_refused(tmp_path, kind):
+    path = tmp_path / f"rows.{kind}"
+    table = pa.table({"y": [0, 1], "p": [0.1, 0.8], "P": [1, 2]})
+    if kind == "csv":
+        path.write_text("y,p,P\n0,0.1,1\n1,0.8,2\n")
+    elif kind == "jsonl":
+        path.write_text('{"y": 0, "p": 0.1, "P": 1}\n{"y": 1, "p": 0.8, "P": 2}\n')
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    with (
+        pytest.raises(InputError, match="every column once; 'p' and 'P' differ by case alone"),
+        opened_files([str(path)]),
+    ):
+        pass
+
+
+def test_a_column_without_a_name_is_called_by_its_place_and_the_command_says_so(tmp_path, capsys):
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    path.write_text(",y,p\n007,0,0.1\n008,1,0.8\n")
+    with opened_files([str(path)]) as source:
+        rewrite(source, ("p",), lambda values: {"new": pa.array(values[:, 0] > 0.5)}, out)
+    assert out.read_text().splitlines() == ["column0,y,p,new", "007,0,0.1,false", "008,1,0.8,true"]
+    assert "columns without a name; they are called column0" in capsys.readouterr().err

@@ -44,6 +44,8 @@ from stakes._check.labels import (
     same_labels,
 )
 from stakes._check.numbers import (
+    HEAVIEST,
+    LIGHTEST,
     array,
     draws,
     floats,
@@ -63,6 +65,8 @@ from stakes._check.numbers import (
 from stakes._check.shares import posteriors, prior
 
 __all__ = [
+    "HEAVIEST",
+    "LIGHTEST",
     "BoolArray",
     "ClusterLabels",
     "FloatArray",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check.kinds import FloatArray, frozen
-from stakes._check.numbers import MOST, non_negative
+from stakes._check.numbers import HEAVIEST, LIGHTEST, non_negative
 from stakes.errors import InputError
 
 
@@ -71,9 +71,9 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     same_length(**{of: np.empty(n, dtype=bool), name: array})
     with np.errstate(over="ignore"):
         total = float(array.sum())
-    if total > MOST or 0 < total < 1 / MOST:
+    if total > HEAVIEST or 0 < total < LIGHTEST:
         raise InputError(
-            f"{name} must have a total between {1 / MOST:g} and {MOST:g}, whose square is a "
+            f"{name} must have a total between {LIGHTEST:g} and {HEAVIEST:g}, whose square is a "
             f"number; it is {total:g}. Scale them {'down' if total > 1 else 'up'}.",
             argument=name,
         )

@@ -31,8 +31,14 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def described(values: object) -> str:
-    text = " ".join(repr(values).split())
-    return f"{type(values).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    """The type of a value and its text, in one line and cut."""
+    return f"{type(values).__name__} {_cut(repr(values))}"
+
+
+def _cut(text: str, room: int = 60) -> str:
+    """A text in one line of so many characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= room else f"{text[: room - 3]}..."
 
 
 def listed(names: Sequence[object]) -> str:
@@ -87,13 +93,11 @@ def require(
     """
     if known_as is None and isinstance(value, kind):
         return
-    evidence = f"{type(value).__name__} {value!r}"
+    evidence = described(value)
     if isinstance(value, type):
-        evidence = f"the class {value.__name__}"
+        evidence = _cut(f"the class {value.__name__}")
         if _is_subclass(value, kind) and _needs_nothing(value):
             remedy = f"Write {value.__name__}()."
-    evidence = " ".join(evidence.split())
-    evidence = evidence if len(evidence) <= 60 else f"{evidence[:57]}..."
     known = known_as or kind.__name__
     wanted = known if known.endswith("s") else f"{'an' if known[0] in 'AEIOU' else 'a'} {known}"
     raise InputError(f"{name} must be {wanted}; got {evidence}. {remedy}", argument=name)

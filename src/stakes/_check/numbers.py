@@ -68,7 +68,7 @@ def array(name: str, values: object) -> Any:
         ) from None
 
 
-MOST = 1e150  # the square of a larger number, or of one below its inverse, is no number
+HEAVIEST, LIGHTEST = 1e100, 1e-100  # sums of squares of such numbers are numbers, with room left
 
 
 def squarable(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
@@ -76,9 +76,9 @@ def squarable(name: str, values: object, *, ndim: int | None = None) -> FloatArr
     array = floats(name, values, ndim=ndim)
     refuse(
         name,
-        np.abs(array) > MOST,
+        np.abs(array) > HEAVIEST,
         array,
-        f"must hold numbers of size up to {MOST:g}",
+        f"must hold numbers of size up to {HEAVIEST:g}",
         "Choose another unit.",
     )
     return array

@@ -224,12 +224,7 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
     first = file.readline()
     mark = max(_DELIMITERS, key=first.count)
     header = next(csv.reader([first], delimiter=mark), [])
-    twice = next((column for column in header if column and header.count(column) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"{name} must name every column once; {twice!r} appears twice in its header. "
-            f"Rename one."
-        )
+    refuse_alike(name, header)
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
         return
@@ -240,6 +235,30 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
                 f"{mark.join(row)[:60]!r} has {len(row)}. Mend that row, and remove lines above "
                 f"the header."
             )
+
+
+def refuse_alike(name: str, columns: Sequence[str]) -> None:
+    """Refuse names that are equal or differ by case alone: DuckDB would rename the later one."""
+    seen: dict[str, str] = {}
+    for column in filter(None, columns):
+        other = seen.setdefault(column.lower(), column)
+        if other is not column:
+            fault = f"{column!r} appears twice in its header"
+            if other != column:
+                fault = f"{other!r} and {column!r} differ by case alone"
+            raise InputError(f"{name} must name every column once; {fault}. Rename one.")
+
+
+def unnamed(files: Files) -> list[str]:
+    """The names that columns of a CSV file get by their places, where its header has none."""
+    if files.format is not Format.CSV:
+        return []
+    with suppress(OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):
+        with _opened_text(files.paths[0]) as file:
+            first = file.readline()
+        header = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
+        return [f"column{place}" for place, column in enumerate(header) if not column.strip()]
+    return []
 
 
 def _opened_text(path: Path) -> TextIO:

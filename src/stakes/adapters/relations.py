@@ -9,12 +9,13 @@ from typing import Any
 
 import duckdb
 
-from stakes.adapters.data_files import OFFLINE
+from stakes.adapters.data_files import OFFLINE, refuse_alike
 from stakes.adapters.sources import Source, frame_source
 
 
 @contextmanager
 def opened_rows(rows: Any) -> Iterator[Source]:
     """A table or an unread data set of PyArrow as a source of columns."""
+    refuse_alike("the frame", rows.schema.names)
     with duckdb.connect(config=OFFLINE) as connection:
         yield replace(frame_source(connection.from_arrow(rows)), interrupt=connection.interrupt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -17,7 +18,7 @@ from stakes.cli.evaluate import evaluate
 from stakes.cli.options import in_options
 from stakes.cli.output import notify, put, silence
 from stakes.cli.problem import problem
-from stakes.errors import StakesError
+from stakes.errors import InputError, StakesError
 
 _BAD_INPUT = 2
 _FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
@@ -52,6 +53,7 @@ class _Front(click.Group):
         except OSError as error:
             if error.filename is not None:
                 raise
+            _refuse_lost_folder()
             silence(sys.stdout)
             raise OSError(error.errno, error.strerror or str(error), "standard output") from None
         return result
@@ -77,6 +79,16 @@ class _Front(click.Group):
             put(traceback.format_exc(), err=True)
             return _told("this is a mistake in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
+
+
+def _refuse_lost_folder() -> None:
+    """Say so where the current folder was removed: errors about it name no file."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise InputError(
+            "the current folder must be there; it was removed. Change to another."
+        ) from None
 
 
 def _told(sentence: str, code: int = _BAD_INPUT) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -229,9 +230,10 @@ def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
             costs[model] = float(cost)
         except ValueError:
             model = ""
-        if not model:
+        if not model or not 0 <= costs[model] < math.inf:
             raise InputError(
-                f"--running-cost must be stated as MODEL=COST, a number; got {text}.",
+                f"--running-cost must be stated as MODEL=COST, a number that is zero or more; got "
+                f"{text}. Write --running-cost new=0.02, say.",
                 argument="--running-cost",
             )
     return costs

@@ -149,9 +149,9 @@ def read_problem(path: str) -> Problem:
     try:
         return Problem.from_toml(Path(path))
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} must be a TOML file in UTF-8; it is not text.") from None
+        raise InputError(
+            f"{path} cannot be read: {error.strerror or error}. Check the name."
+        ) from None
 
 
 def read_report(path: str) -> Report:

@@ -13,10 +13,11 @@ from stakes._files import check_target
 from stakes.cli.options import read_problem
 from stakes.cli.output import notify, put
 from stakes.errors import InputError
+from stakes.evaluation import refuse_scale
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 
-_LARGEST_COST = 1e100  # the largest cost that a Problem accepts
+_LARGEST_COST = 1e40  # the largest that evaluate accepts
 
 
 @click.group(no_args_is_help=False)
@@ -41,6 +42,10 @@ def show(file: str) -> None:
 def check(file: str) -> None:
     """Read FILE, and say what looks odd about it; exit code 2 when it cannot be used."""
     stakes = read_problem(file)
+    try:
+        refuse_scale(stakes)  # what evaluate would refuse
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
     prior = "the prior of the data" if stakes.prior is None else "a stated prior"
     put(f"{file}: {stakes.n_classes} classes, {stakes.n_decisions} decisions, {prior}.")
     for sentence in _oddities(stakes):
@@ -91,6 +96,9 @@ def _consequences(stakes: Problem) -> Iterator[str]:
 
 
 def _oddities(stakes: Problem) -> Iterator[str]:
+    for what, labels in (("classes", stakes.classes), ("decisions", stakes.decisions)):
+        if "" in labels:
+            yield f"one of the {what} has an empty name, which data cannot tell from a missing one."
     if stakes.columns:  # costs differ from case to case, so that nothing can be said in general
         return
     costs = stakes.costs

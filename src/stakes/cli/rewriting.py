@@ -13,9 +13,10 @@ import pyarrow as pa
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._files import read_text, whole_file
-from stakes.adapters.data_files import Format, write_rows
+from stakes.adapters.data_files import Format, unnamed, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
 from stakes.calibration import CalibrationMap, from_json, sealed_map
+from stakes.cli.output import notify
 from stakes.errors import InputError
 
 _KINDS = {
@@ -84,6 +85,8 @@ def rewrite(
     total = source.count()  # counted first, because a connection answers one query at a time
     if total == 0:
         raise InputError(f"{source.name} must hold rows; there are none.")
+    if invented := unnamed(source.files):
+        notify(f"{source.name} has columns without a name; they are called {', '.join(invented)}")
     # From CSV to CSV the text is kept, so that numbers are not written in another form.
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)

@@ -7,9 +7,7 @@ from stakes.evaluation.backwards import leads_in_sample
 from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
-    HEAVIEST,
     LIBRARIES,
-    LIGHTEST,
     MOST_WEIGHT,
     Cases,
     frame_library,
@@ -44,10 +42,8 @@ from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules
 
 __all__ = [
     "CLASS_BINS",
-    "HEAVIEST",
     "KEY_FOLDS",
     "LIBRARIES",
-    "LIGHTEST",
     "MOST_TERMS",
     "MOST_WEIGHT",
     "Cases",

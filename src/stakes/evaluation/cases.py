@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, Groups, IntArray, Labels
+from stakes._check import LIGHTEST, BoolArray, FloatArray, Groups, IntArray, Labels
 from stakes.decide import class_ratios
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
@@ -18,7 +18,6 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
-LIGHTEST, HEAVIEST = 1e-100, 1e100  # squares of weights must neither underflow nor overflow
 LARGEST_COST = 1e40  # of costs: squares of their ratios to the smallest must be numbers, too
 
 
@@ -283,12 +282,6 @@ def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray
     if weights is None:
         return None, None
     weight = _check.weights("weights", weights, n_rows)
-    if not LIGHTEST <= weight.max() <= HEAVIEST:
-        raise InputError(
-            f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
-            f"{HEAVIEST:g}; the largest is {weight.max():g}. Scale them all alike.",
-            argument="weights",
-        )
     kept = weight > 0
     return (weight, None) if kept.all() else (weight[kept], kept)
 

@@ -12,6 +12,7 @@ from stakes._check import FloatArray, Label, Labels
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
+from stakes.problem._columns import LARGEST
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
@@ -26,25 +27,43 @@ def read(path: str | Path) -> dict[str, Any]:
         fault = f"it holds {unknown[0]!r}" if unknown else "it holds both, or neither"
         raise InputError(
             f"{path} must hold [costs] or [utilities], and beside them only classes, decisions, "
-            f"prior, answers, limits and unit; {fault}."
+            f"prior, answers, limits and unit; {fault}. Remove it, or add what is missing."
         )
     sign = 1 if "costs" in stated else -1
     table = stated.get("costs", stated.get("utilities"))
     nested = isinstance(table, Mapping) and all(isinstance(r, Mapping) for r in table.values())
     if not nested or not table:
-        raise InputError(f"{path}: costs must be a table class → decision → cost; it is not.")
+        raise InputError(
+            f"{path}: costs must be a table class → decision → cost; it is not. Write a line for "
+            f"each class, such as ill = {{ wait = 9, treat = 1 }}."
+        )
     for name in ("classes", "decisions"):
         if not isinstance(stated.get(name, []), list):
-            raise InputError(f"{path}: {name} must be a list of labels; it is {stated[name]!r}.")
+            raise InputError(
+                f"{path}: {name} must be a list of labels; it is {stated[name]!r}. Write "
+                f'{name} = ["a", "b"].'
+            )
     classes = stated.get("classes", list(table))
     rows = _by_text(path, "costs", table, classes)
     decisions = stated.get("decisions", list(next(iter(table.values()))))
-    costs = [_by_text(path, "costs", row, decisions) for row in rows]
+    costs = [
+        [
+            _signed(
+                f"{path}: the cost of {_text(decision)!r} in class {_text(label)!r}", cost, sign
+            )
+            for decision, cost in zip(
+                decisions,
+                _by_text(path, f"the row of class {_text(label)!r}", row, decisions),
+                strict=True,
+            )
+        ]
+        for label, row in zip(classes, rows, strict=True)
+    ]
     prior = stated.get("prior")
     if isinstance(prior, Mapping):
         prior = _by_text(path, "prior", prior, classes)
     return {
-        "costs": [[_signed(path, cost, sign) for cost in row] for row in costs],
+        "costs": costs,
         "classes": classes,
         "decisions": decisions,
         "prior": prior,
@@ -63,12 +82,15 @@ def _parsed(path: str | Path) -> dict[str, Any]:
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))  # with a mark or without
     except UnicodeDecodeError:
-        raise
+        raise InputError(
+            f"{path} must be a TOML file in UTF-8; it is not text. Save it as UTF-8."
+        ) from None
     except RecursionError:
-        raise InputError(f"{path} must be TOML that can be read; it is too deep.") from None
+        raise InputError(
+            f"{path} must be TOML that can be read; it is too deep. Write it flat."
+        ) from None
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
 
@@ -78,7 +100,9 @@ def _limits(
 ) -> list[Limit]:
     """The limits of the file, each a table; labels match by text."""
     if not isinstance(stated, list) or not all(isinstance(table, Mapping) for table in stated):
-        raise InputError(f"{path}: limits must be tables, [[limits]]; they are not.")
+        raise InputError(
+            f"{path}: limits must be tables, [[limits]]; they are not. Write [[limits]] above each."
+        )
     limits = []
     for table in stated:
         unknown = sorted(set(table) - _LIMIT)
@@ -86,7 +110,7 @@ def _limits(
             fault = f"one holds {unknown[0]!r}" if unknown else "one has no decision"
             raise InputError(
                 f"{path}: every limit must have a decision, at_most or at_least, and given where "
-                f"it is a rate within a class; {fault}."
+                f"it is a rate within a class; {fault}. Mend it."
             )
         known = {"decision": decisions, "given": classes}
         labels = {
@@ -94,7 +118,11 @@ def _limits(
             for name, labels_of_kind in known.items()
             if name in table
         }
-        limits.append(Limit(**{**table, **labels}))
+        try:
+            limits.append(Limit(**{**table, **labels}))
+        except InputError as error:
+            said = f"{path}: the limit on {labels['decision']!r}"
+            raise InputError(f"{said}: {error}") from None
     return limits
 
 
@@ -103,7 +131,8 @@ def _known(path: str | Path, what: str, stated: Any, labels: list[Label]) -> Lab
     known = {_text(label): label for label in labels}
     if _text(stated) not in known:
         raise InputError(
-            f"{path}: {what} of a limit must be one of {', '.join(known)}; it is {stated!r}."
+            f"{path}: {what} of a limit must be one of {', '.join(known)}; it is {stated!r}. "
+            f"Labels match by text."
         )
     return known[_text(stated)]
 
@@ -115,7 +144,10 @@ def _answers(
     if stated is None:
         return None
     if not isinstance(stated, Mapping):
-        raise InputError(f"{path}: answers must be a table decision → class; it is {stated!r}.")
+        raise InputError(
+            f"{path}: answers must be a table decision → class; it is {stated!r}. Write a line for "
+            f'each decision below [answers], such as treat = "ill".'
+        )
     known = (
         {_text(decision): decision for decision in decisions},
         {_text(decision): decision for decision in classes},
@@ -125,19 +157,22 @@ def _answers(
         if unknown:
             raise InputError(
                 f"{path}: answers must map decisions to classes; {unknown[0]!r} is none of "
-                f"{', '.join(labels)}."
+                f"{', '.join(labels)}. Labels match by text."
             )
     return {known[0][decision]: known[1][_text(label)] for decision, label in stated.items()}
 
 
-def _signed(path: str | Path, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
+def _signed(what: str, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
     if isinstance(cost, Mapping):  # a distribution
         return cost if sign > 0 else negated_cell(cost)
     if isinstance(cost, str):  # an expression of columns
         return cost if sign > 0 else f"-({cost})"
-    if isinstance(cost, bool) or not isinstance(cost, int | float):
-        raise InputError(f"{path}: every cost must be a number or an expression; one is {cost!r}.")
-    return sign * cost
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and abs(cost) <= LARGEST:
+        return sign * cost
+    raise InputError(  # also for nan
+        f"{what} must be a number within {LARGEST:g} of zero, or an expression of columns; it "
+        f"is {cost!r}. Correct that cost, or choose another unit."
+    )
 
 
 def _by_text(
@@ -150,7 +185,8 @@ def _by_text(
     if missing or unknown:
         fault = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}"
         raise InputError(
-            f"{path}: {what} must have one entry for each of {', '.join(keys)}; it {fault}."
+            f"{path}: {what} must have one entry for each of {', '.join(keys)}; it "
+            f"{fault}. Add it, or correct its name."
         )
     return [table[key] for key in keys]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._text import html_table, text_table
+from stakes._text import html_table, printable, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._belief import Beliefs, split_beliefs
@@ -406,7 +406,11 @@ class Problem(Charged):
         well     0      1
         ill      9      0
         """
-        return cls(**{**_file.read(path), **common})
+        stated = _file.read(path)
+        try:
+            return cls(**{**stated, **common})
+        except InputError as error:
+            raise error if common else InputError(f"{path}: {error}") from None
 
     def to_toml(self, path: str | Path) -> None:
         """Write a problem file that `from_toml` reads back as an equal problem.
@@ -682,7 +686,8 @@ class Problem(Charged):
     def __repr__(self) -> str:
         header, rows, caption = self._table()
         limits = listed_limits(self.limits)
-        return f"{caption}\n{text_table(header, rows)}" + (f"\n{limits}" if limits else "")
+        table = f"{printable(caption)}\n{text_table(header, rows)}"
+        return f"{table}\n{printable(limits)}" if limits else table
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

@@ -11,11 +11,9 @@ from scipy.special import expit
 from torch import Tensor
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import HEAVIEST, LIGHTEST, FloatArray
 from stakes.errors import InputError
 from stakes.evaluation import (
-    HEAVIEST,
-    LIGHTEST,
     MOST_WEIGHT,
     Evidence,
     ModelTallies,
