@@ -31,6 +31,7 @@ from stakes import (
 )
 from stakes.adapters import report_tables
 from stakes.adapters.sources import opened
+from stakes.calibration import Isotonic
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table
 from stakes.report import Report
@@ -126,6 +127,8 @@ TABLES = {  # a column, and what its entries are
     "models": lambda r: [model.model for model in r.models],
     "losses": lambda r: [model.model for model in r.models for _ in model.expected_losses],
     "scores": lambda r: ["new"] * 4,
+    "recalibrated": lambda r: [],
+    "class_bins": lambda r: [],
     "slices": lambda r: ["half"] * 2 * len(r.systems),
     "picks": lambda r: [pick.metric for pick in r.picks],
     "metrics": lambda r: [
@@ -133,6 +136,7 @@ TABLES = {  # a column, and what its entries are
     ],
     "margins": lambda r: [margin.what for margin in r.margins],
     "regions": lambda r: [region.axis for region in r.regions for _ in region.parts],
+    "flips": lambda r: [],
     "limits": lambda r: [],
     "capacity": lambda r: [],
     "coverage": lambda r: [],
@@ -144,6 +148,9 @@ TABLES = {  # a column, and what its entries are
 }
 
 
+SHOWN_BELOW = "recalibrated", "class_bins", "flips", "limits", "capacity", "coverage", "unknowns"
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_every_table_of_the_report_is_a_frame(report, library):
     assert list(TABLES) == list(report_tables.TABLES)
@@ -151,7 +158,7 @@ def test_every_table_of_the_report_is_a_frame(report, library):
         frame = nw.from_native(report.frame(name, library=library))
         expected = first(report)
         assert frame[frame.columns[0]].to_list() == expected, name
-        assert expected or name in ("limits", "capacity", "coverage", "unknowns"), name
+        assert expected or name in SHOWN_BELOW, name
     slices = nw.from_native(report.frame("slices", library=library))
     assert slices["cost"].to_list() == [c.cost.value for s in report.slices for c in s.costs]
     wanted = report.system("old").counts.values.ravel().tolist()
@@ -170,6 +177,9 @@ def test_limits_capacity_coverage_and_unknowns_are_frames():
     assert report.frame("limits", library="polars")["value"].to_list() == [check.value]
     (part,) = report.uncertainty.parts  # type: ignore[union-attr]
     assert report.frame("unknowns", library="polars")["evppi"].to_list() == [part.evppi]
+    flips = report.frame("flips", library="polars")
+    assert flips["what"].to_list() == [flip.what for flip in report.flips_under_limits]
+    assert flips["below"].to_list() == [", ".join(flip.below) for flip in report.flips_under_limits]
     free = evaluate(y, {"new": p}, problem, calibrator=None, replicates=20)
     coverage = free.frame("coverage", library="polars")
     assert coverage.rows() == [(free.best.name, *point) for point in free.coverage]
@@ -279,3 +289,25 @@ def test_files_relations_and_lazy_frames_are_not_in_memory(tmp_path):
     for frame, expected in [(rows, True), (rows.lazy(), False), (tmp_path / "rows.csv", False)]:
         with opened(frame) as source:
             assert source.in_memory is expected
+
+
+def test_recalibrated_scores_and_bins_of_each_class_are_frames():
+    y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
+    options: dict[str, Any] = {"calibrator": Isotonic(), "replicates": 20}
+    report = evaluate(y, {"new": p}, Problem.zero_one(2), **options)
+    table = report.models[0].recalibrated
+    assert table is not None
+    frame = report.frame("recalibrated", library="polars")
+    assert frame["score"].to_list() == table.scores.tolist()
+    assert frame["positives"].to_list() == table.weights[:, 1].tolist()
+    rows = [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.05, 0.15, 0.8]] * 20
+    many = evaluate(
+        [0, 1, 2] * 20, {"m": rows}, Problem.zero_one(3), calibrator=None, replicates=20
+    )
+    bins = many.frame("class_bins", library="polars").filter(pl.col("cases") > 0)
+    first = bins.rows()[:3]
+    assert first == [
+        ("m", "0", 0.0, 0.1, 20.0, 0.0, pytest.approx(0.05)),
+        ("m", "0", 0.1, 0.2, 20.0, 0.0, pytest.approx(0.1)),
+        ("m", "0", 0.7, pytest.approx(0.8), 20.0, 20.0, pytest.approx(0.7)),
+    ]

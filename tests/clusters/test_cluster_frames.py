@@ -88,10 +88,10 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
         sizes.append(len(collected))
         return collected
 
-    pyarrow.parquet.write_table(table(rows(100_000)), tmp_path / "rows.parquet")
+    pyarrow.parquet.write_table(table(rows(20_000)), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     monkeypatch.setattr(nw.LazyFrame, "collect", watched)
-    check_engine(frame, "spark", 100_000, problem)
+    check_engine(frame, "spark", 20_000, problem)
     # The number of rows, what is wrong, two models, all decisions; twice the coverage
     assert len(plans) == (7 if problem.columns else 5)
     for plan in plans:
@@ -99,7 +99,7 @@ def test_spark_tallies_the_report_of_the_arrays_and_sends_nothing_but_tallies(
         assert "Pandas" not in plan
         assert plan.lstrip().startswith(("Aggregate", "GlobalLimit"))
         assert plan.count("Aggregate [") == 1
-    assert max(sizes) < (100_000 if problem.columns else 10_000)  # few rows are alike
+    assert max(sizes) < (20_000 if problem.columns else 10_000)  # few rows are alike
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -7,6 +7,7 @@ from typing import Any
 
 from stakes.inference import Measured
 from stakes.report import Report, System
+from stakes.tally import ScoreTable
 
 Column = tuple[type, list[Any]]  # str, float or bool; missing values are None
 
@@ -90,16 +91,47 @@ def _losses(report: Report) -> Rows:
 
 
 def _scores(report: Report) -> Rows:
-    for model in report.models:
-        if model.table is not None:
-            points = zip(model.table.scores.tolist(), model.table.weights.tolist(), strict=True)
+    return _points((model.model, model.table) for model in report.models)
+
+
+def _recalibrated(report: Report) -> Rows:
+    return _points((model.model, model.recalibrated) for model in report.models)
+
+
+def _points(tables: Iterable[tuple[str, ScoreTable | None]]) -> Rows:
+    for model, table in tables:
+        if table is not None:
+            points = zip(table.scores.tolist(), table.weights.tolist(), strict=True)
             for score, (negative, positive) in points:
                 yield {
-                    "model": model.model,
+                    "model": model,
                     "score": score,
                     "negatives": negative,
                     "positives": positive,
                 }
+
+
+def _class_bins(report: Report) -> Rows:
+    for model in report.models:
+        if model.class_bins is not None:
+            size = model.class_bins.shape[1]
+            for label, bins in zip(report.problem.classes, model.class_bins.tolist(), strict=True):
+                for place, (cases, of_class, total) in enumerate(bins):
+                    yield {
+                        "model": model.model,
+                        "class": label,
+                        "low": place / size,
+                        "high": (place + 1) / size,
+                        "cases": cases,
+                        "of_class": of_class,
+                        "mean": total / cases if cases else None,
+                    }
+
+
+def _flips(report: Report) -> Rows:
+    for flip in report.flips_under_limits:
+        names = {"below": ", ".join(flip.below), "above": ", ".join(flip.above)}
+        yield {**vars(flip), **names}
 
 
 def _verdict(report: Report) -> Rows:
@@ -200,6 +232,17 @@ TABLES: dict[
     ),
     "losses": (_always(model=str, method=str, loss=float), _losses),
     "scores": (_always(model=str, score=float, negatives=float, positives=float), _scores),
+    "recalibrated": (
+        _always(model=str, score=float, negatives=float, positives=float),
+        _recalibrated,
+    ),
+    "class_bins": (
+        _always(
+            **{"model": str, "class": str},
+            **dict.fromkeys(("low", "high", "cases", "of_class", "mean"), float),
+        ),
+        _class_bins,
+    ),
     "slices": (
         _always(
             by=str,
@@ -228,6 +271,10 @@ TABLES: dict[
         _fields(lambda report: report.margins),
     ),
     "regions": (_always(axis=str, low=float, high=float, cheapest=str), _regions),
+    "flips": (
+        _always(what=str, value=float, low=float, high=float, below=str, above=str),
+        _flips,
+    ),
     "limits": (
         _always(system=str, limit=str, value=float, low=float, high=float, stands=str, price=float),
         _limits,

@@ -74,7 +74,7 @@ class ModelQuality(Value):
     says what every threshold costs, for two decisions about cases that each have their own costs.
     `class_bins` (K, 10, 3) has, for more than two classes and each tenth of the probability of a
     class, the weight of the cases, of those that are of the class, and the sum of their
-    probabilities, as the model gave them; None where an engine kept no rows.
+    probabilities, as the model gave them.
     """
 
     model: str
