@@ -320,8 +320,8 @@ class _Newton:
         safe = nw.when(true > 0.0).then(true).otherwise(nw.lit(5e-324))
         sums = {f"loss {s}": weight * safe.log() * -1.0}
         for q, moved in enumerate(moves):
-            own = picked(truth, [moved.get(k, nw.lit(0.0)) for k in places])
-            sums[f"slope {s} {q}"] = weight * (nw.col(_mean(s, q)) - own)
+            of_truth = picked(truth, [moved.get(k, nw.lit(0.0)) for k in places])
+            sums[f"slope {s} {q}"] = weight * (nw.col(_mean(s, q)) - of_truth)
             for r in range(q + 1):
                 both = [chances[k] * moved[k] * moves[r][k] for k in moved if k in moves[r]]
                 product = nw.col(_mean(s, q)) * nw.col(_mean(s, r))

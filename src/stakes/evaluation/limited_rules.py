@@ -143,7 +143,26 @@ def _apart(decider: _Decider, number: IntArray, count: int, start: FloatArray) -
 
 
 def priced_on_all(cases: Cases) -> Callable[[FloatArray], FloatArray]:
-    """What limits add to the costs (L, K, M), for posteriors (n, K) of a map fitted later."""
+    """What limits add to the costs (L, K, M), for posteriors (n, K) of a map fitted later.
+
+    Parameters
+    ----------
+    cases : the cases
+
+    Returns
+    -------
+    a function of the posteriors (n, K) of all cases
+
+    Examples
+    --------
+    >>> from stakes import Limit, Problem
+    >>> from stakes.evaluation import read_cases
+    >>> problem = Problem([[0, 1, 4], [9, 2, 0]], limits=[Limit.share(1, at_most=0.25)])
+    >>> cases = read_cases([0, 0, 1, 1], problem, None, None, None)
+    >>> rows = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.1, 0.9]])
+    >>> priced_on_all(cases)(rows).shape
+    (1, 2, 3)
+    """
 
     def added(rows: FloatArray) -> FloatArray:
         everything = np.ones(len(cases.truth), dtype=np.bool_)

@@ -52,13 +52,45 @@ class Predictions:
         return None if self.moving is None else shift_prior(self.posteriors, *self.moving)
 
     def believed(self, rule: str) -> FloatArray:
-        """The posteriors (n, K) by which a Bayes rule decides."""
+        """The posteriors (n, K) by which a Bayes rule decides.
+
+        Parameters
+        ----------
+        rule : the name of the rule
+
+        Returns
+        -------
+        posteriors, (n, K)
+
+        Examples
+        --------
+        >>> Predictions("net", "posteriors", posteriors=np.array([[0.9, 0.1]])).believed("as is")
+        array([[0.9, 0.1]])
+        """
         if rule == RECALIBRATED:
             return np.asarray(self.recalibrated)
         return np.asarray(self.moved if rule == MOVED else self.posteriors)
 
     def decisions(self, rule: DecisionRule, costs: FloatArray | CaseCosts) -> IntArray:
-        """What the model decides by one of its rules."""
+        """What the model decides by one of its rules.
+
+        Parameters
+        ----------
+        rule : the rule
+        costs : (K, M) costs, or those of every case
+
+        Returns
+        -------
+        positions of the decisions, (n,)
+
+        Examples
+        --------
+        >>> from stakes.evaluation import DecisionRule
+        >>> predictions = Predictions("net", "scores", scores=np.array([0.2, 3.1]))
+        >>> rule = DecisionRule("net", TUNED, threshold=1.0)
+        >>> predictions.decisions(rule, np.array([[0.0, 1.0], [9.0, 0.0]]))
+        array([0, 1])
+        """
         if rule.name == TUNED:
             return np.asarray(np.asarray(self.scores) > rule.threshold, dtype=np.intp)
         if rule.name in (AS_DECIDED, TUNED_APART):

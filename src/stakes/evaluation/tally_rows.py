@@ -156,6 +156,17 @@ def decided_by_rules(
     -------
     the rule with its prices, decisions and costs, for every rule that can keep the limits, and a
     caveat for each that cannot
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import DecisionRule, Folds, read_cases
+    >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, None)
+    >>> model = Predictions("net", "decisions", decided=np.array([0, 1, 0]))
+    >>> listed = [(model, DecisionRule("net", "as decided"))]
+    >>> decided, caveats = decided_by_rules(listed, cases, Folds(cases, np.random.default_rng(0)))
+    >>> decided[0].codes, caveats
+    (array([0, 1, 0]), [])
     """
     decided: list[_Decided] = []
     lost: list[Caveat] = []
