@@ -1,10 +1,10 @@
 // Changes: the verdict under changed stakes, compared with the verdict of the report.
 
-/** A cost per case with its interval, for a sentence. */
-function textWithInterval(interval) {
+/** A cost per case with its interval, for a sentence; only the first of a paragraph needs the level. */
+function textWithInterval(interval, level = `${percent(DATA.level)} interval `) {
   const [value] = measured(interval);
   const known = Number.isFinite(interval[1]);
-  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${percent(DATA.level)} interval ${intervalText(interval)})` : ""}`;
+  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${level}${intervalText(interval)})` : ""}`;
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
@@ -39,7 +39,7 @@ function limitsOfChange({ best, sure }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
   return [
-    ...(isApproximate(best) ? ["Approximate, mostly to a few percent: see “≈” below."] : []), // short: phones reserve its room
+    ...(isApproximate(best) ? ["Approximate, mostly to a few percent: see “≈” below."] : []),
     ...(sure ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }
@@ -48,8 +48,11 @@ function limitsOfChange({ best, sure }) {
 const whyUnsure = () =>
   TERMS ? "every case has its own costs" : DATA.clustered ? "cases come in clusters" : "the page does not hold what they need";
 
-/** The verdict under changed stakes, in sentences. */
-function changedSentences(outcome) {
+/**
+ * The verdict under changed stakes, in paragraphs: few, so that they take no more room on a phone
+ * than the verdict of the report.
+ */
+function changedParagraphs(outcome) {
   const { best, rival, unaided, looking, sure } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
   const stays = best.way === "fixed" && dependsOnStakes(best);
@@ -63,14 +66,14 @@ function changedSentences(outcome) {
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
       : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${textWithInterval(expected)}.`,
-    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving)}${part}${nothing}.`,
+    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${part}${nothing}.`,
   ];
+  const rest = [...(rival && looking ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
   return [
-    wasAndNow(outcome),
-    ...(looking ? winner : noneSentences(outcome, stays, expected, saving)),
-    ...(rival && looking ? [runnerUp(outcome)] : []),
-    ...limitsOfChange(outcome),
-  ];
+    [wasAndNow(outcome)],
+    looking ? winner : noneSentences(outcome, stays, expected, saving),
+    ...(rest.length ? [rest] : []),
+  ].map((sentences) => sentences.join(" "));
 }
 
 /** Sentences for a verdict that recommends none of the systems. */

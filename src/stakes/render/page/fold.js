@@ -101,36 +101,77 @@ function hideCostlyModels() {
   range(MODELS.length).filter((i) => !shown.includes(i)).forEach((i) => hidden.add(i));
 }
 
+// What the verdict of the report says below its sentences, if there is room that a change will need
+const INVITATIONS = [
+  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back, Copy link keeps what you set, and Save as TOML writes it for the next evaluation.",
+  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back.",
+  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs.",
+  "Move any number below: these lines then say what changes, and how sure that is.",
+  "Move any number below: these lines follow.",
+];
+
 /**
  * Reserve the height of the verdict under changed stakes, measured on two trial changes, so that
- * nothing jumps when the reader first moves a slider.
+ * nothing jumps when the reader first moves a slider. An invitation fills the room until then.
  */
 function reserveRoom() {
   const card = place("verdict-title").parentNode;
+  const [stack, invitation] = [card.querySelector(".stack"), place("invitation")];
   const current = copyOf(state);
   const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  card.style.minHeight = place("flips").style.minHeight = "";
-  const stack = card.querySelector(".stack");
-  stack.style.minHeight = "";
+  card.style.minHeight = place("flips").style.minHeight = stack.style.minHeight = invitation.textContent = "";
+  reminder = null;
   reserveRuleRoom();
-  const heights = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+  const trials = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
     setStakes(stakes);
     showVerdict();
     showTotal();
     if (RULED) showRule();
-    return [stack.offsetHeight, card.offsetHeight];
+    const sentences = place("verdict-changed");
+    const others = card.offsetHeight - stack.offsetHeight;
+    return { sentences: sentences.offsetHeight, letters: sentences.textContent.length, others };
   });
-  const [stackHeight, cardHeight] = [0, 1].map((i) => Math.max(...heights.map((height) => height[i])));
-  const [stackNow, cardNow] = heights[heights.length - 1];
-  const spareLines = innerWidth > 700 ? 1 : 2;
+  const reported = place("verdict-reported").offsetHeight;
+  const changed = Math.max(...trials.map(({ sentences }) => sentences));
+  const others = Math.max(...trials.map((trial) => trial.others));
   // other stakes may need slightly longer sentences
-  const spare = spareLines * parseFloat(getComputedStyle(stack).lineHeight);
-  const left = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - cardNow);
-  const growth = left < 0 ? Infinity : left; // the card stays on the first screen if it fits there now
-  stack.style.minHeight = `${Math.max(stackHeight, stackNow + Math.min(growth, stackHeight + spare - stackNow))}px`;
-  card.style.minHeight = `${Math.max(cardHeight, cardNow + Math.min(growth, cardHeight + spare - cardNow))}px`;
+  const spare = parseFloat(getComputedStyle(stack).lineHeight);
+  const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - others - reported);
+  const growth = below < 0 ? Infinity : below; // the card stays on the first screen if it fits there now
+  const height = Math.max(reported, changed, Math.min(changed + spare, reported + growth));
+  longestThatFits(invitation, INVITATIONS, place("verdict-reported"), height);
+  reserveReminder(Math.max(...trials.map(({ letters }) => letters)), height - changed - spare);
+  stack.style.minHeight = `${height}px`;
+  card.style.minHeight = `${height + others}px`;
+}
+
+/** Write the first of some texts with which a part is at most so high; none if all are too long. */
+function longestThatFits(node, texts, part, height) {
+  for (const text of [...texts, ""]) {
+    node.textContent = text;
+    if (part.offsetHeight <= height) return text;
+  }
+  return "";
+}
+
+let reminder = null; // what the verdict under changed stakes says of the report, if there is room
+
+/** Choose how much of the verdict of the report fits below the one under changed stakes. */
+function reserveReminder(letters, room) {
+  const sentences = [...place("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
+  const texts = sentences.map((_, i) => `As reported: ${sentences.slice(0, sentences.length - i).join(" ")}`);
+  const trial = html("p", { class: "reminder" });
+  place("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
+  reminder = { letters, text: longestThatFits(trial, texts, trial, room - 12) };
+  place("verdict-changed").replaceChildren();
+}
+
+/** The reminder as a paragraph, unless the sentences above it are longer than usual. */
+function reminderOf(paragraphs) {
+  const letters = paragraphs.join("").length;
+  return reminder && reminder.text && letters <= reminder.letters + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
 }
 
 /** Reserve the height of the longest explanation of a rule. */

@@ -29,8 +29,9 @@ function showVerdict() {
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
   place("verdict-tag").textContent = changed ? changedTag : reportedTag;
-  const sentences = changed ? changedSentences(result) : [];
-  place("verdict-changed").replaceChildren(...sentences.map((text) => html("p", {}, tied(text))));
+  place("verdict-tag").title = place("verdict-tag").textContent;
+  const paragraphs = changed ? changedParagraphs(result) : [];
+  place("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
   place("facts").replaceChildren(...factsOf(result).map(factNode));
   place("rule-meaning").textContent = ruleMeaning(best);
   const [name, cost] = looking
