@@ -709,7 +709,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again():
     for message in (
         "names must be unique; a appears twice.",
         "there must be two or more, as in a,b; got 'a'.",
-        "the answer must be a number from -1e+100 to 1e+100; got 'much'.",
+        "the answer must be a number from -1e+40 to 1e+40; got 'much'.",
         "the answer must be a number from 0 to 1; got '1.5'.",
     ):
         assert f"Error: {message}" in done.stderr

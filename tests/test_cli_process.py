@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,8 @@ pytest.importorskip("click")
 pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
+
+from stakes.cli import output
 
 SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is
 INSTALLED = (str(SCRIPT),) if SCRIPT.exists() else ("-m", "stakes")
@@ -290,3 +295,19 @@ def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("stakes: /proc/x.html")
     assert ".part" not in done.stderr
+
+
+def test_a_progress_bar_shows_names_as_they_are(monkeypatch):
+    made: list[Any] = []
+
+    class Bar(output.Progress):
+        def __init__(self, *columns: Any, **options: Any) -> None:
+            made.extend(columns)
+            super().__init__(*columns, **options)
+
+    console = functools.partial(output.Console, force_terminal=True)
+    monkeypatch.setattr(output, "Progress", Bar)
+    monkeypatch.setattr(output, "Console", console)
+    with output.Terminal().working("reading [red]x.csv", 3):
+        shown = made[0].render(SimpleNamespace(description="reading [red]x.csv"))
+    assert shown.plain == "reading [red]x.csv"

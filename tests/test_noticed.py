@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stakes import InputError, JointCounts, Limit, Problem, ScoreTable, evaluate
+from report_kinds import LIMITED, P, report_of
+from stakes import (
+    InputError,
+    JointCounts,
+    Limit,
+    Problem,
+    Rule,
+    ScoreTable,
+    bayes_decisions,
+    evaluate,
+)
 from stakes._check import FloatArray
 from stakes.calibration import Affine
 from stakes.calibration.smooth_errors import _radii
 from stakes.evaluation import read_cases, read_unknown
+from stakes.evaluation.charging import Charges, few_cases
 from stakes.evaluation.decision_rules import rules_of
 from stakes.evaluation.folds import case_cost
+from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.miscalibration import _drawn
-from stakes.inference.losses import _beyond_root
+from stakes.inference.losses import LossSample, _beyond_root
 from stakes.regions import Margin
 from stakes.render.against import _caveat
 from stakes.render.flip_tables import _nearest_first
@@ -160,3 +174,48 @@ def test_costs_of_single_cases_are_weighed_and_above_those_of_perfect_decisions(
 def test_what_the_true_class_lacks_is_its_own_where_probabilities_do_not_sum_to_one():
     result = _missed(np.array([0.75, 1 - 1e-12]), np.array([0.125, 1e-12]))
     assert result.tolist() == [0.25, 1e-12]
+
+
+def test_shares_beside_a_limit_end_where_more_of_the_decision_saves_nothing():
+    limited = report_of("limited").systems[0]
+    shares, _, prices = zip(*limited.limits[0].capacity, strict=True)
+    wanted = bayes_decisions(P, LIMITED.with_limits(None)) == 1
+    assert shares[-1] == pytest.approx(wanted.mean())  # 0.63, less than the limit times eight
+    assert prices[-1] == 0
+    assert max(shares) == shares[-1]
+
+
+def test_tuned_systems_have_their_own_decisions_though_their_model_is_recalibrated():
+    models = replace(report_of("baseline").models[0], recalibrated=ScoreTable([0.2], [[1, 1]]))
+    keys = [_key(system, (models,)) for system in report_of("baseline").systems[:2]]
+    assert keys == [("new", False, None), ("new", False, "new (tuned)")]
+
+
+def _charges(loss: FloatArray, truth: Any, weights: FloatArray, repeats: Any) -> Charges:
+    sample = LossSample(
+        *(("m",), loss[None], loss, 0 * loss, truth, 2, None, weights, False, None), repeats=repeats
+    )
+    return Charges(sample, 0.0, {}, truth, {})
+
+
+@pytest.mark.parametrize("prior", [None, np.array([0.9, 0.1])])
+def test_few_cases_carry_the_same_share_whether_equal_cases_are_pooled_or_not(prior):
+    rng = np.random.default_rng(0)
+    loss, weights, truth = rng.lognormal(0, 1.5, 40), rng.uniform(0.5, 2, 40), np.arange(40) % 2
+    repeats = rng.integers(1, 9, 40)
+    rows = np.repeat(np.arange(40), repeats)
+    pooled = few_cases(_charges(loss, truth, weights * repeats, repeats * 1.0), "m", prior)
+    apart = few_cases(_charges(loss[rows], truth[rows], weights[rows], None), "m", prior)
+    assert pooled.share == pytest.approx(apart.share, abs=1e-12)
+    assert 0.2 < pooled.share < 0.4
+
+
+def test_several_counts_in_a_batch_are_kept_at_the_least_cost():
+    problem, q = Problem([[0, 3, 9], [9, 2, 0]]), np.array([0.04, 0.3, 0.5, 0.6, 0.8, 0.97])
+    costs = np.stack([1 - q, q], axis=1) @ problem.costs
+    limits = [Limit.count(1, 2, at_least=2), Limit.count(2, 1)]
+    decided = Rule(problem).decide(q, limits=limits)
+    every = np.array(list(product(range(3), repeat=6)))
+    kept = every[((every == 1).sum(axis=1) == 2) & ((every == 2).sum(axis=1) <= 1)]
+    best = costs[np.arange(6), kept].sum(axis=1).min()
+    assert costs[np.arange(6), decided].sum() == pytest.approx(best)

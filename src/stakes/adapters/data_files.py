@@ -6,6 +6,7 @@ import csv
 import errno
 import glob
 import gzip
+import json
 import os
 import re
 import shutil
@@ -206,12 +207,13 @@ def literal(text: str) -> str:
 
 
 def refuse_torn(files: Files, n_columns: int) -> None:
-    """Refuse CSV files that name a column twice, or that have rows of more or fewer fields.
+    """Refuse files that name a column twice, and CSV whose rows have more or fewer fields.
 
     DuckDB would rename the column in the first case, and read each line as a single column in the
     second.
     """
     if files.format is not Format.CSV:
+        refuse_alike(files.name, _written_names(files))
         return
     for path in files.paths:
         # What cannot be read is named by the engine.
@@ -235,6 +237,19 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
                 f"{mark.join(row)[:60]!r} has {len(row)}. Mend that row, and remove lines above "
                 f"the header."
             )
+
+
+def _written_names(files: Files) -> list[str]:
+    """The columns as a Parquet file names them, or the first row of JSON."""
+    if files.format is Format.PARQUET:
+        from pyarrow.parquet import read_schema
+
+        return list(read_schema(files.paths[0]).names)
+    if files.format is Format.JSON:
+        with suppress(OSError, ValueError), files.paths[0].open(encoding="utf-8") as file:
+            row = json.loads(file.readline())
+            return list(row) if isinstance(row, dict) else []
+    return []
 
 
 def refuse_alike(name: str, columns: Sequence[str]) -> None:

@@ -6,10 +6,9 @@ and also "0" and "1". Only the columns that are needed leave the engine, block b
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -356,13 +355,13 @@ def opened_files(
     ):
         with engine_errors(files.name):
             if files.format is Format.ARROW:
-                connection.register("arrow_rows", _arrow(files.paths))
-                rows = "arrow_rows"
+                table, rows = _arrow(files.paths), "arrow_rows"
+                refuse_alike(files.name, table.schema.names)
+                connection.register(rows, table)
             else:
                 rows = _reader(files, {})
             described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
         refuse_torn(files, len(described))
-        refuse_alike(files.name, _written_names(files))
         types = {row[0]: row[1] for row in described}
         watch = Watch() if watch is None else watch
         yield FileSource(
@@ -374,21 +373,6 @@ def opened_files(
             watch=watch,
             interrupt=connection.interrupt,
         )
-
-
-def _written_names(files: Files) -> list[str]:
-    """The columns as Parquet and Arrow files name them; of JSON, those of the first row."""
-    if files.format is Format.PARQUET:
-        from pyarrow.parquet import read_schema
-
-        return list(read_schema(files.paths[0]).names)
-    if files.format is Format.ARROW:
-        return list(_arrow(files.paths).schema.names)
-    if files.format is Format.JSON:
-        with suppress(OSError, ValueError), files.paths[0].open(encoding="utf-8") as file:
-            row = json.loads(file.readline())
-            return list(row) if isinstance(row, dict) else []
-    return []
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:

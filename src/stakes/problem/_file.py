@@ -47,16 +47,7 @@ def read(path: str | Path) -> dict[str, Any]:
     rows = _by_text(path, "costs", table, classes)
     decisions = stated.get("decisions", list(next(iter(table.values()))))
     costs = [
-        [
-            _signed(
-                f"{path}: the cost of {_text(decision)!r} in class {_text(label)!r}", cost, sign
-            )
-            for decision, cost in zip(
-                decisions,
-                _by_text(path, f"the row of class {_text(label)!r}", row, decisions),
-                strict=True,
-            )
-        ]
+        _row(path, _text(label), row, decisions, sign)
         for label, row in zip(classes, rows, strict=True)
     ]
     prior = stated.get("prior")
@@ -160,6 +151,15 @@ def _answers(
                 f"{', '.join(labels)}. Labels match by text."
             )
     return {known[0][decision]: known[1][_text(label)] for decision, label in stated.items()}
+
+
+def _row(path: str | Path, label: str, row: Any, decisions: list[Label], sign: int) -> list[Any]:
+    """The costs of a class, in the order of the decisions."""
+    costs = _by_text(path, f"the row of class {label!r}", row, decisions)
+    return [
+        _signed(f"{path}: the cost of {_text(decision)!r} in class {label!r}", cost, sign)
+        for decision, cost in zip(decisions, costs, strict=True)
+    ]
 
 
 def _signed(what: str, cost: Any, sign: int) -> float | str | Mapping[str, Any]:
