@@ -21,6 +21,7 @@ EXAMPLES_WITH_FRAMES := metrics/metric_rows.py::stakes.metrics.metric_rows.Metri
 # Parts of the package that need more than numpy and scipy, and tests that do not depend on versions.
 BEYOND_CORE := $(addprefix --ignore=src/stakes/,adapters render plot sklearn displays cli) \
 	--ignore=tests/estimators --deselect=docs/sklearn.md --deselect=docs/displays.md --deselect=docs/frames.md \
+	--deselect=README.md \
 	$(addprefix --deselect=src/stakes/,$(EXAMPLES_WITH_FRAMES))
 ELSEWHERE := --ignore=tests/peers --ignore=tests/browser
 

@@ -32,7 +32,7 @@ def page(rows: list[Row]) -> str:
     )
     minutes = sum(row["seconds"] for row in rows) / 60
     missed, most = exceptions(rows), 300
-    return f"""# Does what a report says hold?
+    return f"""# How often the intervals cover
 
 Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations whose costs are
 known exactly; a number covers when its 95 % interval contains the true value. Coverages are in %,

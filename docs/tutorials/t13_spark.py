@@ -33,8 +33,8 @@ for name, value in settings.items():
 spark = builder.getOrCreate()
 
 # %%
-# You need ``pip install 'stakes[spark]'`` and Java 17 or newer on the driver. The workers need
-# neither: everything is an expression of Spark SQL, and no Python runs there.
+# You need Java 17 or newer on every node, and ``pip install 'stakes[spark]'`` on the driver only:
+# everything is an expression of Spark SQL, so that the workers need no Python package.
 #
 # The rows
 # --------
