@@ -43,7 +43,8 @@ from pyspark.sql import SparkSession
 build = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
 build = build.config("spark.driver.memory", "4g").config("spark.log.level", "ERROR")
 build = build.config("spark.ui.showConsoleProgress", "false")
-spark = build.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+build = build.config("spark.driver.bindAddress", "127.0.0.1")
+spark = build.config("spark.driver.host", "127.0.0.1").getOrCreate()
 frame = spark.read.parquet(rows)
 spark.range(1000).count()
 """

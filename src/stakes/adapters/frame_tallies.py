@@ -394,13 +394,14 @@ class _Rows:
             if bins.probabilities:
                 inside = (nw.col(score) >= 0.0) & (nw.col(score) <= 1.0)
                 rows = rows.with_columns((nw.col(_BAD) + (1.0 - whether(inside))).alias(_BAD))
-                rows = _emptied(rows, {score: 0.0})
             grid = UnitGrid() if bins.probabilities else ScoreGrid()
             rows, sizes = grid.binned(rows, score, _BIN), {**sizes, _BIN: BitGrid.N_BINS}
             sums, span = {**sums, _TOTAL: nw.col(WEIGHT) * nw.col(score)}, score
         elif scored:
+            rows = _emptied(rows, {score: 0.0})
             more.append(score)
-        sums = {**sums, _BAD: nw.col(_BAD)}
+        # Behind the bins: Spark would repeat what comes before them in every step of theirs.
+        rows, sums = _emptied(rows, dict.fromkeys(sizes, 0)), {**sums, _BAD: nw.col(_BAD)}
         arrays = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
         if not arrays[_BAD].size or arrays[_BAD].any() or np.isinf(arrays[WEIGHT].sum()):
             self.refuse()  # which looks at the rows again, and says what is wrong with them
@@ -420,17 +421,14 @@ def _no_probabilities(low: float, high: float) -> InputError:
 
 
 def _with_bad(rows: Lazy, columns: Columns, bad: Sequence[nw.Expr]) -> Lazy:
-    """Rows of positive weight, and those that cannot be used, whose entries become zeros.
+    """Rows of positive weight, and those that cannot be used.
 
-    They are counted in the pass that sums, so that no other pass need look for them.
+    These are counted in the pass that sums, so that no other pass need look for them.
     """
     rows = rows.with_columns(sum_of(bad).alias(_BAD))
     if columns.weights is not None:
         rows = rows.filter((nw.col(WEIGHT) > 0.0) | (nw.col(_BAD) > 0.0))
-    zeros: dict[str, float] = {TRUTH: 0, WEIGHT: 0.0}  # codes are whole numbers
-    for place, model in enumerate(columns.models.values()):
-        zeros[column_of(place)] = 0 if isinstance(model, Decisions) else 0.0
-    return _emptied(rows, zeros)
+    return rows
 
 
 def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:

@@ -85,7 +85,7 @@ def _runs(frame: Lazy, name: str) -> Lazy:
             nw.when(above).then(at * 2.0**-step).otherwise(at).alias(_AT),
             (nw.col(name) + runs).alias(name),
         )
-    within = (at * float(BitGrid.RUN)).floor().cast(nw.Int64)
+    within = (at * float(BitGrid.RUN)).floor()
     return rows.with_columns((nw.col(name) + within).alias(name))
 
 
