@@ -70,8 +70,8 @@ def test_problem_check_refuses_costs_that_evaluate_refuses(tmp_path, cost):
     assert isinstance(error, InputError)
     assert "from 1e-100 to 1e+40; the largest is" in str(error)
     path.write_text(GOOD.replace("treat", '""'), encoding="utf-8")
-    said = runner.invoke(command, ["check", str(path)]).output
-    assert "one of the decisions has an empty name" in said
+    output = runner.invoke(command, ["check", str(path)]).output
+    assert "one of the decisions has an empty name" in output
 
 
 @pytest.mark.parametrize("cost", ["p=nan", "p=-1", "p=inf", "p=", "=3"])
