@@ -298,16 +298,16 @@ def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
 
 
 def test_a_progress_bar_shows_names_as_they_are(monkeypatch):
-    made: list[Any] = []
+    columns_made: list[Any] = []
 
     class Bar(output.Progress):
         def __init__(self, *columns: Any, **options: Any) -> None:
-            made.extend(columns)
+            columns_made.extend(columns)
             super().__init__(*columns, **options)
 
     console = functools.partial(output.Console, force_terminal=True)
     monkeypatch.setattr(output, "Progress", Bar)
     monkeypatch.setattr(output, "Console", console)
     with output.Terminal().working("reading [red]x.csv", 3):
-        shown = made[0].render(SimpleNamespace(description="reading [red]x.csv"))
+        shown = columns_made[0].render(SimpleNamespace(description="reading [red]x.csv"))
     assert shown.plain == "reading [red]x.csv"

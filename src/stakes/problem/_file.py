@@ -112,8 +112,8 @@ def _limits(
         try:
             limits.append(Limit(**{**table, **labels}))
         except InputError as error:
-            limit = f"{path}: the limit on {labels['decision']!r}"
-            raise InputError(f"{limit}: {error}") from None
+            named = f"{path}: the limit on {labels['decision']!r}"
+            raise InputError(f"{named}: {error}") from None
     return limits
 
 

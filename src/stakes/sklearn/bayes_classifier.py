@@ -130,6 +130,15 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         BayesDecisionClassifier
             The fitted classifier.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from stakes import Problem
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+        >>> rule = Rule(Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"]))
+        >>> BayesDecisionClassifier.from_rule(rule, GaussianNB().fit(X, y)).predict([[0.5], [4.5]])
+        array(['wait', 'treat'], dtype='<U5')
         """
         _check.require("rule", rule, Rule, "Take report.rule(), or write Rule(problem).")
         require_method(estimator, rule.takes)
@@ -151,12 +160,22 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         y : labels of shape (n,)
         sample_weight : array-like of shape (n,), optional
             Weights for the calibration, and for the estimator if its ``fit`` takes them.
-        fit_params
+        **fit_params : arguments by name
             For the ``fit`` of the estimator; with metadata routing also for the splitter.
 
         Returns
         -------
         the fitted classifier itself
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from stakes import Problem
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]] * 10), np.array([0, 0, 1, 1] * 10)
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> clf = BayesDecisionClassifier(GaussianNB(), problem).fit(X, y)
+        >>> clf.classes_
+        array([0, 1])
         """
         target, classes, codes = read_target(y)
         X, target = indexable(X, target)  # makes sparse matrices and lists indexable
@@ -201,6 +220,16 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Returns
         -------
         labels of decisions, (n,)
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from stakes import Problem
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]] * 10), np.array([0, 0, 1, 1] * 10)
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> clf = BayesDecisionClassifier(GaussianNB(), problem).fit(X, y)
+        >>> clf.predict([[0.5], [4.5]])
+        array([0, 1])
         """
         places = self._rule().decision_indices(self._responses(X), columns_of(data))
         return np.asarray(self.decisions_[places])
@@ -252,6 +281,16 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Returns
         -------
         minus the cost per case
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from stakes import Problem
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]] * 10), np.array([0, 0, 1, 1] * 10)
+        >>> problem = Problem.binary(false_alarm=1, miss=9)
+        >>> clf = BayesDecisionClassifier(GaussianNB(), problem).fit(X, y)
+        >>> clf.score(X, y) == 0
+        True
         """
         decided = self.predict(X, data=data)
         with _check.renamed(y_true="y"):
@@ -272,6 +311,14 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         -------
         sklearn.utils.metadata_routing.MetadataRouter
             The router.
+
+        Examples
+        --------
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from stakes import Problem
+        >>> clf = BayesDecisionClassifier(GaussianNB(), Problem.zero_one(2))
+        >>> type(clf.get_metadata_routing()).__name__
+        'MetadataRouter'
         """
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")

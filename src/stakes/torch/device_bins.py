@@ -124,6 +124,14 @@ class BinnedScores:
         -------
         BestThreshold
             The threshold and what it costs.
+
+        Examples
+        --------
+        >>> import torch
+        >>> p, y = torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1])
+        >>> binned = score_bins(p, y, scale=Scale.PROBABILITIES)
+        >>> binned.best_threshold(Problem.binary(false_alarm=1, miss=9)).cost
+        0.25
         """
         best = best_threshold(self.table, problem)
         return replace(best, threshold=self.bins.threshold(best.threshold))
@@ -144,6 +152,14 @@ class BinnedScores:
         -------
         float
             The bound, in the unit of the problem per case.
+
+        Examples
+        --------
+        >>> import torch
+        >>> p, y = torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1])
+        >>> binned = score_bins(p, y, scale=Scale.PROBABILITIES)
+        >>> binned.cost_error(Problem.binary(false_alarm=1, miss=9))
+        0.0
         """
         require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
         if np.isnan(problem.threshold):  # the decision does not matter

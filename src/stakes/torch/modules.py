@@ -197,6 +197,15 @@ class ExpectedCost(_Counting):
         preds : (n,) positions of decisions
         target : (n,) positions of the true classes
         weights : (n,) weights of the cases; None counts each once
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ExpectedCost(Problem.zero_one(2))
+        >>> metric.update(torch.tensor([0, 1]), torch.tensor([0, 1]))
+        >>> metric.update(torch.tensor([1]), torch.tensor([0]), weights=torch.tensor([2.0]))
+        >>> float(metric.compute())
+        0.5
         """
         cases = self._read(positions("preds", preds), target, weights)
         add_cells(*cases, self.problem.costs.shape, self.cells, self.faults)
@@ -208,6 +217,14 @@ class ExpectedCost(_Counting):
         -------
         Tensor
             A scalar.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ExpectedCost(Problem([[0, 1, 0.3], [5, 0, 0.3]]))
+        >>> metric.update(torch.tensor([0, 2, 0, 1]), torch.tensor([0, 0, 1, 1]))
+        >>> float(metric.compute())
+        1.325
         """
         return self._scalar(expected_cost(self._counts(), self.problem))
 
@@ -225,6 +242,14 @@ class NormalizedCost(ExpectedCost):
         -------
         Tensor
             A scalar.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = NormalizedCost(Problem([[0, 1, 0.3], [5, 0, 0.3]]))
+        >>> metric.update(torch.tensor([0, 2, 0, 1]), torch.tensor([0, 0, 1, 1]))
+        >>> round(float(metric.compute()), 4)
+        4.4167
         """
         return self._scalar(normalized_cost(self._counts(), self.problem))
 
@@ -259,6 +284,14 @@ class BayesCost(_Counting):
         preds : (n, K) posteriors or logits, or (n,) those of the second class
         target : (n,) positions of the true classes
         weights : (n,) weights of the cases; None counts each once
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = BayesCost(Problem.binary(false_alarm=1, miss=9))
+        >>> metric.update(torch.tensor([0.02, 0.3, 0.05, 0.6]), torch.tensor([0, 0, 1, 1]))
+        >>> float(metric.compute())
+        2.5
         """
         rows = floating("preds", preds, ndim=(1, 2))
         predictions, truth, weight = self._read(rows, target, weights, self.problem)
@@ -277,6 +310,14 @@ class BayesCost(_Counting):
         -------
         Tensor
             A scalar.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = BayesCost(Problem.binary(false_alarm=1, miss=9))
+        >>> metric.update(torch.tensor([0.02, 0.3, 0.05, 0.6]), torch.tensor([0, 0, 1, 1]))
+        >>> float(metric.compute())
+        2.5
         """
         return self._scalar(expected_cost(self._counts(), self.problem))
 
@@ -318,6 +359,14 @@ class ScoreBins(_Tallied):
         preds : (n,) scores
         target : (n,) positions of the true classes
         weights : (n,) weights of the cases; None counts each once
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ScoreBins()
+        >>> metric.update(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
+        >>> metric.binned().auc
+        0.75
         """
         self._bins().add(*self._read(floating("preds", preds), target, weights), self.scale)
 
@@ -328,6 +377,14 @@ class ScoreBins(_Tallied):
         -------
         dict of Tensor
             ``auc`` and ``auc_error``; for probabilities and logits ``log_loss`` and ``brier``.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ScoreBins()
+        >>> metric.update(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
+        >>> sorted(metric.compute())
+        ['auc', 'auc_error', 'brier', 'log_loss']
         """
         self._refuse()
         return self._bins().summary(self.scale, "preds")
@@ -343,6 +400,14 @@ class ScoreBins(_Tallied):
         -------
         BinnedScores
             The bins and their table.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = ScoreBins()
+        >>> metric.update(torch.tensor([0.1, 0.4, 0.35, 0.8]), torch.tensor([0, 0, 1, 1]))
+        >>> metric.binned().auc_error
+        0.0
         """
         return self._synced(self._binned)
 
@@ -387,6 +452,14 @@ class Evaluation(_Tallied):
         preds : (n, K) posteriors or logits, or (n,) those of the second class
         target : (n,) positions of the true classes
         weights : (n,) weights of the cases; None counts each once
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = Evaluation(Problem.binary(false_alarm=1, miss=9))
+        >>> metric.update(torch.tensor([0.02, 0.3, 0.05, 0.6]), torch.tensor([0, 0, 0, 1]))
+        >>> float(metric.compute()["expected_cost"])
+        0.25
         """
         rows = floating("preds", preds, ndim=(1, 2))
         predictions, truth, weight = self._read(rows, target, weights, self.problem)
@@ -413,6 +486,14 @@ class Evaluation(_Tallied):
         dict of Tensor
             ``expected_cost``, ``normalized_cost``, ``log_loss`` and ``summed_brier``; for two
             classes ``auc`` and ``auc_error``.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = Evaluation(Problem.binary(false_alarm=1, miss=9))
+        >>> metric.update(torch.tensor([0.02, 0.3, 0.05, 0.6]), torch.tensor([0, 0, 0, 1]))
+        >>> sorted(metric.compute())
+        ['auc', 'auc_error', 'expected_cost', 'log_loss', 'normalized_cost', 'summed_brier']
         """
         bins = self._binned()
         numbers = self._sums().numbers()
@@ -442,6 +523,15 @@ class Evaluation(_Tallied):
         -------
         Report
             What the Bayes decisions cost.
+
+        Examples
+        --------
+        >>> import torch
+        >>> metric = Evaluation(Problem.binary(false_alarm=1, miss=9))
+        >>> p, y = torch.tensor([0.02, 0.3, 0.05, 0.6] * 25), torch.tensor([0, 0, 0, 1] * 25)
+        >>> metric.update(p, y)
+        >>> metric.report("net").best.name
+        'net (as is)'
         """
         require("name", name, str, "Name the model.")
         whole("seed", seed, low=0)
