@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 import numpy as np
@@ -65,5 +66,7 @@ def test_no_public_callable_leaks_when_one_argument_is_strange():
     assert len(calls) > 450
     assert all(inside.values())
     leaks = Leaks()
-    one_at_a_time(calls, leaks)
+    long = [call for call in calls if re.search("evaluat|displays|sklearn|to_html", call.name)]
+    one_at_a_time([call for call in calls if call not in long], leaks)
+    one_at_a_time(long, leaks, step=10)  # the whole is `make fuzz`
     assert not leaks.times, str(leaks)

@@ -303,8 +303,9 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
             _no(name, value, f"a list of {known}", "Pass a list, also of a single one.")
         items = {f"{name}[{place}]": item for place, item in enumerate(value)}
+    is_contract = getattr(kind, "_is_protocol", False)
     for place, item in items.items():
-        if not _answers(kind, item):
+        if not (_answers(kind, item) if is_contract else isinstance(item, kind)):
             _refuse(place, item, kind)
 
 

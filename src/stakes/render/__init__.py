@@ -31,4 +31,4 @@ __all__ = [
     "wrapped",
 ]
 
-guard(__name__)
+guard(__name__, beforehand=True)  # a page takes long to write
