@@ -61,6 +61,7 @@ class Folds:
             return int(self._by_key.max()) + 1
         n_cases = len(self.cases.truth)
         rarest = spread(self.cases.truth, self.clusters, self.cases.problem.n_classes)
+        # Two folds fit half as many maps, and with this many cases a half fits as well.
         if n_cases > _FEW_CASES and rarest >= _PLENTY:
             return 2
         return min(3 if n_cases > _MANY_CASES else _FOLDS, rarest)
@@ -89,6 +90,8 @@ class Folds:
             number = self._by_key
             if number is None:
                 number = fold_numbers(truth, self.count, clusters=clusters, rng=self._rng)
+            # Every class must occur in two folds, so that it is in the fit whichever fold is left
+            # out.
             seen = np.bincount(number * size + truth, minlength=self.count * size)
             if ((seen.reshape(self.count, size) > 0).sum(axis=0) > 1).all():
                 return number
@@ -185,6 +188,8 @@ def fold_of_key(key: Any, seed: int) -> Any:
     >>> fold_of_key(np.arange(-3, 7), seed=0).tolist()
     [2, 2, 2, 0, 4, 1, 0, 3, 4, 3]
     """
+    # Written in whole numbers below 2⁶³ with + * % only: SQL, Spark and numpy then agree on the
+    # fold of every key.
     start = (key % _PRIME + (_PRIME + seed % _PRIME)) % _PRIME
     mixed = (start * _FACTOR + 11) % _PRIME
     mixed = (mixed * mixed + start) % _PRIME  # squares, so that neighbouring keys do not take turns
@@ -358,6 +363,7 @@ def _out_of_fold(
                 argument="calibrator",
             ) from error
         raise
+    # The mean over partitions depends less on the luck of one of them.
     mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
     parts = each if len(each) > 1 else ()
     costs = cases.charges
@@ -376,6 +382,7 @@ def _finite(scores: FloatArray) -> FloatArray:
     if known.size == scores.size:
         return scores
     if not known.size:
+        # All scores infinite: two values are left, and any two numbers rank alike.
         return np.sign(scores)
     low, high = np.nextafter([known.min(), known.max()], [-np.inf, np.inf])
     return np.clip(scores, low, high)
@@ -406,6 +413,8 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     if (problem.n_classes, problem.n_decisions) != (2, 2) or not folds.numbers:
         return None
     each = [_tuned(scores, number, folds) for number in folds.numbers]
+    # Decisions cannot be averaged over partitions as posteriors can; the others show how much the
+    # cost varies with the folds.
     return Fitted(each[0], folds.costs(each))
 
 

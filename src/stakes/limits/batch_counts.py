@@ -116,6 +116,7 @@ def keep_counts(
     other_costs = costs.copy()
     other_costs[:, place] = np.inf
     instead = other_costs.argmin(axis=1)
+    # With one limit the best cases are those that gain most from the decision: a sort is enough.
     gains = other_costs[np.arange(len(costs)), instead] - costs[:, place]
     wanted = min(max(counts[place], low), high)
     # Of equal gains, those that took the decision without limits come first.
@@ -143,6 +144,7 @@ def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray
         rows += [in_column, -in_column]
         limits += [high, -low]
     solved = linprog(
+        # Regrets: an amount that a case costs whatever is decided would only take digits.
         (costs - costs.min(axis=1, keepdims=True)).ravel(),
         A_ub=csr_array(np.array(rows)),
         b_ub=limits,

@@ -64,6 +64,8 @@ def fit_prices(
     else:
         prices, dual = several_prices(cases, start=start)
         solution = _cheapest_kept(cases, signed, decide, prices)
+    # Cases that tie at the price would need a coin. The rule is deterministic instead: its prices
+    # lie a little to one side, where the limit is kept.
     side, decided = solution
     added = side[:, None, None] * signed
     return FittedPrices(prices, added, decided, dual, cases.cost(decided))
@@ -120,6 +122,8 @@ def _cheapest_kept(
                 least_broken = excess
         if best is not None:
             return best[1], best[2]
+        # Asked only once prices have failed: whether limits can be kept at all is a search of its
+        # own.
         if not tighter.any():
             refuse_infeasible(cases)
         assert least_broken is not None

@@ -95,12 +95,15 @@ def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | 
         box = np.maximum(start - reach, 0.0), start + reach
         decided = _cheapest(cases, box[0])
         still = np.ones(decided.size, dtype=np.bool_)
+        # A case that gets the same decision at every corner gets it in the whole box, because
+        # priced costs are linear in the prices: only the others have to be priced again.
         for corner in product(*zip(*box, strict=True)):
             still &= _cheapest(cases, np.array(corner)) == decided
         if still.mean() < 0.5:
             return None
         fixed, moving = cases.only(still), cases.only(~still)
         reached = fixed.values(decided[still])
+        # What the settled cases use of each limit is taken off its bound.
         prices = several_prices(moving, bounds - reached, start)
         inside = (prices.prices > box[0]) | (box[0] == 0)
         if (inside & (prices.prices < box[1])).all():
@@ -139,6 +142,8 @@ def _maximum(
             if highest is None:
                 break
             point, upper = highest
+        # Kelley's cutting planes: the dual is concave, so that every evaluation bounds it from
+        # above everywhere.
         value, slope = _evaluated(cases, bounds, point)
         if value > best.value:
             best = Dual(point, value)
@@ -207,6 +212,8 @@ def _highest(
     rows = np.column_stack([-slopes, np.ones(len(cuts))])
     aim, floor = np.append(np.zeros(size), -1.0), None
     if enough is not None:
+        # Where prices tie, the lowest are wanted: a limit that does not bind then has a price of
+        # zero.
         aim, floor = np.append(np.ones(size), 0.0), enough * scale
     solved = linprog(
         aim,
