@@ -298,14 +298,16 @@ def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
 
 
 def test_a_progress_bar_shows_names_as_they_are(monkeypatch):
+    console_module = pytest.importorskip("rich.console")
+    progress = pytest.importorskip("rich.progress")
     columns_made: list[Any] = []
 
-    class Bar(output.Progress):
+    class Bar(progress.Progress):  # type: ignore[misc, name-defined]
         def __init__(self, *columns: Any, **options: Any) -> None:
             columns_made.extend(columns)
             super().__init__(*columns, **options)
 
-    console = functools.partial(output.Console, force_terminal=True)
+    console = functools.partial(console_module.Console, force_terminal=True)
     monkeypatch.setattr(output, "Progress", Bar)
     monkeypatch.setattr(output, "Console", console)
     with output.Terminal().working("reading [red]x.csv", 3):
