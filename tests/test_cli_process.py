@@ -20,6 +20,9 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
+import rich.console
+import rich.progress
+
 from stakes.cli import output
 
 SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is
@@ -300,14 +303,13 @@ def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
 def test_a_progress_bar_shows_names_as_they_are(monkeypatch):
     made: list[Any] = []
 
-    class Bar(output.Progress):
-        def __init__(self, *columns: Any, **options: Any) -> None:
-            made.extend(columns)
-            super().__init__(*columns, **options)
+    def bar(*columns: Any, **options: Any) -> Any:
+        made.extend(columns)
+        return rich.progress.Progress(*columns, **options)
 
-    console = functools.partial(output.Console, force_terminal=True)
-    monkeypatch.setattr(output, "Progress", Bar)
-    monkeypatch.setattr(output, "Console", console)
+    monkeypatch.setattr("stakes.cli.output.Progress", bar)
+    terminal = functools.partial(rich.console.Console, force_terminal=True)
+    monkeypatch.setattr("stakes.cli.output.Console", terminal)
     with output.Terminal().working("reading [red]x.csv", 3):
         shown = made[0].render(SimpleNamespace(description="reading [red]x.csv"))
     assert shown.plain == "reading [red]x.csv"
