@@ -147,6 +147,16 @@ TOPS = """() => {
 }"""
 
 
+# Lines of room between the last sentence of the verdict and what stands below it
+GAP = """() => {
+    const texts = [...document.querySelectorAll("#verdict-reported p")].filter(
+        node => node.checkVisibility());
+    const stack = document.querySelector(".stack");
+    const bottom = node => node.getBoundingClientRect().bottom;
+    return (bottom(stack) - bottom(texts.at(-1))) / parseFloat(getComputedStyle(stack).lineHeight);
+}"""
+
+
 TOUCHED = ("demo", "clinic", "digits", "machine", "payments", "long_labels")
 SCREENS = [(1400, "system"), (390, "system"), (1400, "wide"), (390, "narrow")]
 
@@ -174,6 +184,7 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
     page.run("() => stakesPage.finished()")
     page.page.locator("#controls input[type=range]").first.focus()
     before = page.run(TOPS)
+    assert page.run(GAP) < 2.5  # no empty room is kept for what a change will say
     page.page.keyboard.press("ArrowRight")
     page.page.wait_for_function("() => document.body.classList.contains('changed')")
     page.run("() => stakesPage.finished()")
