@@ -20,14 +20,11 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.adapters.columns import (
     Columns,
-    LabelColumn,
     Numbers,
     columns_of,
     group_labels,
     groups_of,
     model_argument,
-    spellings,
-    text_name,
 )
 from stakes.adapters.expressions import (
     HIGH,
@@ -36,9 +33,9 @@ from stakes.adapters.expressions import (
     arrays_of,
     grouped,
     sum_of,
-    texts_of,
     whether,
 )
+from stakes.adapters.found_labels import labels_found, two_classes_of
 from stakes.adapters.lazy import (
     TRUTH,
     WEIGHT,
@@ -54,10 +51,9 @@ from stakes.adapters.streams import can_stream
 from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
-from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many, two_classes
+from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
 _MEMORY = 2 << 30  # bytes for DuckDB where it reads files
-_MOST_CLASSES = 10_000
 _BIN, _TOTAL, _BAD = "bin", "total", "bad"
 Parts = dict[str, Any]
 
@@ -185,8 +181,8 @@ def _scored_rows(
     known: list[Labels | None] = []
 
     def two(lazy: Lazy) -> Labelled:
-        texts = _labels_found(source, lazy, columns.y_true)
-        known.append(_two_classes(texts, positive))
+        texts = labels_found(source, lazy, columns.y_true)
+        known.append(two_classes_of(texts, positive))
         return _Named(
             known[0] or ("", texts[0])
         )  # all cases are positive, so their text is the second
@@ -225,7 +221,7 @@ def loss_parts(
         )
 
     def labels(lazy: Lazy) -> Labelled:
-        known = group_labels(_labels_found(source, lazy, y_true)) if stated is None else {}
+        known = group_labels(labels_found(source, lazy, y_true)) if stated is None else {}
         return _Named(stated or _check.FoundLabels(known.values()))
 
     with _opened(frame, columns) as source:
@@ -467,39 +463,3 @@ class _Sums:
         both = np.stack([self.sums[WEIGHT], np.zeros(len(self.sums[WEIGHT]))], axis=1)
         bins = Bins.pooled(self.sums[LOW], self.sums[HIGH], self.sums[_TOTAL], both)
         return bins.mean, np.searchsorted(bins.low, self.sums[LOW], side="right") - 1
-
-
-# Labels that are not known ----------------------------------------------------------------------
-
-
-def _labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
-    """The sorted texts of a column of labels; missing ones are counted and refused."""
-    texts = lazy.select(nw.col(text_name(column)).alias("text"))
-    sizes = texts.group_by("text").agg(nw.len().alias("size"))
-    frame = sizes.head(_MOST_CLASSES + 2).collect()
-    counts = dict(zip(texts_of(frame["text"]).tolist(), frame["size"].to_list(), strict=True))
-    if None in counts:
-        gaps, total = int(counts[None]), source.count()
-        raise LabelColumn(column, "classes").refused(source.name, gaps, total, None)
-    if not counts:
-        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
-    if len(counts) > _MOST_CLASSES:
-        raise InputError(
-            f"column {column!r} of {source.name} must hold classes; it holds more than "
-            f"{_MOST_CLASSES:,} labels. Name the column of the true classes.",
-            argument="y_true",
-        )
-    return sorted(counts)
-
-
-def _two_classes(texts: Sequence[str], positive: Label | None) -> Labels | None:
-    """The labels (negative, positive), as `two_classes` finds them in rows."""
-    known: dict[str, Label] = dict(group_labels(texts))
-    if positive is None or positive in (0, 1):
-        either = (False, True) if isinstance(positive, bool) else (0, 1)
-        places = spellings(either)
-        known = {text: either[places[text]] if text in places else known[text] for text in texts}
-    else:
-        positive_texts = spellings([positive])
-        known = {text: positive if text in positive_texts else known[text] for text in texts}
-    return two_classes(list(known.values()), positive)[0]
