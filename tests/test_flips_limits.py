@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stakes import Decisions, Limit, Posteriors, Problem, Report, evaluate
+from stakes import Decisions, Limit, Posteriors, Problem, Report, Scores, evaluate
 from stakes.decide import mean_costs
 from stakes.evaluation.bound_ladder import BoundLadder, other_folds
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.limited_rules import limited_rule
-from stakes.evaluation.moved_limits import _with_bound, away
+from stakes.evaluation.moved_limits import _move, _with_bound, away
 from stakes.evaluation.predictions import read_predictions
 from stakes.render.flip_tables import nearest_change
-from stakes.report import BAYES, Flip
+from stakes.render.html import _still
+from stakes.report import BAYES, Flip, Move, flip_of
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 20}
 RNG = np.random.default_rng(5)
@@ -116,9 +118,9 @@ def listed(report: Report) -> list[tuple[Flip, float, tuple[str, ...], float]]:
 
 def possible(report: Report) -> set[str]:
     """What may be the cheapest, by the verdict of a report."""
-    saving = report.verdict.saving_over_naive
-    systems = set(report.verdict.contenders)
-    return systems | {f"always {report.naive.decision}"} if saving.low <= 0 else systems
+    verdict = report.verdict
+    systems, unaided = set(verdict.contenders), {str(verdict.unaided)}
+    return systems | unaided if verdict.saving_over_naive.low <= 0 else systems
 
 
 def test_evaluating_again_at_a_flip_gives_what_is_listed_there(report):
@@ -146,14 +148,16 @@ def test_at_every_flip_and_just_before_it_the_report_says_so_too(report):
 def test_the_text_and_the_page_say_what_would_change_the_verdict(report):
     sentence = nearest_change(report)
     choice = report.verdict.cheapest
-    assert sentence.startswith(f"if you decide anew, {choice} stays the choice until the ")
+    assert sentence.startswith(f"if you decide anew, {choice} cannot be ruled out until ")
     text, page = " ".join(report.to_text().split()), report.to_html()
     assert "What would flip the verdict, if you decide anew" in text
     assert "What would flip the verdict, if today's decisions stay" in text
     assert "Priors and single costs are not moved here" in text
     assert "Nearest change:</b> if you decide anew" in page
     limit = report.flips()[0]
-    assert f"limit on 1 30 % falls to {100 * limit.low:g} %" in text
+    assert f"1: at most 30 % of cases 30 % falls to {100 * limit.low:g} %" in text
+    assert "all costs of deciding 0 100 %" in text
+    assert "What is recommended may change before" in text
 
 
 def test_today_s_decisions_are_compared_with_what_keeps_the_limit_only(report):
@@ -191,6 +195,154 @@ def test_several_limits_move_nothing_and_the_report_says_so():
     assert few.flips() == ()
     assert "is worked out for a single limit" in " ".join(few.to_text().split())
     assert nearest_change(few).split(",")[0] in ("if today's decisions stay", "none")
+
+
+WRONG = 1 / (1 + np.exp(0.3 * LOG_ODDS + 1.4))  # high where it should be low
+PLACES = {"limit": (0.0, 0.04, 0.3, 1.0), "factor": (0.1, 0.5, 4.0)}
+
+
+def rows_of(
+    models: dict[str, Any], costs: Any, limit: Limit, level: float = 0.95, **more: Any
+) -> tuple[Report, list[tuple[Move, Any, str]]]:
+    """A report, and what it would ask of other values: the number, what is there, the choice."""
+    asked: list[tuple[Move, Any, str]] = []
+
+    def noted(move: Move, there: Any, choice: tuple[str, ...]) -> Flip:
+        asked.append((move, there, choice[0]))
+        return Flip(move.what, move.value, -inf, inf, (), ())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stakes.evaluation.moved_limits.flip_of", noted)
+        problem = Problem(costs, limits=[limit], unit="EUR")
+        return evaluate(Y, models, problem, level=level, **PLAIN, **more), asked
+
+
+@pytest.mark.parametrize("level", [0.6, 0.95])
+@pytest.mark.parametrize(
+    ("models", "costs", "limit", "more"),
+    [
+        ({"fine": P, "few": FEW}, COSTS, Limit.rate(0, given=1, at_most=0.1), {}),
+        ({"wrong": WRONG}, [[0, 1], [9, 0]], Limit.share(1, at_most=0.3), {}),
+        ({"fine": P}, [[0, 1], [9, 0]], Limit.rate(1, given=1, at_least=0.9), {}),
+        (
+            {"wrong": WRONG},
+            [[0, 3, "5 + 0.1*amount"], ["4*amount", 8, 0]],
+            Limit.share(1, at_most=0.1),
+            {"data": {"amount": AMOUNT}},
+        ),
+    ],
+)
+def test_the_short_cut_says_what_the_comparison_says(models, costs, limit, more, level):
+    _, asked = rows_of(models, costs, limit, level, **more)
+    for move, there, choice in asked:
+        for value in PLACES[move.what.split(" ")[0]]:
+            place = there(value)
+            names = {choice, *place.possible, *models_with_rules(models), "always 0"}
+            quick = {name for name in names if place.is_possible(name)}
+            assert quick == set(place.possible), (move.what, value)
+
+
+def models_with_rules(models: dict[str, Any]) -> list[str]:
+    return [f"{model} (as is)" for model in models]
+
+
+def test_costs_that_are_the_same_but_for_rounding_are_a_tie():
+    """A model that decides as the constant decision does saves nothing, however sums are made."""
+    _, asked = rows_of({"wrong": WRONG}, [[0, 1], [9, 0]], Limit.share(1, at_most=0.3))
+    (there,) = (there for move, there, _ in asked if move.what == "factor on the costs of 0")
+    place = there(0.1)
+    assert place.possible == ("always 0",)
+    assert not place.is_possible("wrong (as is)")
+
+
+def test_the_card_names_what_the_verdict_names_where_no_model_is_recommended():
+    report = evaluate(
+        Y,
+        {"wrong": WRONG},
+        Problem([[0, 1], [9, 0]], limits=[Limit.share(1, at_most=0.3)]),
+        **PLAIN,
+    )
+    assert report.verdict.deploy is None
+    assert report.naive.decision == 1  # which breaks the limit
+    assert "always deciding 0" in report.verdict.reason
+    assert report.verdict.unaided == "always 0"
+    assert nearest_change(report).startswith("if you decide anew, always 0 cannot be ruled out")
+    assert Report.from_json(report.to_json()).verdict.unaided == "always 0"
+
+
+def test_the_card_names_what_the_verdict_names_where_cases_have_costs_of_their_own():
+    costs = [[0, 3, "5 + 0.1*amount"], ["4*amount", 8, 0]]
+    report, asked = rows_of(
+        {"wrong": WRONG}, costs, Limit.share(1, at_most=0.1), data={"amount": AMOUNT}
+    )
+    assert report.verdict.deploy is None
+    assert {choice for *_, choice in asked} == {report.verdict.unaided}
+    said = str(report.verdict.unaided).replace("always", "always deciding")
+    said = "without a model by each case's costs" if "no model" in said else said
+    assert said in report.verdict.reason
+    flip = Flip("limit on 1", 0.1, -inf, 0.4, (), ("wrong (as is)",))
+    moved = dataclasses.replace(report, flips_under_limits=(flip,))
+    assert f"{report.verdict.unaided} cannot be ruled out" in nearest_change(moved)
+
+
+def said_of(report: Report, *flips: Flip) -> str:
+    return nearest_change(dataclasses.replace(report, flips_under_limits=flips))
+
+
+def test_the_nearest_change_is_that_of_the_smallest_ratio_and_is_said_in_plain_words(report):
+    choice = report.verdict.cheapest
+    limit = Flip("limit on 1", 0.3, 0.1, inf, ("few (as is)",), ())
+    factor = Flip("factor on the costs of 0", 1.0, 0.6, inf, ("few (as is)",), ())
+    still = Flip("limit on 1", 0.3, -inf, inf, (), ())
+    assert said_of(report, limit, factor) == (  # 0.6 is nearer to 1 than 10 % to 30 %
+        f"if you decide anew, {choice} cannot be ruled out until all costs of deciding 0 fall to "
+        "60 % of today's; then few (as is)."
+    )
+    assert said_of(report, still, factor).endswith(" No other value of the limit changes this.")
+    assert said_of(report, limit) == (
+        f"if you decide anew, {choice} cannot be ruled out until the limit (1: at most 30 % of "
+        "cases) falls to 10 %; then few (as is)."
+    )
+
+
+def test_a_limit_that_leaves_one_decision_is_not_the_headline(report):
+    trivial = Flip("limit on 1", 0.3, 0.0, inf, ("always 0",), ())
+    factor = Flip("factor on the costs of 0", 1.0, -inf, 9.0, (), ("few (as is)",))
+    assert "costs of deciding 0 rise to 900 % of today's" in said_of(report, trivial, factor)
+    assert said_of(report, trivial).startswith(
+        "none, if you decide anew: short of 0 %, no limit that is moved alone changes this"
+    )
+
+
+def test_the_nearest_flips_are_found_as_precisely_as_others():
+    class There:
+        def __init__(self, value: float) -> None:
+            self.possible = ("new",) if value > 0.9856 else ("old",)
+
+        def is_possible(self, name: str) -> bool:
+            return name in self.possible
+
+    flip = flip_of(_move("factor", 1.0, (0.1, 10.0), (0.1, 0.5)), There, ("new",))
+    assert 1 - flip.low == pytest.approx(1 - 0.9856, rel=0.03)
+    assert flip.below == ("old",)
+
+
+def test_a_threshold_that_was_tuned_to_today_s_costs_is_the_reason_why_costs_are_not_moved():
+    problem = Problem([[0, 1], [9, 0]], limits=[Limit.share(1, at_most=0.3)])
+    report = evaluate(Y, {"raw": Scores(LOG_ODDS), "fine": P}, problem, **PLAIN)
+    assert {flip.what for flip in report.flips()} == {"limit on 1"}
+    text = " ".join(report.to_text().split())
+    assert "a threshold that was tuned to today's costs cannot follow other costs" in text
+    assert "too long" not in text
+
+
+def test_the_page_says_that_flips_were_worked_out_only_where_they_were(report):
+    assert "was worked out with them, and is listed below" in _still(report)
+    without = dataclasses.replace(report, flips_under_limits=())
+    assert "with them" not in _still(without)
+    assert "while today's decisions stay is listed below" in _still(without)
+    neither = dataclasses.replace(without, margins=())
+    assert "listed below" not in _still(neither)
 
 
 def test_a_value_is_rounded_away_from_the_present_one():

@@ -28,9 +28,8 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
     if not evidence.problem.limits:
         return evidence
     _refuse_unpriced(evidence)
-    checks = {name: tuple(_checks(name, evidence, level)) for name in evidence.rules}
-    if evidence.sample.charges is not None:
-        checks[NO_MODEL] = tuple(_of_no_model(evidence, level))
+    names = [*evidence.rules, *([] if evidence.sample.charges is None else [NO_MODEL])]
+    checks = {name: checks_of(name, evidence, level) for name in names}
     keeping = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
     rules = evidence.rules
     # Where every system breaks a limit, none is ruled out: the verdict then says so instead of
@@ -41,6 +40,12 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
             for name, rule in rules.items()
         }
     return replace(evidence, rules=rules, checks=checks, unaided=_unaided(evidence, checks))
+
+
+def checks_of(name: str, evidence: Evidence, level: float) -> tuple[LimitCheck, ...]:
+    """How a system, or the rule without a model, stands to every limit."""
+    by_rule = name in evidence.rules
+    return tuple(_checks(name, evidence, level) if by_rule else _of_no_model(evidence, level))
 
 
 def _refuse_unpriced(evidence: Evidence) -> None:

@@ -15,6 +15,7 @@ from math import floor, inf, isfinite, log10
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
@@ -23,10 +24,10 @@ from stakes.errors import InputError
 from stakes.evaluation.bound_ladder import BoundLadder, OtherFolds, other_folds
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.charging import NO_MODEL, charges_of
-from stakes.evaluation.cost_intervals import Costs, costs_of
+from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.folds import Folds
-from stakes.evaluation.limit_checks import checked_limits
+from stakes.evaluation.limit_checks import checks_of
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.tally_rows import sample_of
 from stakes.limits import costs_by_class
@@ -35,8 +36,8 @@ from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, Move
 
 _MOST_ROWS = 200_000  # beyond which no other values are tried
 _MOST_PRICED = 100_000  # cases times rules times decisions beyond which costs are not moved
-_UNCLEAR = 1.5  # standard errors by which nothing is clearly cheaper: no comparison is needed
-_FAR = 5.0  # standard errors by which something is out of the question
+_UNCLEAR = 0.6  # of the critical value: nothing is clearly cheaper, and no comparison is needed
+_SAME = 1e-12  # of the largest cost: costs that differ by less are the same but for rounding
 _FACTORS = 0.1, 10.0  # on the costs of a decision: as far as they are moved
 _FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 0.9, 2.0, 4.0, 9.0)
 
@@ -163,21 +164,27 @@ class _There:
         spent = self._spent
         if name not in spent:
             return False
-        blind = [of for other, of in spent.items() if other not in self.evidence.rules]
         cost, least = spent[name], min(spent.values(), key=lambda of: of.cost)
-        # A system that costs as much as what needs no model is not recommended.
-        looks = name not in self.evidence.rules or cost.cost < min(of.cost for of in blind)
-        if looks and cost.cost <= least.cost + _UNCLEAR * self._error(cost.losses - least.losses):
+        others = (of.cost for other, of in self._blind.items() if other != name)
+        # What costs as much as something that needs no model may be it: only decisions tell.
+        is_cheaper = all(cost.cost < other - self._rounding for other in others)
+        unclear = _UNCLEAR * float(norm.ppf((1 + self.level) / 2))
+        if is_cheaper and cost.cost <= least.cost + unclear * self._error(
+            cost.losses - least.losses
+        ):
             return True
-        sure = name in self.evidence.rules and all(self._is_far(cost, of) for of in blind)
-        if not sure:
-            return name in self.possible
-        # Nothing without a model comes near: it is enough to be a contender.
-        return name in _costs_under(self._evidence, self.level).choice.contenders
+        return name in self.possible
 
-    def _is_far(self, cost: _Spent, other: _Spent) -> bool:
-        """Whether something costs so much more that no correction for the choice can matter."""
-        return other.cost - cost.cost > _FAR * self._error(other.losses - cost.losses)
+    @property
+    def _blind(self) -> dict[str, _Spent]:
+        """What needs no model and keeps the limit; a constant decision wins ties, as the first."""
+        blind = {name: of for name, of in self._spent.items() if name not in self.evidence.rules}
+        return dict(sorted(blind.items(), key=lambda item: item[0] == NO_MODEL))
+
+    @cached_property
+    def _rounding(self) -> float:
+        """A difference in cost that may be due to the order of sums."""
+        return _SAME * max(abs(of.cost) for of in self._spent.values())
 
     def _error(self, losses: FloatArray) -> float:
         """The standard error of a mean of losses (n,), without what fitting adds."""
@@ -193,11 +200,14 @@ class _There:
     @cached_property
     def possible(self) -> tuple[str, ...]:
         """What may be the cheapest: contenders, and what needs no model if that may be."""
-        evidence, costs = self._compared
-        if evidence.all_break or costs.cheapest is None:
+        if len(self._blind) == len(self._spent):  # no system keeps the limit
+            least = min(of.cost for of in self._blind.values()) + self._rounding
+            return (next(name for name, of in self._blind.items() if of.cost <= least),)
+        costs = costs_of(self._evidence.sample, self._evidence.problem, self._evidence, self.level)
+        if costs.cheapest is None:
             return (costs.named,)
         systems = tuple(map(str, costs.choice.contenders))
-        if evidence.unaided == frozenset():
+        if not self._blind:
             return systems
         if costs.is_unaided(costs.cheapest):  # others may still be cheaper
             savings = ((name, costs.saving(None, name)) for name in systems)
@@ -237,25 +247,43 @@ class _There:
 
     def _may_win(self, name: str) -> bool:
         """Whether a system was not tuned on these cases, and does not break the limit."""
-        rule = self.evidence.rules.get(name)
-        if rule is None or rule.name in POSTERIOR_RULES:
-            return True
-        (check,) = self.checks.checks[name]
-        return rule.eligible and not replace(check, limit=self.moved.limit).breaks
+        rule, limit = self.evidence.rules.get(name), self.moved.limit
+        if rule is not None and not rule.eligible:
+            return False
+        if rule is not None and rule.name not in POSTERIOR_RULES:
+            (check,) = self.checks.checks[name]
+            return not replace(check, limit=limit).breaks
+        # An interval holds its value: what keeps the limit on these cases cannot clearly break it.
+        return bool(limit.excess(self._counted(name)) <= 0) or not self._breaks(name)
+
+    def _counted(self, name: str) -> float:
+        """The share, or rate, of the limit on these cases."""
+        cases, limit = self.rows.cases, self.moved.limit
+        mass = cases.mass
+        if limit.given is not None:
+            mass = mass * (cases.truth == cases.problem.classes.index(limit.given))
+        taken = self._decided[name] == cases.problem.decisions.index(limit.decision)
+        return float(mass @ taken / mass.sum())
+
+    def _breaks(self, name: str) -> bool:
+        """Whether a rule by posteriors, or that without a model, clearly breaks the limit."""
+        old, codes = self.evidence, self._decided[name]
+        if name in old.rules:
+            sample = sample_of(self.rows.cases, {name: codes}, None)
+        else:
+            assert old.sample.charges is not None
+            sample = replace(old.sample, charges=replace(old.sample.charges, blind=codes))
+        evidence = replace(old, problem=self._cases.problem, sample=sample)
+        return any(check.breaks for check in checks_of(name, evidence, self.level))
 
     @cached_property
-    def _compared(self) -> tuple[Evidence, Costs]:
-        """Evidence and costs as `evaluate` would make them there."""
-        old = self.evidence.rules
-        evidence = replace(self._evidence, rules={n: old[n] for n in self._evidence.rules})
-        evidence = checked_limits(evidence, self.level)
-        return evidence, _costs_under(evidence, self.level)
+    def _cases(self) -> Cases:
+        return self.rows.moved_cases(self.moved)
 
     @cached_property
     def _evidence(self) -> Evidence:
-        """The evidence there; that systems by posteriors keep the limit is not checked."""
-        rows, old = self.rows, self.evidence
-        cases = rows.moved_cases(self.moved)
+        """The evidence as `evaluate` would have it there, once limits are checked."""
+        old, cases = self.evidence, self._cases
         small = np.min_scalar_type(-cases.problem.n_decisions)
         decided = {name: codes.astype(small) for name, codes in self._decided.items()}
         blind = decided.pop(NO_MODEL, None)
@@ -269,6 +297,7 @@ class _There:
             rules={n: replace(rule, eligible=n in self._spent) for n, rule in rules.items()},
             partition_costs=dict(self._partition_costs(cases, bayes)),
             slices=(),
+            unaided=frozenset(self._blind),
         )
 
     def _partition_costs(
@@ -286,10 +315,6 @@ class _There:
                     yield name, costs
             elif name in known and name not in bayes:
                 yield name, known[name]
-
-
-def _costs_under(evidence: Evidence, level: float) -> Costs:
-    return costs_of(evidence.sample, evidence.problem, evidence, level)
 
 
 def flips_under_limits(
@@ -357,7 +382,7 @@ def _with_bound(limit: Limit, bound: float) -> Limit:
     return replace(limit, at_most=bound) if upper else replace(limit, at_least=bound)
 
 
-_move = partial(Move, halvings=5)  # to one part in 32: values are rounded to two digits
+_move = partial(Move, halvings=12, precision=0.03)  # values are rounded to two digits
 
 
 def _bound_steps(limit: Limit) -> tuple[float, ...]:

@@ -68,6 +68,7 @@ def verdict_of(
         saving_over_runner_up=None,
         told_apart=None,
         sentences=sentences,
+        unaided=None if words.blind_breaks else costs.named,
     )
     return _with_totals(verdict, evidence.operation, words)
 
@@ -115,6 +116,7 @@ def _deployed(
         saving_over_runner_up=over_rival,
         told_apart=apart,
         sentences=tuple(sentence for sentence in sentences if sentence),
+        unaided=None if words.blind_breaks else costs.named,
     )
 
 

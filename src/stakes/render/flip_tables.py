@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from math import isfinite, isnan
+from math import inf, isfinite, isnan, log
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from stakes import _text
 from stakes.regions import Margin
 from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, listed, middle
-from stakes.report import Flip, Report
+from stakes.report import TUNED_APART, Flip, Report
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
@@ -81,16 +81,18 @@ def margin_section(report: Report) -> Section:
 
 def nearest_change(report: Report) -> str:
     """The nearest flip in a sentence: decided anew under a limit, else by today's decisions."""
-    choice = report.verdict.cheapest or _unaided(report)
-    for flip, side in _nearest_flips(report)[:1]:
-        moves = f"the {flip.what} {_moves_to(flip, side)} (now {_flip_value(flip, flip.value)})"
-        then = _in_words(flip, side, report)
-        still = [entry.what for entry in report.flips_under_limits[:1] if _never(entry)]
-        rest = f" No other {still[0]} changes this." if still else ""
-        return f"if you decide anew, {choice} stays the choice until {moves}; then {then}.{rest}"
+    choice = report.verdict.cheapest or report.verdict.unaided
+    flips = [place for place in _nearest_flips(report) if not _is_trivial(*place)]
+    for flip, side in flips[:1]:
+        until, then = _until(flip, side, report), _in_words(flip, side, report)
+        still = any(map(_never, report.flips_under_limits[:1]))
+        rest = " No other value of the limit changes this." if still else ""
+        return f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}.{rest}"
     if report.flips_under_limits:
-        moved = "limit or factor on costs" if len(report.flips_under_limits) > 1 else "limit"
-        anew = f"none, if you decide anew: no {moved} that is moved alone changes this"
+        moved = "limit or costs" if len(report.flips_under_limits) > 1 else "limit"
+        ends = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
+        short = f"short of {' and '.join(ends)}, " if ends else ""
+        anew = f"none, if you decide anew: {short}no {moved} that is moved alone changes this"
         kept = _kept_change(report)
         return f"{anew} within the range searched. {kept[0].upper()}{kept[1:]}"
     return _kept_change(report)
@@ -105,14 +107,6 @@ def _kept_change(report: Report) -> str:
     return "none, if today's decisions stay: no number that is moved alone changes this."
 
 
-def _unaided(report: Report) -> str:
-    """What is recommended where no model is."""
-    no_model = report.no_model
-    if no_model is not None and no_model.cost.value < report.naive.cost:
-        return no_model.name
-    return f"always {report.naive.decision}"
-
-
 _ANEW = "What would flip the verdict, if you decide anew"
 
 
@@ -122,43 +116,59 @@ def anew_section(report: Report) -> Section | None:
     if not flips:
         return None
     costs = len(flips) > 1
-    moved = ", or the costs of one decision multiplied by a factor" if costs else ""
+    moved = ", or all costs of one decision multiplied by a factor" if costs else ""
     searched = ", and factors from 0.1 to 10" if costs else ""
-    left = (
-        "Priors and single costs are not moved here"
-        if costs
-        else "Costs and priors are not: that would take too long for so many cases"
-    )
     text = (
-        f"The limit moved alone{moved}; all rules are priced anew. Today's choice stays until the "
-        f"data can tell that something else is cheaper. Limits from 0 to 100 % are searched"
-        f"{searched}. {left}."
+        f"The limit moved alone{moved}; all rules are priced anew. Today's choice cannot be ruled "
+        "out until the data can tell that something else is cheaper. What is recommended may "
+        f"change before. Limits from 0 to 100 % are searched{searched}. {_left_out(report)}."
     )
-    nearest = _nearest_flips(report)
     rows = tuple(
         (
-            middle(flip.what, NAME + 10),
-            _flip_value(flip, flip.value),
+            middle(_moved(flip, report), NAME + 10),
+            _flip_value(flip.value),
             _moves_to(flip, side),
             _in_words(flip, side, report),
         )
-        for flip, side in nearest
+        for flip, side in _nearest_flips(report)
     )
-    never = [flip.what for flip in flips if _never(flip)]
+    never = [_moved(flip, report) for flip in flips if _never(flip)]
     rest = (f"Moved alone, these change nothing there: {'; '.join(never)}.",) if never else ()
-    table = Table(("moved alone", "now", "until it", "then"), rows) if rows else None
+    table = Table(("moved alone", "now", "until", "then"), rows) if rows else None
     return Section(_ANEW, (text, *rest), table)
 
 
+def _left_out(report: Report) -> str:
+    """What was not moved under a limit, and why."""
+    if len(report.flips_under_limits) > 1:
+        return "Priors and single costs are not moved here"
+    if any(system.rule == TUNED_APART for system in report.systems):
+        why = "a threshold that was tuned to today's costs cannot follow other costs"
+    else:
+        why = "that would take too long for so many cases"
+    return f"Costs and priors are not moved: {why}"
+
+
 def _nearest_flips(report: Report) -> list[tuple[Flip, int]]:
-    """Flips under a limit with their side, by their distance: shares and factors count alike."""
+    """Flips under a limit with their side, by the ratio to the value now; ends of a limit last."""
     sides = [(flip, side) for flip in report.flips_under_limits for side in (-1, 1)]
 
-    def distance(placed: tuple[Flip, int]) -> float:
-        flip, side = placed
-        return abs((flip.high if side > 0 else flip.low) - flip.value)
+    def distance(placed: tuple[Flip, int]) -> tuple[bool, float]:
+        now, then = placed[0].value, _end(*placed)
+        return _is_trivial(*placed), abs(log(then / now)) if now > 0 and then > 0 else inf
 
-    return sorted((place for place in sides if isfinite(distance(place))), key=distance)
+    return sorted((place for place in sides if isfinite(_end(*place))), key=distance)
+
+
+def _end(flip: Flip, side: int) -> float:
+    return flip.high if side > 0 else flip.low
+
+
+def _is_trivial(flip: Flip, side: int) -> bool:
+    """Whether a limit is moved to the end of its range, and leaves nothing but one decision."""
+    names = flip.above if side > 0 else flip.below
+    constant = len(names) == 1 and names[0].startswith("always ")
+    return _is_limit(flip.what) and _end(flip, side) in (0.0, 1.0) and constant
 
 
 def _in_words(flip: Flip, side: int, report: Report) -> str:
@@ -181,13 +191,25 @@ def _is_limit(what: str) -> bool:
     return what.startswith("limit on ")
 
 
-def _flip_value(flip: Flip, value: float) -> str:
-    return f"{_text.number(100 * value)} %" if _is_limit(flip.what) else _text.number(value)
+def _flip_value(value: float) -> str:
+    return f"{_text.number(100 * value)} %"
+
+
+def _moved(flip: Flip, report: Report) -> str:
+    """The limit as reports write it, or the costs of a decision."""
+    if _is_limit(flip.what):
+        return str(report.problem.limits[0])
+    return f"all costs of deciding {flip.what.removeprefix('factor on the costs of ')}"
 
 
 def _moves_to(flip: Flip, side: int) -> str:
-    value = flip.high if side > 0 else flip.low
-    return f"{'rises' if side > 0 else 'falls'} to {_flip_value(flip, value)}"
+    word = "rise" if side > 0 else "fall"
+    return f"{word}{'s' if _is_limit(flip.what) else ''} to {_flip_value(_end(flip, side))}"
+
+
+def _until(flip: Flip, side: int, report: Report) -> str:
+    moved, moves = _moved(flip, report), _moves_to(flip, side)
+    return f"the limit ({moved}) {moves}" if _is_limit(flip.what) else f"{moved} {moves} of today's"
 
 
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:

@@ -133,9 +133,8 @@ def _still(report: Report) -> str:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
             "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            "What would flip the verdict was worked out with them, and is listed below. For the "
-            "same reason no other thresholds can be tried here. Evaluate again with the other "
-            "costs."
+            f"{_flips_said(report)}For the same reason no other thresholds can be tried here. "
+            "Evaluate again with the other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -144,6 +143,15 @@ def _still(report: Report) -> str:
             "the costs as they are written, and what would flip the verdict for factors on them, "
             "with the decisions as they are made now."
         )
+    return ""
+
+
+def _flips_said(report: Report) -> str:
+    """Which flips were worked out under limits: with the cases, by today's decisions, or none."""
+    if report.flips_under_limits:
+        return "What would flip the verdict was worked out with them, and is listed below. "
+    if report.margins:
+        return "What would flip the verdict while today's decisions stay is listed below. "
     return ""
 
 

@@ -48,6 +48,8 @@ def _faults(report: Report) -> Iterator[str]:
         yield from _unknown("verdict.deploy", [verdict.deploy.model], models)
     named = [*verdict.contenders, verdict.cheapest, verdict.runner_up]
     yield from _unknown("verdict", named, [*names, *_constants(report)])
+    blind_rule = [] if report.no_model is None else [report.no_model.name]
+    yield from _unknown("verdict.unaided", [verdict.unaided], [*blind_rule, *_constants(report)])
     for group in report.slices:
         yield from _unknown("slices", [entry.system for entry in group.costs], names)
     blind = report.naive

@@ -138,7 +138,8 @@ class Move:
     bounds: tuple[float, float]
     steps: tuple[float, ...]
     odds: bool = False  # whether steps are of log-odds
-    halvings: int = 9  # bisections of the last step
+    halvings: int = 9  # most bisections of the last step
+    precision: float = 0.0  # part of the distance from the value now that need not be bisected
 
     def stepped(self, way: float) -> float:
         """The value some way from the present one, within the range of the number.
@@ -282,6 +283,8 @@ def _leaving(
     if far is None:
         return side * inf, ()
     for _ in range(move.halvings):
+        if abs(far - near) <= move.precision * abs(far - move.value):
+            break
         middle = move.between(near, far)
         near, far = (middle, far) if stays(middle) else (near, middle)
     return far, there(far).possible
