@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_STREAM = re.compile(r"/dev/(std(in|out|err)|fd/[^/]+)|/proc/.+/fd/[^/]+")
 _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 
@@ -42,6 +44,11 @@ def check_target(path: str | Path) -> Path:
     except (OSError, ValueError) as error:  # links in a circle, a name that no file can have
         fault = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be written: {fault}. Name another.") from None
+    if _is_stream(target):
+        raise InputError(
+            f"{path} must be a file; it is a stream, and the file behind it would be lost. Name a "
+            f"file, or redirect what is printed."
+        )
     folder = (target.resolve() if target.is_symlink() else target).parent
     if target.exists() and not target.is_file():
         raise InputError(f"{path} must be a file; something else is there. Name another.")
@@ -52,6 +59,19 @@ def check_target(path: str | Path) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{path} cannot be written: the folder {folder} is read-only to you.")
     return target
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path, or a link on its way, is a stream of a process, such as /dev/stdout."""
+    here = str(path)
+    while True:
+        folder = os.path.realpath(os.path.dirname(here))
+        here = os.path.join(folder, os.path.basename(here))
+        if _STREAM.fullmatch(here):
+            return True
+        if not os.path.islink(here):
+            return False
+        here = os.path.join(folder, os.readlink(here))
 
 
 @contextmanager
