@@ -17,6 +17,7 @@ __all__ = [
     "check_target",
     "checksum",
     "discard_unfinished",
+    "format_fault",
     "parsed",
     "read_text",
     "sealed",
@@ -185,7 +186,7 @@ def parsed(
         ) from None
     if not isinstance(body, dict) or body.get("format") != form:
         raise InputError(
-            f"{name} must be {what}; its format is not {form!r}. Pass what to_json wrote.",
+            f"{name} must be {what}; {format_fault(body, form)}. Pass what to_json wrote.",
             argument=name,
         )
     written = body.get("version")
@@ -196,6 +197,20 @@ def parsed(
             argument=name,
         )
     return body
+
+
+def format_fault(body: object, form: str) -> str:
+    """What JSON is that is not of this format, as far as that can be told.
+
+    >>> format_fault({"format": "stakes.rule"}, "stakes.calibration"), format_fault([], "x")
+    ('it is a rule', "its format is not 'x'")
+    """
+    stated = body if isinstance(body, dict) else {}
+    if str(stated.get("schema")).startswith("stakes-report"):
+        return "it is a report"
+    known = {"stakes.rule": "a rule", "stakes.calibration": "a calibration map"}
+    kind = known.get(str(stated.get("format")))
+    return f"its format is not {form!r}" if kind is None else f"it is {kind}"
 
 
 def sealed(body: Mapping[str, Any]) -> str:
