@@ -35,6 +35,7 @@ from stakes import InputError, Problem
 from stakes._text import printable, text_table
 from stakes.cli import output
 from stakes.cli.commands import stakes as command
+from stakes.cli.output import refuse_other_than_page
 from stakes.render import Section, Table, refuse_too_long_to_write
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
@@ -160,6 +161,40 @@ def test_decided_rows_and_maps_take_the_place_of_no_input():
     assert run(*fit, "map.json", "--method", "platt").exit_code == 0
     apply = ("calibrate", "apply", "rows.csv", *model, "--map", "map.json", "-o")
     refused(run(*apply, "map.json"), "map.json must not be an input")
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--markdown", "--rule-out"])
+def test_no_output_takes_the_place_of_the_file_behind_a_stream(option):
+    log = Path("log.txt")
+    log.write_text("old\n")
+    with log.open("a") as stream:
+        target = f"/proc/self/fd/{stream.fileno()}"
+        done = run("evaluate", "rows.csv", *EVALUATE, option, target)
+    refused(done, f"{target} must be a file; it is a stream, and the file behind it would be lost")
+    assert log.read_text() == "old\n"
+
+
+def test_decided_rows_go_to_no_stream():
+    done = run("decide", "rows.csv", *APPLY, "-o", "/dev/fd/2")
+    assert done.exit_code == 2
+    assert "/dev/fd/2 must be a file; " in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("demo",), ("evaluate", "rows.csv", *EVALUATE)])
+def test_a_page_takes_the_place_of_a_page_alone(arguments):
+    Path("notes.txt").write_text("what I know")
+    done = run(*arguments, "--html", "notes.txt")
+    refused(done, "notes.txt must be a new file or an HTML page; something else is in it, which")
+    assert Path("notes.txt").read_text() == "what I know"
+    for start in ("", "<!DOCTYPE html><p>", " <html>"):
+        Path("page").write_text(start)
+        refuse_other_than_page(Path("page"))
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--markdown", "--rule-out"])
+def test_an_output_without_a_name_is_refused_by_its_option(option):
+    done = run("evaluate", "rows.csv", *EVALUATE, option, "")
+    refused(done, f"{option} must be the name of a file; it is empty. Name one.")
 
 
 def test_a_file_that_is_replaced_keeps_its_permissions_and_its_links():

@@ -50,3 +50,19 @@ def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
         write_whole(tmp_path / "none" / "out.txt", "")
+
+
+def test_a_stream_is_refused_and_the_file_behind_it_stays(tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text("old\n")
+    with log.open("a") as stream:
+        (tmp_path / "link").symlink_to(f"/proc/self/fd/{stream.fileno()}")
+        (tmp_path / "to").symlink_to(tmp_path / "link")
+        names = [f"/proc/self/fd/{stream.fileno()}", f"/dev/fd/{stream.fileno()}", "/dev/stdout"]
+        for name in (*names, tmp_path / "link", tmp_path / "to"):
+            with pytest.raises(InputError, match="it is a stream|something else is there"):
+                write_whole(name, "new")
+    assert log.read_text() == "old\n"
+    (tmp_path / "plain").symlink_to(log)
+    write_whole(tmp_path / "plain", "new")
+    assert log.read_text() == "new"

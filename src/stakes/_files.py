@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ __all__ = [
     "check_target",
     "checksum",
     "discard_unfinished",
+    "format_fault",
     "parsed",
     "read_text",
     "sealed",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_STREAM = re.compile(r"/dev/(std(in|out|err)|fd/[^/]+)|/proc/.+/fd/[^/]+")
 _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 
@@ -42,6 +45,11 @@ def check_target(path: str | Path) -> Path:
     except (OSError, ValueError) as error:  # links in a circle, a name that no file can have
         fault = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be written: {fault}. Name another.") from None
+    if _is_stream(target):
+        raise InputError(
+            f"{path} must be a file; it is a stream, and the file behind it would be lost. Name a "
+            f"file, or redirect what is printed."
+        )
     folder = (target.resolve() if target.is_symlink() else target).parent
     if target.exists() and not target.is_file():
         raise InputError(f"{path} must be a file; something else is there. Name another.")
@@ -52,6 +60,19 @@ def check_target(path: str | Path) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{path} cannot be written: the folder {folder} is read-only to you.")
     return target
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path, or a link on its way, is a stream of a process, such as /dev/stdout."""
+    here = str(path)
+    while True:
+        folder = os.path.realpath(os.path.dirname(here))
+        here = os.path.join(folder, os.path.basename(here))
+        if _STREAM.fullmatch(here):
+            return True
+        if not os.path.islink(here):
+            return False
+        here = os.path.join(folder, os.readlink(here))
 
 
 @contextmanager
@@ -165,7 +186,7 @@ def parsed(
         ) from None
     if not isinstance(body, dict) or body.get("format") != form:
         raise InputError(
-            f"{name} must be {what}; its format is not {form!r}. Pass what to_json wrote.",
+            f"{name} must be {what}; {format_fault(body, form)}. Pass what to_json wrote.",
             argument=name,
         )
     written = body.get("version")
@@ -176,6 +197,20 @@ def parsed(
             argument=name,
         )
     return body
+
+
+def format_fault(body: object, form: str) -> str:
+    """What JSON is that is not of this format, as far as that can be told.
+
+    >>> format_fault({"format": "stakes.rule"}, "stakes.calibration"), format_fault([], "x")
+    ('it is a rule', "its format is not 'x'")
+    """
+    stated = body if isinstance(body, dict) else {}
+    if str(stated.get("schema")).startswith("stakes-report"):
+        return "it is a report"
+    known = {"stakes.rule": "a rule", "stakes.calibration": "a calibration map"}
+    kind = known.get(str(stated.get("format")))
+    return f"its format is not {form!r}" if kind is None else f"it is {kind}"
 
 
 def sealed(body: Mapping[str, Any]) -> str:

@@ -94,6 +94,9 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
         first, then = _wanted(function, beforehand)
         return ((*first, *then), ()) if beforehand else (first, then)
 
+    if inspect.isgeneratorfunction(function):  # its body runs later, where nobody looks
+        return _guarded_generator(function, wanted)
+
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
         first, then = wanted()
@@ -107,6 +110,21 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
             if isinstance(error, ValueError) and "broadcast" in str(error):
                 _look_at_shapes(then, args, named)
             raise
+
+    checked._guarded = True  # type: ignore[attr-defined]
+    return checked
+
+
+def _guarded_generator(
+    function: Callable[..., Any], wanted: Callable[[], tuple[Wanted, Wanted]]
+) -> Callable[..., Any]:
+    """A generator whose arguments are all looked at when it is called."""
+
+    @wraps(function)
+    def checked(*args: Any, **named: Any) -> Any:
+        for some in wanted():
+            _look(some, args, named)
+        return function(*args, **named)
 
     checked._guarded = True  # type: ignore[attr-defined]
     return checked

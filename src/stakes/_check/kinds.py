@@ -32,7 +32,15 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def described(values: object) -> str:
     """The type of a value and its text, in one line and cut."""
-    return f"{type(values).__name__} {_cut(repr(values))}"
+    return f"{type(values).__name__} {_cut(_shown(values))}"
+
+
+def _shown(value: object) -> str:
+    """The text of a value, or that it has none: a class may have a `__repr__` that fails."""
+    try:
+        return repr(value)
+    except Exception:
+        return "(whose text cannot be shown)"
 
 
 def _cut(text: str, room: int = 60) -> str:
@@ -42,7 +50,7 @@ def _cut(text: str, room: int = 60) -> str:
 
 
 def listed(names: Sequence[object]) -> str:
-    shown = ", ".join(repr(name) for name in names[:8])
+    shown = ", ".join(_shown(name) for name in names[:8])
     return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 

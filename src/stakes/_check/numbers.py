@@ -228,8 +228,11 @@ def level(value: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
     checked = number(name, value)
     if not 0.5 < (1 + checked) / 2 < 1:  # two-sided quantiles can tell it from 0 and from 1
+        far, shown = "", f"{checked:g}"
+        if 0 < checked < 1:
+            far, shown = ", and further from both than numbers are rounded", repr(checked)
         raise InputError(
-            f"{name} must lie strictly between 0 and 1; got {checked:g}. {usual:g} is usual.",
+            f"{name} must lie strictly between 0 and 1{far}; got {shown}. {usual:g} is usual.",
             argument=name,
         )
     return checked

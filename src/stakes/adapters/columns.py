@@ -21,6 +21,9 @@ from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Labelled
 
+# Texts that were meant to be numbers: with a decimal comma, infinite or missing ones.
+_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
+
 
 class Numbers(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
@@ -248,10 +251,15 @@ class LabelColumn:
         shown = "nothing" if often is None else repr(often)
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
+        remedy = "Remove or rename these, or add them to the problem."
+        if often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
+            remedy = (
+                "The column was read as text: if it holds probabilities, write numbers with a "
+                "decimal point in every row."
+            )
         return InputError(
             f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
-            f"hold something else, most often {shown}. Remove or rename these, or add them to the "
-            f"problem.",
+            f"hold something else, most often {shown}. {remedy}",
             argument=column,
         )
 

@@ -51,6 +51,8 @@ _SUFFIXES = {
 }
 _PACKED = {".gz", ".zst"}
 _GZIP = b"\x1f\x8b"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
+_FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
 _SNIFFED = (
     20_480  # rows from which DuckDB infers the dialect of a CSV file (its default sample size)
@@ -72,6 +74,7 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
     if list(patterns) == ["-"] and standard_input is not None:
         with temporary_folder() as folder:
             path = _spooled(standard_input, folder)
+            _refuse_wide("standard input", path)
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
     if not patterns:
@@ -82,6 +85,8 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
     paths = tuple(path for pattern in patterns for path in _matches(pattern))
     if len(set(map(os.path.realpath, paths))) < len(paths):
         raise InputError(f"{name} must name every file once; one appears twice. Leave it out.")
+    for path in paths:
+        _refuse_wide(str(path), path)
     formats = {_format(path) for path in paths}
     if len(formats) > 1:
         listed = ", ".join(sorted(kind.value for kind in formats))
@@ -119,8 +124,18 @@ def _matches(pattern: str) -> tuple[Path, ...]:
                 f"Write - and redirect it: stakes … - < {pattern}."
             )
         if path.stat().st_size == 0:
-            raise InputError(f"{path} must hold rows; it is empty.")
+            raise InputError(f"{path} must hold rows; it is empty. {_FILL}")
     return tuple(paths)
+
+
+def _refuse_wide(name: str, path: Path) -> None:
+    """Refuse text in UTF-16, which spreadsheets write; a file that cannot be read comes later."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(2) in _WIDE:
+            raise InputError(
+                f"{name} must be text in UTF-8; it is in UTF-16. Convert it first: iconv -f utf-16 "
+                f"-t utf-8."
+            )
 
 
 def _format(path: Path) -> Format:
@@ -143,7 +158,7 @@ def _by_content(name: str, path: Path) -> Format:
     except (EOFError, zlib.error) as error:
         raise InputError(f"{name} cannot be unpacked: {error}. Mend the file.") from None
     if not start:
-        raise InputError(f"{name} must hold rows; it is empty.")
+        raise InputError(f"{name} must hold rows; it is empty. {_FILL}")
     if start.startswith(b"PAR1"):
         return Format.PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -256,8 +271,9 @@ def refuse_alike(name: str, columns: Sequence[str]) -> None:
     """Refuse names that are equal or differ by case alone: DuckDB would rename the later one."""
     seen: dict[str, str] = {}
     for column in filter(None, columns):
-        other = seen.setdefault(column.lower(), column)
-        if other is not column:
+        other = seen.get(column.lower())
+        seen[column.lower()] = column
+        if other is not None:
             fault = f"{column!r} appears twice in its header"
             if other != column:
                 fault = f"{other!r} and {column!r} differ by case alone"

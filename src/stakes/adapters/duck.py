@@ -42,7 +42,7 @@ from stakes.adapters.data_files import (
     refuse_alike,
     refuse_torn,
 )
-from stakes.adapters.sources import Lazy, Rows, Source, Watch
+from stakes.adapters.sources import Lazy, Rows, Source, Watch, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -134,7 +134,7 @@ class FileSource(Source):
             f"SELECT {select} FROM {numbered}"
         )
         if not n_rows:
-            return "there are no rows"
+            raise without_rows(self.name)
         if not entries:
             return "all entries are missing"
         if example is None:

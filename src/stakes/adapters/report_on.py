@@ -16,7 +16,7 @@ from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.interrupts import interruptible
 from stakes.adapters.limited_cells import why_no_limits
 from stakes.adapters.refits import why_none
-from stakes.adapters.sources import NUMPY, Passes, Rows, Source, checked, opened
+from stakes.adapters.sources import NUMPY, Passes, Rows, Source, checked, opened, without_rows
 from stakes.adapters.tallies import n_passes, tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
@@ -92,7 +92,7 @@ def counted(source: Source) -> int:
     """The number of rows, which must not be 0."""
     n_rows = source.count()
     if n_rows == 0:
-        raise InputError(f"{source.name} must hold at least one row; there are none.")
+        raise without_rows(source.name)
     return n_rows
 
 

@@ -465,6 +465,11 @@ def in_class_order(
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
 
 
+def without_rows(name: str) -> InputError:
+    """The error for data that have columns and no rows."""
+    return InputError(f"{name} must hold at least one row; there are none. Pass data with rows.")
+
+
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
     """Whether a column can hold probabilities; integers cannot where decisions are integers."""
     if source.is_whole(column):

@@ -18,12 +18,13 @@ from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
     file_argument,
+    memory_option,
     problem_option,
     read_problem,
     written_shares,
 )
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import ShippedMap, load_map, rewrite
+from stakes.cli.rewriting import ShippedMap, check_column, is_formula, load_map, rewrite
 from stakes.errors import InputError
 from stakes.rows import Scores
 
@@ -53,7 +54,7 @@ def calibrate() -> None:
     show_default=True,
     help="The form of the map; the first one chooses among others on cases held out.",
 )
-@click.option("--memory-limit", default="2GiB", show_default=True, metavar="SIZE")
+@memory_option
 @click.option("--out", "-o", required=True, metavar="JSON", help="Where to write the map.")
 def fit(
     files: tuple[str, ...],
@@ -128,12 +129,15 @@ def apply(
     files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
 ) -> None:
     """Add the calibrated posteriors of a fitted map to the predictions in FILE."""
+    check_column(column)
     target = target_beside(out, (*files, problem_file, map_file))
     problem = read_problem(problem_file)
     shipped = load_map(map_file, problem.classes)
     with input_files(files) as source:
         columns = model_columns(model, source, problem)
         n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), target)
+    if is_formula(column):
+        notify(f"a spreadsheet will take the name of the column, {column}, for a formula")
     prior_note = (
         ""
         if shipped.prior is None

@@ -64,7 +64,10 @@ class Request:
         if len(models) < len(pairs):
             names = [name for name, _ in pairs]
             twin = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"models must have different names; {twin!r} appears twice.")
+            raise InputError(
+                f"--model and --scores must have a name of its own for each model; {twin!r} "
+                f"appears twice. Write another before one of the columns, as in NAME=COLUMN."
+            )
         stated = (self.weights, self.clusters, self.key, *self.by)
         used = {column for column in stated if column is not None}
         used.update(problem.columns)
@@ -155,7 +158,8 @@ def _split(text: str, source: Source) -> tuple[str, str]:
     name, _, listed = text.partition("=")
     if not name or not listed:
         raise InputError(
-            f"a model must be stated as NAME=COLUMN or NAME=COLUMN,COLUMN; got {text}."
+            f"a model must be stated as NAME=COLUMN or NAME=COLUMN,COLUMN; got {text}. Write both, "
+            f"or a column alone."
         )
     return name, listed
 

@@ -16,15 +16,12 @@ from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, in_file, read_problem
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import ShippedMap, load_map, rewrite
+from stakes.cli.rewriting import ShippedMap, check_column, is_formula, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
 from stakes.rule import Rule
-
-# A spreadsheet runs a cell that begins with one of these as a formula (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 # Takes predictions, (n,) or (n, K), and the columns on which costs depend, if any; returns labels.
 Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
@@ -58,7 +55,7 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 @click.option(
     "--quote-formulas",
     is_flag=True,
-    help="Put ' before decisions that a spreadsheet would take for a formula.",
+    help="Put ' before decisions, and before the name of their column, that a spreadsheet would take for a formula.",
 )
 def decide(
     files: tuple[str, ...],
@@ -75,6 +72,8 @@ def decide(
     the posteriors are used as they are, after a map or a move of the prior where one is given, and
     the cheapest decision of the problem is taken.
     """
+    check_column(column)
+    header = _quoted([column])[0] if quote_formulas else column
     inputs = (rule_file, how["problem_file"], how["map_file"])
     target = target_beside(out, [*files, *(path for path in inputs if path is not None)])
     rule = None if rule_file is None else _read_rule(rule_file, how)
@@ -90,21 +89,27 @@ def decide(
             rows = rows.astype(np.float32) if single else rows
             data = dict(zip(charged, costs.T, strict=True)) or None
             labels = decide_rows(rows[:, 0] if len(columns) == 1 else rows, data)
-            return {column: pa.array(_quoted(labels) if quote_formulas else np.asarray(labels))}
+            return {header: pa.array(_quoted(labels) if quote_formulas else np.asarray(labels))}
 
         n_rows = rewrite(source, (*columns, *charged), decided, target)
-    formulas = [label for label in problem.decisions if str(label).startswith(_FORMULA)]
-    if formulas and not quote_formulas:
+    if not quote_formulas:
+        _notify_formulas(column, problem)
+    notify(f"wrote {out}: {n_rows:,} rows with the column {header}")
+
+
+def _notify_formulas(column: str, problem: Problem) -> None:
+    cells = [f"the decision {label}" for label in problem.decisions if is_formula(label)]
+    cells += [f"the name of the column, {column},"] * is_formula(column)
+    if cells:
         notify(
-            f"a spreadsheet will take the decision {formulas[0]} for a formula; --quote-formulas "
+            f"a spreadsheet will take {' and '.join(cells)} for a formula; --quote-formulas "
             f"puts ' before it"
         )
-    notify(f"wrote {out}: {n_rows:,} rows with the column {column}")
 
 
 def _quoted(labels: Any) -> list[Any]:
     """The labels, with an apostrophe before those that a spreadsheet would run as a formula."""
-    return [f"'{label}" if str(label).startswith(_FORMULA) else label for label in labels]
+    return [f"'{label}" if is_formula(label) else label for label in labels]
 
 
 def _columns(
@@ -113,7 +118,10 @@ def _columns(
     """The columns of the predictions: those that --model names, or those the rule was fitted on."""
     known = () if rule is None or rule.origin is None else rule.origin.columns
     if model is None and not known:
-        raise InputError("--model must name the column of the predictions; it is missing.")
+        raise InputError(
+            "--model must name the column of the predictions; it is missing. "
+            "Write --model COLUMN."
+        )
     if model is None:
         return tuple(source.require_number(column) for column in known)
     if rule is not None and rule.takes == SCORES:
@@ -133,7 +141,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
     try:
         rule = Rule.from_json(Path(path))
     except InputError as error:
-        raise in_file(path, error) from None
+        raise in_file(path, error, "Write one with stakes evaluate --rule-out.") from None
     if rule.takes == DECISIONS:
         raise InputError(
             f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "

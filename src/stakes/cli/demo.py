@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from stakes._files import check_target
 from stakes.adapters.frame import evaluate_frame
 from stakes.cli.options import read_problem
-from stakes.cli.output import put, show
+from stakes.cli.output import notify, put, refuse_other_than_page, show, target_beside
 from stakes.report import Report
 
 _TOLD = """\
@@ -33,9 +32,11 @@ def demo_report() -> Report:
 @click.option("--html", default="report.html", show_default=True, metavar="OUT")
 def demo(html: str) -> None:
     """Evaluate the shipped example and write its page."""
-    target = check_target(html)
+    target = target_beside(html, (), "--html")
+    refuse_other_than_page(target)
     report = demo_report()
     report.to_html(target)
+    notify(f"wrote {html}")
     put(_TOLD)
     show(report)
     put(f"\nThe interactive report is {Path(html).resolve()}")

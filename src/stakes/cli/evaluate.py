@@ -226,6 +226,11 @@ def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
     costs = {}
     for text in stated:
         model, _, cost = text.rpartition("=")
+        if model in costs:
+            raise InputError(
+                f"--running-cost must name every model once; {model!r} appears twice. Leave one of "
+                f"them out."
+            )
         try:
             costs[model] = float(cost)
         except ValueError:

@@ -106,7 +106,7 @@ def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
     if name not in GATES or (stated and not system):
         raise InputError(
             f"--gate must be one of {', '.join(GATES)}, or one of them with a system as in "
-            f"no-worse=NAME; got {text}.",
+            f"no-worse=NAME; got {text}. Conditions on numbers are --fail-if.",
             argument="--gate",
         )
     if baseline is None:

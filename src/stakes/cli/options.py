@@ -11,6 +11,7 @@ import click
 
 from stakes import _check, calibration
 from stakes._check import FloatArray
+from stakes.adapters.report_on import memory_size
 from stakes.calibration import Calibrator
 from stakes.cli.column_options import Request
 from stakes.errors import InputError, StakesError
@@ -82,6 +83,24 @@ calibrate_option = click.option(
 )
 
 
+def _some_memory(context: click.Context, option: click.Parameter, size: str) -> str:
+    if memory_size(size) == 0:
+        raise InputError(f"--memory-limit must be above zero; got {size}. 2GiB is usual.")
+    return size
+
+
+memory_option = click.option(
+    "--memory-limit",
+    default="2GiB",
+    show_default=True,
+    metavar="SIZE",
+    callback=_some_memory,
+    help="The most that the needed columns may take as arrays. To work on them takes up to ten "
+    "times as much. Beyond the limit evaluate and audit leave the rows to the engine, and the "
+    "report lists what was therefore left out; limits on decisions are refused then.",
+)
+
+
 def prediction_options(command: F) -> F:
     """Add the options that name columns; left out, columns are guessed where that is safe."""
     for option in reversed(  # the decorator that is applied last comes first in --help
@@ -106,16 +125,7 @@ def prediction_options(command: F) -> F:
             click.option(
                 "--clusters", metavar="COLUMN", help="What was sampled together: patients, sites."
             ),
-            click.option(
-                "--memory-limit",
-                default="2GiB",
-                show_default=True,
-                metavar="SIZE",
-                help="The most that the needed columns may take as arrays. To work on them takes "
-                "up to ten times as much. Beyond the limit the engine tallies the rows by itself, "
-                "and the report lists what was therefore left out; limits on decisions are refused "
-                "then.",
-            ),
+            memory_option,
         )
     ):
         command = option(command)
@@ -135,6 +145,8 @@ def in_options(error: StakesError) -> str:
         return str(error)
     if argument.startswith("models["):
         return str(error.renamed(f"model {literal_eval(argument[7:-1])}"))
+    if argument.startswith("running_costs["):
+        return str(error.renamed(f"--running-cost {literal_eval(argument[14:-1])}"))
     return str(error.renamed(_OPTIONS.get(argument, argument)))
 
 
@@ -146,6 +158,11 @@ def request_of(options: dict[str, Any]) -> Request:
 
 def read_problem(path: str) -> Problem:
     """Read a problem file; errors name the file."""
+    if path == "-":
+        raise InputError(
+            "--problem must be the name of a TOML file; standard input (-) is for predictions. "
+            "Write the problem to a file, say with stakes problem new."
+        )
     try:
         return Problem.from_toml(Path(path))
     except OSError as error:
@@ -165,13 +182,14 @@ def read_report(path: str) -> Report:
     try:
         return Report.from_json(Path(path))
     except InputError as error:
-        raise in_file(path, error) from None
+        raise in_file(path, error, "Write one with stakes evaluate --json.") from None
 
 
-def in_file(path: str, error: InputError) -> InputError:
-    """An error about what a file holds, with the name of the file."""
+def in_file(path: str, error: InputError, remedy: str) -> InputError:
+    """An error about what a file holds, with its name, and the command that makes such files."""
     is_whole = error.argument in ("source", "text")  # what functions call the JSON that they read
-    return error.renamed(path) if is_whole else InputError(f"{path}: {error}")
+    named = error.renamed(path) if is_whole else f"{path}: {error}"
+    return InputError(str(named).replace("Pass what to_json wrote.", remedy))
 
 
 def calibrator_named(name: str) -> Calibrator | None:
@@ -191,14 +209,22 @@ def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
     for part in text.split(","):
         label, _, share = part.rpartition("=")
         try:
-            stated[label.strip()] = float(share)
+            number = float(share)
         except ValueError:
             raise InputError(
-                f"class shares must be written as {_example(problem)}; {part!r} is not a share."
+                f"--posterior-prior must be written as {_example(problem)}; {part!r} is not a "
+                f"share. Write CLASS=SHARE."
             ) from None
+        if label.strip() in stated:
+            raise InputError(
+                f"--posterior-prior must state every class once; {label.strip()!r} appears twice. "
+                f"Leave one of them out."
+            )
+        stated[label.strip()] = number
     if set(stated) != set(map(str, problem.classes)):
         raise InputError(
-            f"class shares must be given for every class, as in {_example(problem)}; got {text!r}."
+            f"--posterior-prior must have a share for every class, as in {_example(problem)}; got "
+            f"{text!r}. Write all classes of the problem, and no others."
         )
     shares = [stated[str(label)] for label in problem.classes]
     return _check.prior("--posterior-prior", shares, problem.classes)

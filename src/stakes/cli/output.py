@@ -122,18 +122,47 @@ def check_targets(
     """
     chosen = {kind: path for kind, path in targets.items() if path is not None}
     if list(chosen.values()).count("-") > 1:
-        raise InputError("only one format can go to standard output; more than one has the name -.")
-    files = [*(path for path in chosen.values() if path != "-"), *filter(None, [beside])]
-    paths = [target_beside(path, inputs).resolve() for path in files]
+        raise InputError(
+            "only one format can go to standard output; more than one has the name -. Give all "
+            "others the name of a file."
+        )
+    files = {**{kind: path for kind, path in chosen.items() if path != "-"}, "rule-out": beside}
     # Resolved paths, so that two names of one file are noticed.
-    if len(set(paths)) < len(paths):
-        raise InputError("every format must have a file of its own; two have the same name.")
+    paths: dict[Path, str] = {}
+    for kind, path in files.items():
+        if path is None:
+            continue
+        target = target_beside(path, inputs, f"--{kind}")
+        if kind == "html":
+            refuse_other_than_page(target)
+        other = paths.setdefault(target.resolve(), kind)
+        if other != kind:
+            raise InputError(
+                f"every format must have a file of its own; --{other} and --{kind} are both "
+                f"{path}. Give one of them another name."
+            )
     return chosen
 
 
-def target_beside(path: str, inputs: Sequence[str]) -> Path:
+def refuse_other_than_page(target: Path) -> None:
+    """Refuse a file that is there, is not empty and does not begin as an HTML page does."""
+    if not target.exists():
+        return
+    with target.open("rb") as file:
+        start = file.read(512).removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if start and not start.startswith((b"<!doctype html", b"<html", b"<!--")):
+        raise InputError(
+            f"{target} must be a new file or an HTML page; something else is in it, which would be "
+            f"lost. Name another file."
+        )
+
+
+def target_beside(path: str, inputs: Sequence[str], option: str = "--out") -> Path:
     """The path of an output file, which can be written and is not an input; inputs may be globs."""
-    target = check_target(path)
+    try:
+        target = check_target(path)
+    except InputError as error:
+        raise error.renamed(option) if error.argument == "path" else error from None
     inputs_read = [
         file
         for pattern in inputs

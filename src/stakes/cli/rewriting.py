@@ -15,7 +15,9 @@ from stakes._check import FloatArray, Labels
 from stakes._files import read_text, whole_file
 from stakes.adapters.data_files import Format, unnamed, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
+from stakes.adapters.sources import without_rows
 from stakes.calibration import CalibrationMap, from_json, sealed_map
+from stakes.cli.options import in_file
 from stakes.cli.output import notify
 from stakes.errors import InputError
 
@@ -25,6 +27,22 @@ _KINDS = {
     ".jsonl": Format.JSON,
     ".ndjson": Format.JSON,
 }
+_PREDICTIONS = ("posteriors", "scores")  # what functions call the columns that are read here
+# A spreadsheet runs a cell that begins with one of these as a formula (OWASP, CSV injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def is_formula(cell: object) -> bool:
+    """Whether a spreadsheet would run this cell as a formula."""
+    return str(cell).startswith(_FORMULA)
+
+
+def check_column(name: str) -> None:
+    """Refuse a new column without a name."""
+    if not name.strip():
+        raise InputError(
+            "--column must be the name of the new column; it is empty. Leave it out, or write one."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +79,7 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
     except UnicodeDecodeError:
         raise InputError(f"{path} must be a calibration map in UTF-8; it is not text.") from None
     except InputError as error:
-        raise InputError(f"{path} must be a calibration map: {error}") from None
+        raise in_file(path, error, "Write one with stakes calibrate fit.") from None
     if fitted.classes != classes:
         raise InputError(
             f"{path} must be a map for the classes {', '.join(map(str, classes))}; it is one for "
@@ -80,19 +98,21 @@ def rewrite(
     kind = _KINDS.get(target.suffix.lower())
     if kind is None:
         raise InputError(
-            f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}."
+            f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}. "
+            f"Name it otherwise."
         )
     total = source.count()  # counted first, because a connection answers one query at a time
     if total == 0:
-        raise InputError(f"{source.name} must hold rows; there are none.")
+        raise without_rows(source.name)
     if invented := unnamed(source.files):
         notify(f"{source.name} has columns without a name; they are called {', '.join(invented)}")
     # From CSV to CSV the text is kept, so that numbers are not written in another form.
     verbatim = source.files.format is kind is Format.CSV
     pairs = source.with_numbers(columns, verbatim=verbatim)
     checked = _without_gaps(pairs, source.name, columns)
+    where = f"column{'s' * (len(columns) > 1)} {', '.join(columns)} of {source.name}"
     with whole_file(target) as part, source.watch.working(f"writing {target}", total) as advance:
-        write_rows(part, kind, _extended(checked, new_columns, source, advance))
+        write_rows(part, kind, _extended(checked, new_columns, source, where, advance))
     return total
 
 
@@ -110,12 +130,13 @@ def _extended(
     pairs: Iterator[tuple[pa.RecordBatch, FloatArray]],
     new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     source: FileSource,
+    where: str,
     advance: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the blocks of rows with their new columns."""
     before = 0
     for batch, values in pairs:
-        new = _positioned(new_columns, values, before)
+        new = _positioned(new_columns, values, before, where)
         _refuse_present(new, source)
         arrays, names = [*batch.columns, *new.values()], [*batch.schema.names, *new]
         yield pa.RecordBatch.from_arrays(arrays, names=names)
@@ -125,21 +146,27 @@ def _extended(
 
 def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
     for name in new:
-        if name in source.types:
+        twin = next((known for known in source.types if known.lower() == name.lower()), None)
+        if twin is not None:
+            alone = "" if twin == name else f" {twin!r}, which differs by case alone"
             raise InputError(
-                f"{source.name} must not have a column {name!r} already; it has. Name the new one "
-                f"with --column."
+                f"{source.name} must not have a column {name!r} already; it has{alone}. Name the "
+                f"new one with --column."
             )
 
 
 def _positioned(
-    new_columns: Callable[[FloatArray], dict[str, pa.Array]], values: FloatArray, before: int
+    new_columns: Callable[[FloatArray], dict[str, pa.Array]],
+    values: FloatArray,
+    before: int,
+    where: str,
 ) -> dict[str, pa.Array]:
     """The new columns of a block; an error says which rows of the file the block holds."""
     try:
         return new_columns(values)
     except InputError as error:
         last = before + len(values)
+        named = error.renamed(where) if error.argument in _PREDICTIONS else error
         raise InputError(
-            f"rows {before} to {last - 1} of the file (counted from 0): {error}"
+            f"rows {before} to {last - 1} of the file (counted from 0): {named}"
         ) from None

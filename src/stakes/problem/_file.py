@@ -38,7 +38,7 @@ def read(path: str | Path) -> dict[str, Any]:
             f"each class, such as ill = {{ wait = 9, treat = 1 }}."
         )
     for name in ("classes", "decisions"):
-        if not isinstance(stated.get(name, []), list):
+        if name in stated and not (isinstance(stated[name], list) and stated[name]):
             raise InputError(
                 f"{path}: {name} must be a list of labels; it is {stated[name]!r}. Write "
                 f'{name} = ["a", "b"].'

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stakes._files import text_of, write_whole
+from stakes._files import format_fault, text_of, write_whole
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render.reading import read_value
@@ -82,6 +82,11 @@ def from_json(source: str | Path) -> Report:
             argument="source",
         ) from None
     schema = data.pop("schema", None) if isinstance(data, dict) else None
+    if schema is None and isinstance(data, dict) and "format" in data:
+        raise InputError(
+            f"source must be a report; {format_fault(data, SCHEMA)}. Pass what to_json wrote.",
+            argument="source",
+        )
     if schema != SCHEMA:
         raise InputError(
             f"source must be a report of schema {SCHEMA!r}; its schema is {schema!r}. "
