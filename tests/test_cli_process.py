@@ -20,8 +20,6 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
-import rich.console
-import rich.progress
 
 from stakes.cli import output
 

@@ -55,7 +55,7 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 @click.option(
     "--quote-formulas",
     is_flag=True,
-    help="Put ' before decisions, and before the name of their column, that a spreadsheet would take for a formula.",
+    help="Put ' before decisions, and the name of their column, that a spreadsheet would compute.",
 )
 def decide(
     files: tuple[str, ...],
