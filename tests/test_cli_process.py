@@ -20,9 +20,6 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
-import rich.console
-import rich.progress
-
 from stakes.cli import output
 
 SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is
