@@ -20,7 +20,6 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
-
 from stakes.cli import output
 
 SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is

@@ -62,8 +62,10 @@ class Origin(Value):
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for text in (self.version, *self.columns):
-            _check.require("origin", text, str, "Its version and its columns are text.")
+        _check.require("version", self.version, str, "Pass the text of a release.")
+        _check.require("columns", self.columns, tuple, "Pass a tuple of names.")
+        for column in self.columns:
+            _check.require("columns", column, str, "Pass a tuple of names.")
         _check.whole("seed", self.seed, low=-(2**63))
         _check.whole("n_rows", self.n_rows, low=0)
         _check.number("n_cases", self.n_cases, low=0)
