@@ -65,8 +65,8 @@ class Verdict(Value):
     interval that holds for all comparisons at once, so that it leaves zero out exactly where the
     runner-up is no contender. All of these are empty or None where nothing is deployed, and the
     last three where there is no other. `total_cost` and `total_saving` are cost and saving for the
-    stated volume of cases. `unaided` is what is recommended where no system is: one decision for all,
-    or the rule by each case's costs. `sentences` say it all in plain words.
+    stated volume of cases. `unaided` is what is recommended where no system is: a constant
+    decision, or the rule by each case's costs. `sentences` say it all in plain words.
     """
 
     deploy: System | None
