@@ -60,7 +60,7 @@ def test_a_stream_is_refused_and_the_file_behind_it_stays(tmp_path):
         (tmp_path / "to").symlink_to(tmp_path / "link")
         names = [f"/proc/self/fd/{stream.fileno()}", f"/dev/fd/{stream.fileno()}", "/dev/stdout"]
         for name in (*names, tmp_path / "link", tmp_path / "to"):
-            with pytest.raises(InputError, match="it is a stream|something else is there"):
+            with pytest.raises(InputError, match=r"it is a stream|something else is there"):
                 write_whole(name, "new")
     assert log.read_text() == "old\n"
     (tmp_path / "plain").symlink_to(log)
