@@ -402,7 +402,7 @@ BAD = {
     ),
     "wrong shares": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud=0.5"),
-        "class shares must be given for every class, as in legit=0.5,fraud=0.5",
+        "--posterior-prior must have a share for every class, as in legit=0.5,fraud=0.5",
     ),
     "shares that are no numbers": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud"),

@@ -665,7 +665,7 @@ def test_whole_numbers_are_decisions_only_where_decisions_are_whole_numbers(tmp_
         ({"models": ("m=none",)}, "has no column 'none'"),
         ({"models": ("=p",)}, "must be stated as NAME=COLUMN"),
         ({"models": ("m=",)}, "must be stated as NAME=COLUMN"),
-        ({"models": ("m=p", "m=q_prob")}, "models must have different names; 'm' appears twice"),
+        ({"models": ("m=p", "m=q_prob")}, "a name of its own for each model; 'm' appears twice"),
         ({"models": ("m=p,q_prob,p",)}, "one column for each of the 2 classes .* p,q_prob,p is 3"),
         ({"scores": ("m=truth",)}, "must hold numbers"),
     ],

@@ -226,7 +226,9 @@ def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
     assert ",=1+1\n" in Path("out.csv").read_text()
     quoted = run(*decide, "--quote-formulas")
     assert "formula" not in quoted.stderr
+    assert run(*decide, "--quote-formulas", "--column", "=x").exit_code == 0
     text = Path("out.csv").read_text()
+    assert text.startswith("truth,p,'=x\n")
     assert ",'=1+1\n" in text
     assert ",=1+1\n" not in text
     assert ",ok\n" in text
@@ -470,3 +472,104 @@ def test_a_signal_at_any_moment_ends_it_with_its_code_and_leaves_nothing(folder,
         assert sorted(path.name for path in folder.iterdir()) == before
         assert list(spool.iterdir()) == []
     assert ended > 0
+
+
+# Options -----------------------------------------------------------------------------------------
+
+TWICE = ("--running-cost", "p=1", "--running-cost", "p=2")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (TWICE, "--running-cost must name every model once; 'p' appears twice. Leave one"),
+        (("--running-cost", "p=1e300"), "--running-cost p must be one real number within"),
+        (
+            ("--posterior-prior", "legit=.9,fraud=.5,legit=.5"),
+            "--posterior-prior must state every class once; 'legit' appears twice. Leave one",
+        ),
+        (("--posterior-prior", "legit=.5"), "--posterior-prior must have a share for every class"),
+        (("--memory-limit", "0"), "--memory-limit must be above zero; got 0."),
+        (("--level", "0.9999999999999999"), "--level must lie strictly between 0 and 1, and f"),
+        (("--model", "p", "--scores", "p=p"), "--model and --scores must have a name of its own"),
+        (
+            ("--model", "=p"),
+            "a model must be stated as NAME=COLUMN or NAME=COLUMN,COLUMN; got =p. W",
+        ),
+        (("--gate", "foo"), "--gate must be one of no-worse, better, or one of them with a system"),
+        (
+            ("--json", "x", "--markdown", "x"),
+            "every format must have a file of its own; --json and",
+        ),
+        (("-p", "-"), "--problem must be the name of a TOML file; standard input (-) is for"),
+    ],
+)
+def test_options_that_contradict_themselves_are_refused_by_name(options, sentence):
+    done = run("evaluate", "rows.csv", *EVALUATE, *options)
+    refused(done, sentence)
+    assert done.stderr.rstrip().split("; ", 1)[1].count(". ") >= 1, "what was found, and a remedy"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("", "--column must be the name of the new column; it is empty. Leave it out, or"),
+        ("TRUTH", "rows.csv must not have a column 'TRUTH' already; it has 'truth', which differs"),
+        ("truth", "rows.csv must not have a column 'truth' already; it has. Name the new one"),
+    ],
+)
+def test_a_new_column_has_a_name_of_its_own(name, sentence):
+    refused(run("decide", "rows.csv", *APPLY, "--column", name, "-o", "o.csv"), sentence)
+    assert not Path("o.csv").exists()
+
+
+def test_the_name_of_a_column_that_a_spreadsheet_would_compute_is_told():
+    done = run("decide", "rows.csv", *APPLY, "--column", "=cmd()", "-o", "o.csv")
+    assert "a spreadsheet will take the name of the column, =cmd(), for a formula" in done.stderr
+
+
+def test_a_file_of_another_kind_is_called_what_it_is():
+    Path("rule.json").write_text('{"format": "stakes.rule"}')
+    Path("map.json").write_text('{"format": "stakes.calibration"}')
+    Path("report.json").write_text('{"schema": "stakes-report/2"}')
+    decide = ("decide", "rows.csv", *APPLY, "-o", "o.csv", "--map")
+    sentence = "rule.json must be a calibration map; it is a rule. Write one with stakes calibrate"
+    refused(run(*decide, "rule.json"), sentence)
+    refused(run("diff", "map.json", "map.json"), "map.json must be a report; it is a calibration")
+    done = run("evaluate", "rows.csv", *EVALUATE, "--baseline", "rule.json")
+    refused(done, "rule.json must be a report; it is a rule. Write one with stakes evaluate --json")
+    done = run("decide", "rows.csv", "--rule", "report.json", "-o", "o.csv")
+    refused(
+        done, "report.json must be a rule; it is a report. Write one with stakes evaluate --rul"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (ROWS.encode("utf-16"), "bad.csv must be text in UTF-8; it is in UTF-16. Convert it first"),
+        (b"", "bad.csv must hold rows; it is empty. Name a file with a line of names"),
+        (b"truth,p\n", "bad.csv must hold at least one row; there are none. Pass data with rows."),
+        (
+            ROWS.replace(",", ";").replace("0.", "0,").encode(),
+            "column 'p' of bad.csv must hold the decisions approve, block in every row; 80 of 80 "
+            "rows hold something else, most often '0,",
+        ),
+    ],
+)
+def test_files_without_rows_or_with_numbers_in_another_form_have_a_remedy(content, sentence):
+    Path("bad.csv").write_bytes(content)
+    done = run("evaluate", "bad.csv", *EVALUATE, "--truth", "truth", "--model", "p")
+    refused(done, sentence)
+    assert ("The column was read as text" in done.stderr) == sentence.startswith("column")
+
+
+def test_columns_that_do_not_sum_to_one_are_named():
+    Path("two.csv").write_text("p,q\n0.5,0.9\n")
+    done = run("decide", "two.csv", "-p", "p.toml", "--model", "p,q", "-o", "o.csv")
+    refused(done, "rows 0 to 0 of the file (counted from 0): columns p, q of two.csv must sum to")
+
+
+def test_a_problem_without_classes_is_refused_by_their_name():
+    Path("none.toml").write_text("classes = []\n" + Path("p.toml").read_text().split("\n", 2)[2])
+    refused(run("problem", "check", "none.toml"), "none.toml: classes must be a list of labels; it")

@@ -28,6 +28,7 @@ from stakes._check.kinds import (
     one_of,
     renamed,
     require,
+    shown,
 )
 from stakes._check.labels import (
     FoundLabels,
@@ -115,6 +116,7 @@ __all__ = [
     "rounding",
     "same_labels",
     "same_length",
+    "shown",
     "squarable",
     "unwrapped",
     "weights",

@@ -32,10 +32,10 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def described(values: object) -> str:
     """The type of a value and its text, in one line and cut."""
-    return f"{type(values).__name__} {_cut(_shown(values))}"
+    return f"{type(values).__name__} {_cut(shown(values))}"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """The text of a value, or that it has none: a class may have a `__repr__` that fails."""
     try:
         return repr(value)
@@ -50,8 +50,8 @@ def _cut(text: str, room: int = 60) -> str:
 
 
 def listed(names: Sequence[object]) -> str:
-    shown = ", ".join(_shown(name) for name in names[:8])
-    return shown + (f", … ({len(names)} in all)" if len(names) > 8 else "")
+    first = ", ".join(shown(name) for name in names[:8])
+    return first + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
 def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:

@@ -105,7 +105,7 @@ def _refuse_text(source: Source, columns: Sequence[str]) -> None:
         try:
             source.require_number(column)
         except InputError as error:
-            raise InputError(f"{error}{NOT_MEANT}") from None
+            raise InputError(f"{error}{NOT_MEANT * (error.argument is not None)}") from None
 
 
 def _several_columns(

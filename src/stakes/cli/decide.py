@@ -55,7 +55,8 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
 @click.option(
     "--quote-formulas",
     is_flag=True,
-    help="Put ' before decisions, and the name of their column, that a spreadsheet would compute.",
+    help="Put ' before decisions that a spreadsheet would take for a formula, and before the name "
+    "of their column if it is one.",
 )
 def decide(
     files: tuple[str, ...],
@@ -119,8 +120,7 @@ def _columns(
     known = () if rule is None or rule.origin is None else rule.origin.columns
     if model is None and not known:
         raise InputError(
-            "--model must name the column of the predictions; it is missing. "
-            "Write --model COLUMN."
+            "--model must name the column of the predictions; it is missing. Write --model COLUMN."
         )
     if model is None:
         return tuple(source.require_number(column) for column in known)

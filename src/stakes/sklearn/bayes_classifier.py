@@ -154,6 +154,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and calibrate it.
 
+        Features are handed to the estimator as they are; faults of them raise what scikit-learn
+        raises, as its conventions for estimators ask: a ``ValueError`` or ``TypeError``.
+
         Parameters
         ----------
         X : array-like of shape (n, p), as the estimator takes it

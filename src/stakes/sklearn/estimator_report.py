@@ -12,6 +12,7 @@ from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import _num_samples
 
 from stakes import _check
 from stakes.calibration import Calibrator
@@ -114,7 +115,7 @@ def evaluate_estimators(
     data = columns_of(data)
     _check.aligned(X=X, y=y, clusters=clusters, data=data)
     target, classes, codes = read_target(y)
-    rows, target = indexable(X, target)
+    rows = _features(X, len(target))
     labels = _check.labels("the classes of y", classes)
     # From the sorted classes of scikit-learn to the order of the problem.
     codes = np.argsort(order_of(labels, problem, "the classes of y"))[codes]
@@ -147,6 +148,26 @@ def evaluate_estimators(
     return replace(report, caveats=(estimand, *frozen_caveats, *report.caveats))
 
 
+def _features(X: Any, n_cases: int) -> Any:
+    """The features, which can be indexed and have a row for each case."""
+    try:
+        if X is None or isinstance(X, str | bytes | Mapping):
+            raise TypeError
+        (rows,) = indexable(X)
+        found = _num_samples(rows)
+    except (TypeError, ValueError):
+        fault = f"got {_check.described(X)}"
+    else:
+        if found == n_cases:
+            return rows
+        fault = f"it has {found:,} rows and y has {n_cases:,}"
+    raise InputError(
+        f"X must have a row of features for every case of y; {fault}. Pass an array, a frame or a "
+        f"sparse matrix, as the estimators take it.",
+        argument="X",
+    ) from None
+
+
 def _named(estimators: Any) -> Mapping[str, Any]:
     if not isinstance(estimators, Mapping) or not estimators:
         raise InputError(
@@ -167,7 +188,8 @@ def _request(name: str, stated: Any, problem: Problem) -> tuple[Any, str]:
     if kind is None or not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise InputError(
             f"estimators[{name!r}] must be a classifier of scikit-learn, with fit and predict; "
-            f"got {estimator!r}. Pass an instance, or its predictions to stakes.evaluate.",
+            f"got {_check.described(estimator)}. Pass an instance, or its predictions to "
+            f"stakes.evaluate.",
             argument="estimators",
         )
     return estimator, kind

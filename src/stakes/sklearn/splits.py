@@ -33,7 +33,7 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
     if not isinstance(cv, Integral) or isinstance(cv, bool):
         try:
             return check_cv(cv, y, classifier=True)
-        except (TypeError, ValueError):
+        except Exception:  # its text is shown, which may fail, too
             raise InputError(
                 f"cv must be a number of folds, a splitter of scikit-learn, or an iterable of "
                 f"training and test cases; got {_check.described(cv)}. Write cv=5.",
