@@ -382,7 +382,7 @@ def _with_bound(limit: Limit, bound: float) -> Limit:
     return replace(limit, at_most=bound) if upper else replace(limit, at_least=bound)
 
 
-_move = partial(Move, halvings=12, precision=0.03)  # values are rounded to two digits
+_move = partial(Move, halvings=12, precision=0.02)  # values are rounded to two digits
 
 
 def _bound_steps(limit: Limit) -> tuple[float, ...]:
