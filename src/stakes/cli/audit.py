@@ -46,8 +46,8 @@ from stakes.report import ModelQuality, Report
     "pairs",
     metavar="PAIRS",
     type=click.IntRange(min=1),
-    help="Also draw so many pairs of classifiers with two classes, under costs of which nothing is "
-    "known, and count those that each metric puts in the wrong order.",
+    help="Also draw this many pairs of classifiers with two classes, under costs about which "
+    "nothing is known, and count those that each metric puts in the wrong order.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def audit(

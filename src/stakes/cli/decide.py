@@ -39,7 +39,7 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
     "--model",
     metavar="[NAME=]COL[,COL…]",
     help="Posteriors: P(second class) of two, or one column for each class; for a rule of raw "
-    "scores, their column. A rule knows the columns that it was made of.",
+    "scores, their column. A rule knows the columns that it was made from.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
 @click.option(
@@ -145,7 +145,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
     if rule.takes == DECISIONS:
         raise InputError(
             f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "
-            f"taken elsewhere. They are what is to be done."
+            f"taken elsewhere. Use those decisions as they are."
         )
     return rule
 

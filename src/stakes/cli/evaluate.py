@@ -112,12 +112,12 @@ _PASSED = (
     help="no-worse or better: end with exit code 1 unless it is so; see below.",
 )
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
-@click.option("--title", default="", metavar="TEXT", help="With --html: what stands at its head.")
+@click.option("--title", default="", metavar="TEXT", help="With --html: the title of the page.")
 @click.option(
-    "--data-name", default="", metavar="TEXT", help="With --html: how the data are called."
+    "--data-name", default="", metavar="TEXT", help="With --html: the name of the data."
 )
-@click.option("--date", default="", metavar="TEXT", help="With --html: a date, as it is given.")
-@click.option("--author", default="", metavar="TEXT", help="With --html: who made it.")
+@click.option("--date", default="", metavar="TEXT", help="With --html: a date, shown as written.")
+@click.option("--author", default="", metavar="TEXT", help="With --html: the author.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
 @click.option("--brief", is_flag=True, help="With --markdown: ten lines for a pull request.")
@@ -147,7 +147,7 @@ def evaluate(
     inputs = (*files, problem_file, options["baseline"] or problem_file)
     targets = check_targets(outputs, rule_out, inputs)
     if brief and "markdown" not in targets:
-        raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
+        raise InputError("--brief must come with --markdown OUT; that is missing. Add it.")
     # Options are checked before the files are read, which may take long.
     gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]

@@ -17,7 +17,7 @@ _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
 _FACTORS = (
     f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
-    "cases. From where on that is clear is not worked out for such costs."
+    "cases. The point at which that becomes clear is not computed for such costs."
 )
 
 
@@ -60,7 +60,7 @@ def margin_section(report: Report) -> Section:
     best = report.best
     unknown = all(isnan(margin.clear_low) and isnan(margin.clear_high) for margin in report.margins)
     clearly = (
-        ". From where on the data can tell is not known for these costs"
+        ". The point at which the data can tell is not known for these costs"
         if unknown
         else ", and where it is clear that today's choice costs more. Up to there it is a "
         "contender, and the data cannot tell"

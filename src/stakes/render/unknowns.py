@@ -8,7 +8,7 @@ from stakes import _text
 from stakes.render.layout import NAME, Section, Table, filled, middle
 from stakes.report import Report, Uncertainty
 
-UNKNOWN = "Costs not quite known"
+UNKNOWN = "Uncertain costs"
 _ALONE = (
     "What it would be worth per case to find out each alone, the others being at their means: "
     "before one of today's rules is chosen{remade}. By the costs on these cases."
