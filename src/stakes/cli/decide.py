@@ -33,13 +33,13 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
     "--rule", "rule_file", metavar="JSON", help="A rule, as evaluate --rule-out wrote it."
 )
 @click.option(
-    "--problem", "-p", "problem_file", metavar="TOML", help="What is at stake, where no rule says."
+    "--problem", "-p", "problem_file", metavar="TOML", help="The problem file, if there is no rule."
 )
 @click.option(
     "--model",
     metavar="[NAME=]COL[,COL…]",
-    help="Posteriors: P(second class) of two, or one column for each class; for a rule of raw "
-    "scores, their column. A rule knows the columns that it was made from.",
+    help="Probabilities: a column with that of the second of two classes, or a column for each "
+    "class; for a rule of raw scores, their column. A rule knows the columns it was made from.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
 @click.option(
