@@ -85,7 +85,7 @@ FLOORS: dict[str, str] = {
         "miscalibration_cost beta select"
     ),
     "cli": (
-        "output rewriting fail_if column_options options audit calibrate decide demo diff evaluate "
+        "output fail_if column_options options rewriting audit calibrate decide demo diff evaluate "
         "problem commands"
     ),
     "conditions": "distributions condition conversions",

@@ -1,9 +1,8 @@
 """Measures: pure functions of counts (and of a problem), one formula each.
 
-`cost` holds expected cost and its relatives, `confusion` the familiar metrics of a square table,
-`linear` costs as sums of terms,
-`chance` agreement beyond chance, `clinical` the measures of diagnostic tests. Leading axes are
-carried through; undefined is nan.
+`cost` holds expected cost and related measures, `confusion` the familiar metrics of a square table,
+`linear` costs as sums of terms, `chance` agreement beyond chance, `clinical` the measures of
+diagnostic tests. Leading axes are carried through; undefined is nan.
 
 Takes tallies.
 """
