@@ -39,6 +39,7 @@ RUN_HERE = {
     ("CONTRIBUTING.md", ""),
     ("add_a_measure.md", "python"),
     ("add_a_measure.md", ""),
+    ("add_a_tally.md", ""),
     ("incumbent.md", ""),
     ("incumbent.md", "yaml"),
     ("index.md", "python"),
