@@ -173,7 +173,7 @@ def fitted_maps(
         newton = _Newton(model, rows, cells, fits)
         if newton.run(hear):
             return newton.maps(), ()
-        reason = "no best map was found in the engine; perhaps its classes are told without error."
+        reason = "no best map was found in the engine; perhaps its posteriors separate the classes."
     return None, (left_out(model.name, f"it was not recalibrated: {reason}"),)
 
 
@@ -224,6 +224,7 @@ class _Newton:
         self.limits = np.array([largest_finite(depths[some[cells[FOLD]]]) for some in self.used])
         self.axes = np.stack([self._axes(s) for s in range(len(self.used))])  # (S, K, 2, P)
         self.at = np.zeros((len(self.used), self.axes.shape[-1]))
+        # From the identity, to which most maps are close: every step is a pass over all rows.
         self.at[:, : self._n_slopes] = 1.0
 
     @property
@@ -239,6 +240,7 @@ class _Newton:
             return axes
         axes = np.zeros((size, 2, slopes + size - 1))
         axes[:, 0, :slopes] = np.eye(size) if slopes > 1 else 1.0
+        # The first class has no intercept: a number added to all logits changes no posterior.
         axes[1:, 1, slopes:] = np.eye(size - 1)
         return axes
 

@@ -70,9 +70,8 @@ class ShippedMap:
 def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
-        text = read_text(path)
-        fitted = from_json(text)
-        stated = json.loads(text).get("prior")
+        fitted = from_json(Path(path))
+        stated = json.loads(read_text(path)).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
