@@ -109,6 +109,24 @@ def test_links_of_a_page_lead_to_files_of_the_repository(page: Path) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize(
+    ("link", "is_fine"),
+    [
+        ('<a href="#here">', True),
+        ('<a href="other.html#there">', True),
+        ('<a href="https://doi.org/10.1">', True),
+        ('<a href="#there">', False),
+        ('<a href="other.html#here">', False),
+        ('<a href="none.html">', False),
+        ('<img src="https://doi.org/10.1">', False),
+    ],
+)
+def test_a_dead_link_of_the_site_is_found(link: str, is_fine: bool, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(f'<p id="here">{link}', encoding="utf-8")
+    (tmp_path / "other.html").write_text('<p id="there">', encoding="utf-8")
+    assert (load("site_links").faults(tmp_path.resolve()) == []) == is_fine
+
+
 CITED = re.compile(r"\b([A-ZÀ-Ž][\w-]+)(?:'s)?(?: and others| et al\.)?,? \(?((?:19|20)\d\d)\b")
 
 
