@@ -85,7 +85,7 @@ FLOORS: dict[str, str] = {
         "miscalibration_cost beta select"
     ),
     "cli": (
-        "output rewriting fail_if column_options options audit calibrate decide demo diff evaluate "
+        "output fail_if column_options options rewriting audit calibrate decide demo diff evaluate "
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
@@ -103,9 +103,9 @@ FLOORS: dict[str, str] = {
         "verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
-        "cells estimate sampling design likelihood student fixed_normals runs mcnemar slices "
+        "tally_checks estimate sampling effective_cases likelihood normals mcnemar slices "
         "losses intervals planning schemes delta jackknife blind_ratios profile proportions "
-        "bootstrap comparison delong selection deployment multiplicity moves winner"
+        "bootstrap comparison delong selection deployment multiplicity leaving_points winner"
     ),
     "limits": (
         "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "

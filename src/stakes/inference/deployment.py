@@ -13,7 +13,6 @@ from stakes._check import FloatArray, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import carried, estimate_of, intervals_of, replicate_blocks
-from stakes.inference.cells import T, checked_tally, numbers
 from stakes.inference.comparison import Comparison, comparison_of, joint_costs, refuse_groups
 from stakes.inference.estimate import Estimate, counted
 from stakes.inference.jackknife import depends_on_single_case
@@ -22,6 +21,7 @@ from stakes.inference.schemes import (
     checked_replicates,
     scheme_of,
 )
+from stakes.inference.tally_checks import T, checked_tally, numbers
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 

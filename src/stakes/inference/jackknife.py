@@ -9,8 +9,8 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value
-from stakes.inference.cells import Measure, T, cells_of, cluster_count, numbers, whole_cells
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates
+from stakes.inference.tally_checks import Measure, T, cells_of, cluster_count, numbers, whole_cells
 from stakes.tally import CellTally
 
 _BLOCK = 1 << 18  # numbers at a time: two megabytes stay in the cache

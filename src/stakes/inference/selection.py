@@ -21,8 +21,8 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.comparison import triangular_root
-from stakes.inference.fixed_normals import directions
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
+from stakes.inference.normals import directions
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
