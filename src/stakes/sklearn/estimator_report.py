@@ -154,13 +154,13 @@ def _features(X: Any, n_cases: int) -> Any:
         if X is None or isinstance(X, str | bytes | Mapping):
             raise TypeError
         (rows,) = indexable(X)
-        found = _num_samples(rows)
+        n_rows = _num_samples(rows)
     except (TypeError, ValueError):
         fault = f"got {_check.described(X)}"
     else:
-        if found == n_cases:
+        if n_rows == n_cases:
             return rows
-        fault = f"it has {found:,} rows and y has {n_cases:,}"
+        fault = f"it has {n_rows:,} rows and y has {n_cases:,}"
     raise InputError(
         f"X must have a row of features for every case of y; {fault}. Pass an array, a frame or a "
         f"sparse matrix, as the estimators take it.",
