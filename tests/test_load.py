@@ -138,9 +138,9 @@ def test_a_report_of_too_many_cells_is_not_written_and_says_what_can_be_done(mon
     report = evaluate(Y, models, problem, calibrator=None, replicates=20)
     numbers = render_json._numbers(report)
     assert 2 * 12 <= numbers < len(report.to_json())
-    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12)
+    monkeypatch.setattr(render_json, "_MOST_NUMBERS", numbers + 3 * 12)
     assert Report.from_json(report.to_json()) == report
-    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12 - 1)
+    monkeypatch.setattr(render_json, "_MOST_NUMBERS", numbers + 3 * 12 - 1)
     for write in (report.to_json, report.to_html):
         with pytest.raises(InputError, match=r"with 3 classes and 2 systems .* Print it, take"):
             write()

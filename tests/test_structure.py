@@ -117,19 +117,16 @@ FLOORS: dict[str, str] = {
         "calibration_tables"
     ),
     "plot": "_style _labels curve_plots band_plots table_plots",
-    "problem": (
-        "_belief _binary _columns _limit _file _naive _names _relations _shown _cases _charged "
-        "_problem"
-    ),
+    "problem": "_belief _limit _columns _file _names _cost_matrix _cases _charged _problem",
     "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition remade axes decisions borders sensitivity",
     "render": (
-        "reading json line_picture layout rounding against systems limit_tables unknowns "
-        "flip_tables tables page page.data html markdown notebook plain_text schema"
+        "json line_picture layout rounding against systems limit_tables flip_tables tables page "
+        "page.data html text_formats schema"
     ),
     "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_numbers "
     "_checked_parts",
-    "rule": "_reading _cuts _json _consistent _rule _rules",
+    "rule": "_cuts _rule_parts _rule _rules",
     "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",

@@ -22,14 +22,13 @@ from stakes._text import percent, probability
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
-from stakes.render.flip_tables import moves_factors, nearest_change
+from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
 from stakes.render.json import plain, refuse_too_long
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.systems import rules_explained
 from stakes.render.tables import number, sections, stakes_sections
-from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
