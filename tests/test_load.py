@@ -18,8 +18,8 @@ from stakes.inference import (
     blind_ratios,
     bootstrap,
     comparison,
+    contender_exits,
     contenders,
-    moves,
     profile,
     profile_interval,
     profile_normalized_interval,
@@ -187,7 +187,7 @@ def test_of_more_than_a_hundred_systems_flips_are_clear_by_bonferroni_and_the_re
     y, models = _many_models(5, 300, problem)
     quick: dict[str, Any] = {"calibrator": None, "replicates": 20}
     exact = evaluate(y, models, problem, **quick)
-    for room in (moves, flips, caveats):
+    for room in (contender_exits, flips, caveats):
         monkeypatch.setattr(room, "MOST_RIVALS", 4)
     bounded = evaluate(y, models, problem, **quick)
     assert any("by Bonferroni's critical value" in caveat.text for caveat in bounded.caveats)

@@ -76,13 +76,12 @@ FLOORS: dict[str, str] = {
         "refits limited_cells joint_decisions pair_bins tallies report_on"
     ),
     "audit": (
-        "metric model_tables utility_space scales compliance suitability against_yield "
-        "disagreement settings implied exact misranking wrong_picks"
+        "metric utility_space compliance suitability against_yield disagreement settings "
+        "implied_costs exact_misranking misranking wrong_picks"
     ),
     "calibration": (
-        "maps calibration_errors fitting calibrator logistic crossfit histogram identity "
-        "isotonic multiclass temperature reliability smooth_errors decomposition affine "
-        "miscalibration_cost beta select"
+        "maps fitting calibrator logistic crossfit step_maps multiclass temperature reliability "
+        "calibration_errors decomposition miscalibration_cost affine select"
     ),
     "cli": (
         "output fail_if column_options options rewriting audit calibrate decide demo diff evaluate "
@@ -92,8 +91,8 @@ FLOORS: dict[str, str] = {
     "curves": "bayes_error capacity_curves cost_curves decision ranks",
     "decide": "cheapest bayes_rows priors",
     "displays": (
-        "estimators scored_cases smooth_line display decision_displays cost_displays "
-        "capacity_displays reliability_display systems_display threshold_display"
+        "scored_cases smooth_line display decision_displays cost_displays capacity_displays "
+        "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
         "sentences memory cases operation decision_rules folds charging predictions "
@@ -105,29 +104,25 @@ FLOORS: dict[str, str] = {
     "inference": (
         "tally_checks estimate sampling effective_cases likelihood normals mcnemar slices "
         "losses intervals planning schemes delta jackknife blind_ratios profile proportions "
-        "bootstrap comparison delong selection deployment multiplicity leaving_points winner"
+        "bootstrap comparison delong selection deployment multiplicity contender_exits winner"
     ),
     "limits": (
-        "batch_counts counted_cases deployed_cases capacity limit_check one_price several_prices "
+        "batch_counts deployed_cases capacity limit_check one_price several_prices "
         "fitted_prices priced"
     ),
     "measures": "cost confusion clinical",
-    "metrics": (
-        "row_costs metric_rows clinical_samples clinical_differences clinical_tables "
-        "calibration_tables"
-    ),
-    "plot": "_style _labels curve_plots band_plots table_plots",
+    "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
+    "plot": "_style curve_plots band_plots table_plots",
     "problem": "_belief _limit _columns _file _names _cost_matrix _cases _charged _problem",
     "ranking": "roc hull points areas rescaling score_ranges",
-    "regions": "partition remade axes decisions borders sensitivity",
+    "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables page "
         "page.data html text_formats schema"
     ),
-    "report": "_parts _gates _joint_bins _pairs _other_stakes _flips _report _checked_numbers "
-    "_checked_parts",
+    "report": "_parts _gates _pairs _other_stakes _flips _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",
-    "scoring": "_incomplete_beta bins rules case_scores table_scores weighted pairwise_auc",
+    "scoring": "bins rules case_scores weighted table_scores",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "

@@ -11,8 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
-from stakes.audit.metric import Metric, read_metrics
-from stakes.audit.model_tables import by_position
+from stakes.audit.metric import Metric, by_position, read_metrics
 from stakes.errors import InputError
 from stakes.measures import utility_yield
 from stakes.problem import Problem

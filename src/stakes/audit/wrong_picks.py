@@ -16,8 +16,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
-from stakes.audit.metric import Metric, read_metrics
-from stakes.audit.model_tables import Models, by_position, picked, read_models
+from stakes.audit.metric import Metric, Models, by_position, picked, read_metrics, read_models
 from stakes.audit.settings import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures import decision_rates

@@ -1,16 +1,10 @@
-"""The base classes of calibrators, and how they read the scores of cases.
-
-A calibrator is a value without data; ``fit(scores, y)`` returns a map, also a value; calling the
-map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
-Posteriors that name their classes (`stakes.Posteriors`, frames) are matched by these names, so that
-columns sorted by scikit-learn cannot be read in another order. Logarithms of posteriors are
-bounded, since that of 0 is infinite.
-"""
+"""The base classes of calibrators, how they read the scores of cases, and `Identity`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.calibration.maps import CalibrationMap
+from stakes.decide import shift_prior
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes, n_columns, shape_of
@@ -331,3 +326,57 @@ def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:
     """Logarithms of posteriors, at least −limit."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log(rows), -limit)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedIdentity(CalibrationMap):
+    """Leaves posteriors unchanged, or moves them from one prior to another."""
+
+    kind: ClassVar[str] = "identity"
+
+    from_prior: FloatArray
+    to_prior: FloatArray
+    classes: Labels
+    converged: bool
+
+    def _checked(self) -> Self:
+        for name in ("from_prior", "to_prior"):
+            if not (_check.prior(name, getattr(self, name), self.classes) > 0).all():
+                raise InputError(f"{name} must be above zero for every class. Fit again.")
+        return self
+
+    @property
+    def monotone(self) -> bool:
+        """Whether there are two classes; the map is then increasing."""
+        return len(self.classes) == 2
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors, (n,) or (n, K), from posteriors of the same shape."""
+        rows = read_posteriors("scores", scores, self.classes)
+        if not np.array_equal(self.from_prior, self.to_prior):
+            rows = shift_prior(rows, self.from_prior, self.to_prior)
+        return in_shape_of(scores, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(CheckedCalibrator[FittedIdentity]):
+    """Leaves posteriors unchanged: for calibrated ones, or to turn calibration off.
+
+    With a prior, posteriors are moved from the shares of the data to it. Raw scores are refused:
+    they are no posteriors.
+
+    Examples
+    --------
+    >>> Identity().fit([0.2, 0.9], [0, 1])([0.25, 0.5])
+    array([0.25, 0.5 ])
+    >>> Identity().fit([0.2, 0.9], [0, 1], prior=[0.9, 0.1])([0.25, 0.5])
+    array([0.0357, 0.1   ])
+    """
+
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedIdentity:
+        prior = cases.shares if cases.prior is None else cases.prior
+        return FittedIdentity._trusted(
+            from_prior=cases.shares, to_prior=prior, classes=cases.classes, converged=True
+        )

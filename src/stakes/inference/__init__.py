@@ -28,6 +28,7 @@ from stakes.inference.comparison import (
     delta_compare_costs,
     p_value,
 )
+from stakes.inference.contender_exits import MOST_RIVALS, Move, leaving_points
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
     cost_moments,
@@ -59,7 +60,6 @@ from stakes.inference.intervals import (
     wilson_bounds,
 )
 from stakes.inference.jackknife import Jackknife, jackknife
-from stakes.inference.leaving_points import MOST_RIVALS, Move, leaving_points
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
 from stakes.inference.losses import LossSample, ratio_bounds
 from stakes.inference.mcnemar import McNemar, mcnemar

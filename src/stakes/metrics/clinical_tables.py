@@ -26,13 +26,13 @@ from stakes.measures import (
     recall,
     specificity,
 )
-from stakes.metrics.clinical_differences import difference_rows
 from stakes.metrics.clinical_samples import (
     ALONE,
     METRICS,
     Bounds,
     Sample,
     at_prevalence,
+    difference_rows,
     metric_row,
     summed,
 )

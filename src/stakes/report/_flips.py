@@ -19,8 +19,8 @@ from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
-from stakes.report._joint_bins import Tallied
 from stakes.report._other_stakes import Stakes
+from stakes.report._pairs import Tallied
 from stakes.report._parts import BAYES
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for

@@ -31,10 +31,10 @@ from stakes.inference import (
     selection_effect,
 )
 from stakes.problem import Problem
-from stakes.report._joint_bins import Tallied
 from stakes.report._pairs import (
     Decided,
     Pairs,
+    Tallied,
     blind_table,
     cost_of,
     covariance_of,
