@@ -15,7 +15,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.calibrator import (
-    Cases,
+    CalibrationCases,
     CheckedCalibrator,
     bounded_logs,
     finite_logs,
@@ -134,7 +134,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine | FittedVector:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedAffine | FittedVector:
         if scores.shape[1] > 2:
             return fit_slopes(scores, cases, np.ones((scores.shape[1], 1)))
         odds = log_odds(scores)
@@ -150,7 +150,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 
 
 def _fitted_logistic(
-    scores: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
+    scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
     coefficients = fit_logistic(scores[None], negative, positive)
     return FittedLogistic._trusted(
@@ -179,7 +179,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
 
     _read = staticmethod(read_finite_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
 
 
@@ -200,7 +200,7 @@ class Platt(CheckedCalibrator[FittedLogistic]):
 
     _read = staticmethod(read_finite_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
         # Laplace's rule of succession, as Platt chose it: no class is ever certain, which keeps the
@@ -269,7 +269,7 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
 
     _read = staticmethod(read_pair_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedBeta:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedBeta:
         logs, limit = finite_logs(scores)
         log_negative, log_positive = logs.T
         coefficients = _rising_fit(log_positive, -log_negative, cases)
@@ -284,7 +284,7 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
         )
 
 
-def _rising_fit(first: FloatArray, second: FloatArray, cases: Cases) -> LogisticFit:
+def _rising_fit(first: FloatArray, second: FloatArray, cases: CalibrationCases) -> LogisticFit:
     """The best fit with slopes ≥ 0: the unconstrained one if it has such slopes, else on an edge.
 
     Both features rise with q. If slopes ≥ 0 separate the classes, one of the features separates

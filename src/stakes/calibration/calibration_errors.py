@@ -26,7 +26,7 @@ from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray, unwrapped
 from stakes.errors import InputError
-from stakes.scoring import Bins, bin_sums, probability_scores, read_forecasts
+from stakes.scoring import Binning, bin_sums, probability_scores, read_forecasts
 from stakes.tally import ScoreTable
 
 _SPAN = 2 / 3  # share of the cases in each local fit, the default of R's lowess
@@ -36,7 +36,7 @@ _SHARES = np.array([0.5, 0.9, 1.0])  # quantiles: E50, E90 and Emax
 
 
 def calibration_error(
-    tables: ScoreTable | Sequence[ScoreTable], bins: Bins, order: float
+    tables: ScoreTable | Sequence[ScoreTable], bins: Binning, order: float
 ) -> FloatArray:
     r"""Power mean, over cases, of the gap between mean score and share of positives of their bin.
 
@@ -87,7 +87,7 @@ def calibration_error(
     return unwrapped(np.mean(errors**power, axis=0) ** (1 / power))
 
 
-def _gap_norm(table: ScoreTable, bins: Bins, power: float) -> FloatArray:
+def _gap_norm(table: ScoreTable, bins: Binning, power: float) -> FloatArray:
     """The norm (…) of the gaps of one table; empty bins are ignored."""
     with _check.renamed(table="tables"):
         probability_scores(table)

@@ -70,7 +70,7 @@ class Calibrator(Value, ABC):
         return self.fit(scores, y, **options)
 
 
-class Cases(NamedTuple):
+class CalibrationCases(NamedTuple):
     """Encoded cases of positive weight; the weights already follow the prior."""
 
     classes: Labels
@@ -108,17 +108,17 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
     @abstractmethod
     def _read(
         scores: object, y: object, classes: object, weights: object, prior: object
-    ) -> tuple[FloatArray, Cases]:
+    ) -> tuple[FloatArray, CalibrationCases]:
         """Read the scores and the cases, without those of weight 0."""
 
     @abstractmethod
-    def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> Fitted:
         """Learn the map from cases of positive weight."""
 
 
 def read_cases(
     scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Scores, (n,) or (n, K), and the cases, without those of weight 0.
 
     Labels, weights and prior are checked; every class must occur, since a map cannot be learnt for
@@ -137,7 +137,7 @@ def read_cases(
     # Reweighting the classes to the prior is the same as fitting to data with these shares.
     if target is not None:
         weight = weight * (target / shares)[codes]
-    return scores, Cases(names, codes, weight, shares, target)
+    return scores, CalibrationCases(names, codes, weight, shares, target)
 
 
 def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
@@ -201,21 +201,21 @@ def n_classes_of(scores: object) -> int:
 
 def read_posterior_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Posteriors (n, K) of any number of classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
 
 
 def read_pair_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Posteriors (n, 2) of two classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, 2, classes, weights, prior)
 
 
 def _read_posteriors(
     scores: object, y: object, size: int, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     stated = column_classes("scores", scores) if classes is None else classes
     names: Labels = tuple(range(size))
     if stated is not None:
@@ -241,7 +241,7 @@ def real_scores(scores: object, classes: Labels | None) -> FloatArray:
 
 def read_score_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Real or infinite scores (n,) of two classes, and the cases, without those of weight 0."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(values, y, 2, names, weights, prior)
@@ -249,7 +249,7 @@ def read_score_cases(
 
 def read_finite_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite, too."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
@@ -375,7 +375,7 @@ class Identity(CheckedCalibrator[FittedIdentity]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedIdentity:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedIdentity:
         prior = cases.shares if cases.prior is None else cases.prior
         return FittedIdentity._trusted(
             from_prior=cases.shares, to_prior=prior, classes=cases.classes, converged=True

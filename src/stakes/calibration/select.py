@@ -97,7 +97,7 @@ class Select(Calibrator):
     ) -> CalibrationMap:
         """Choose and learn the map; arguments as for `Calibrator.fit`.
 
-        Cases of one cluster (a patient, a site) stay in one fold of the choice.
+        CalibrationCases of one cluster (a patient, a site) stay in one fold of the choice.
 
         Parameters
         ----------

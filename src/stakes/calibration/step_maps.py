@@ -10,7 +10,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes.calibration.calibrator import (
-    Cases,
+    CalibrationCases,
     CheckedCalibrator,
     in_shape_of,
     read_posterior_cases,
@@ -101,7 +101,7 @@ class Isotonic(CheckedCalibrator[FittedIsotonic]):
 
     _read = staticmethod(read_score_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedIsotonic:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedIsotonic:
         return fit_blocks(scores, cases.weights, cases.codes == 1, cases.classes)
 
 
@@ -197,7 +197,7 @@ class OneVsRestIsotonic(CheckedCalibrator[FittedOneVsRest]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedOneVsRest:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedOneVsRest:
         maps = tuple(
             fit_blocks(np.ascontiguousarray(column), cases.weights, cases.codes == k, (0, 1))
             for k, column in enumerate(scores.T)
@@ -263,7 +263,7 @@ class Histogram(CheckedCalibrator[FittedHistogram]):
 
     _read = staticmethod(read_score_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedHistogram:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedHistogram:
         table = ScoreTable.from_scores(cases.codes, scores, weights=cases.weights)
         cuts = self.bins.cuts(table)
         place = np.searchsorted(cuts, table.scores, side="left")

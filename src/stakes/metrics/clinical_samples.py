@@ -34,7 +34,7 @@ def metric_row(name: Label, metric: str, value: float, bounds: Bounds) -> Metric
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestedCases:
     """Joint counts of the tests, and how the cases were drawn."""
 
     joint: JointCounts
@@ -57,7 +57,7 @@ class Sample:
         weights: object,
         clusters: object,
         level: float,
-    ) -> Sample:
+    ) -> TestedCases:
         """Read the cases, with the names of `clinical_table` in every message."""
         models = _check.labels("the tests", tests)
         names = {name: f"decisions[{name!r}]" for name in tests}
@@ -130,7 +130,7 @@ def at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
 
 
 def difference_rows(
-    sample: Sample,
+    sample: TestedCases,
     first: Label,
     second: Label,
     gains: dict[str, Problem],
@@ -183,7 +183,7 @@ def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) 
     return metric_row(name, first.metric, value, (low, high))
 
 
-def _correlation(sample: Sample, first: Label, second: Label, metric: str) -> float:
+def _correlation(sample: TestedCases, first: Label, second: Label, metric: str) -> float:
     """Correlation of the estimates of a metric of two tests, with half a case more in each cell.
 
     The half cases keep tests that always agree from being taken for the same test. With clusters

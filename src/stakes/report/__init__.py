@@ -2,7 +2,7 @@
 
 from stakes._check import guard
 from stakes.report._consistency import RANGES, refuse_inconsistent
-from stakes.report._flips import Flip, Move, Possible, flip_of
+from stakes.report._flips import Flip, MovedNumber, Possible, flip_of
 from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._parts import (
@@ -49,7 +49,7 @@ __all__ = [
     "Flip",
     "JointBins",
     "ModelQuality",
-    "Move",
+    "MovedNumber",
     "NaiveDecision",
     "PairCounts",
     "Pick",

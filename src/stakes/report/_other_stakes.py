@@ -34,7 +34,7 @@ from stakes.problem import Problem
 from stakes.report._pairs import (
     Decided,
     Pairs,
-    Tallied,
+    ReportParts,
     blind_table,
     cost_of,
     covariance_of,
@@ -339,7 +339,7 @@ class Stakes:
     ('always 0', 'always 0')
     """
 
-    report: Tallied
+    report: ReportParts
 
     def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> Elsewhere:
         """The report under other costs and another prior.

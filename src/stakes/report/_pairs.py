@@ -58,7 +58,7 @@ class JointBins(Value):
     fitting: FloatArray
 
 
-class Tallied(Protocol):
+class ReportParts(Protocol):
     """The parts of a report from which it is read under other stakes."""
 
     @property
@@ -96,7 +96,7 @@ class Decided:
 class Pairs:
     """What two systems decide about the same cases."""
 
-    report: Tallied
+    report: ReportParts
 
     @cached_property
     def _joint(self) -> dict[tuple[int, int], FloatArray]:
@@ -152,7 +152,7 @@ class Pairs:
         return [covariance_of(table, self.report.problem) for table in tables]
 
 
-def joint_of(report: Tallied) -> JointBins:
+def joint_of(report: ReportParts) -> JointBins:
     """The joint bins of a report, which may have none."""
     if report.joint is None:
         raise InputError(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from stakes._check import guard
 from stakes.scoring.bins import (
-    Bins,
+    Binning,
     CutBins,
     EachScore,
     Edges,
@@ -66,7 +66,7 @@ from stakes.scoring.weighted import BetaScore, BinaryRule, CostWeighted
 __all__ = [
     "BetaScore",
     "BinaryRule",
-    "Bins",
+    "Binning",
     "Brier",
     "CostWeighted",
     "CutBins",

@@ -15,7 +15,7 @@ from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.ranking import auc
-from stakes.scoring.bins import Bins, HullBins, bin_sums, require_table
+from stakes.scoring.bins import Binning, HullBins, bin_sums, require_table
 from stakes.scoring.case_scores import read_forecasts
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
@@ -194,7 +194,7 @@ def mean_absolute_error(table: ScoreTable) -> Numbers:
     return ratio(np.asarray(np.sum(table.weights * losses, axis=(-2, -1))), table.n_cases)
 
 
-def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+def calibration_loss(table: ScoreTable, bins: Binning) -> FloatArray:
     r"""Squared distance between mean score and share of positives, averaged over bins: (…).
 
     .. math:: CL = \frac{1}{n} \sum_b n_b (\bar s_b - \bar y_b)^2
@@ -226,7 +226,7 @@ def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
     return ratio(np.asarray(np.sum(pooled.mass * gaps**2, axis=-1)), table.n_cases)
 
 
-def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+def refinement_loss(table: ScoreTable, bins: Binning) -> FloatArray:
     r"""Uncertainty that is left within bins, of shape (…).
 
     .. math:: RL = \frac{1}{n} \sum_b n_b \bar y_b (1 - \bar y_b)
