@@ -97,7 +97,7 @@ class Select(Calibrator):
     ) -> CalibrationMap:
         """Choose and learn the map; arguments as for `Calibrator.fit`.
 
-        CalibrationCases of one cluster (a patient, a site) stay in one fold of the choice.
+        Cases of one cluster (a patient, a site) stay in one fold of the choice.
 
         Parameters
         ----------
