@@ -281,14 +281,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Problem):
-        parts = {**value.plain(), "limits": value.limits}
-        return {name: plain(part) for name, part in parts.items()}
+        return plain({**value.plain(), "limits": value.limits})
     if isinstance(value, Rules):
         return {name: rule.plain() for name, rule in value.fitted().items()}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, np.ndarray):
         return value.tolist() if np.isfinite(value).all() else plain(value.tolist())
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     return value
