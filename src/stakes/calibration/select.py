@@ -78,7 +78,7 @@ class Select(Calibrator):
         return f"Select({'' if self.candidates is None else list(self.candidates)})"
 
     def _alone(self, n_classes: int) -> Calibrator | None:
-        """The only candidate for posteriors of so many classes; None where the cases choose."""
+        """The only candidate for posteriors of this many classes; None where the cases choose."""
         if self.candidates is not None:
             return self.candidates[0] if len(self.candidates) == 1 else None
         if n_classes >= _MANY_OFFSETS:

@@ -1,7 +1,7 @@
 """What miscalibration costs where there is no calibrator: the regret in hindsight, less its bias.
 
 Thresholds that are the best for the same cases are too good: even calibrated scores would seem to
-lose something against them. Simulation says how much: classes are drawn anew from posteriors that
+lose something against them. Simulation says how much: classes are drawn again from posteriors that
 were recalibrated by a line in the log-odds, and decisions are made by these posteriors.
 """
 
@@ -100,7 +100,7 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
 def _drawn(
     cases: FloatArray, posteriors: FloatArray, replicates: int, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
-    """Positives (R, S) among cases whose classes are drawn anew, where both classes occur.
+    """Positives (R, S) among cases whose classes are drawn again, where both classes occur.
 
     In blocks that fit into the cache.
     """
@@ -118,7 +118,7 @@ def _drawn(
 
 @dataclass(frozen=True, eq=False)
 class RedrawnClasses:
-    """The same cases (S,), in the order of their scores, with classes drawn anew."""
+    """The same cases (S,), in the order of their scores, with classes drawn again."""
 
     cases: FloatArray
     problem: Problem

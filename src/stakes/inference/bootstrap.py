@@ -46,7 +46,7 @@ def bootstrap(
     problem : where there is one, the measure is a function of a tally and a problem
     replicates : their number
     rng : the generator that draws
-    scheme : what was drawn at random; by itself `scheme_of` chooses it from tally and problem
+    scheme : what was drawn at random; by default `scheme_of` chooses it from tally and problem
 
     Returns
     -------

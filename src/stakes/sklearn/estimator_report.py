@@ -248,7 +248,7 @@ def _frozen(estimators: Mapping[str, Any]) -> list[Caveat]:
         )
     ]
     text = (
-        f"{', '.join(names)}: frozen, and not fitted anew in the folds. The costs hold only if "
+        f"{', '.join(names)}: frozen, and not refitted in the folds. The costs hold only if "
         f"none of these cases was among those of its own fit; else they are too low."
     )
     return [Caveat("frozen", text)] if names else []
