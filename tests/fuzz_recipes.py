@@ -95,7 +95,7 @@ BY_TYPE: dict[Any, Callable[[], Any]] = {
     LossMoments: lambda: LossMoments.from_losses(Y, {"a": SCORES, "b": 1 - SCORES}),
     np.random.Generator: lambda: np.random.default_rng(1),
     scoring.ScoringRule: scoring.Brier,
-    scoring.Bins: lambda: scoring.EqualWidth(5),
+    scoring.Binning: lambda: scoring.EqualWidth(5),
     conditions.Distribution: conditions.Uniform,
     conditions.Condition: conditions.CostProportions,
     thresholds.Method: thresholds.ScoreDriven,

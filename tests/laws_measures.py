@@ -21,7 +21,7 @@ from laws import (
     root,
     the_problem,
 )
-from stakes.measures import chance, clinical, confusion, cost
+from stakes.measures import clinical, confusion, cost
 
 ROOMS = ("stakes.measures",)
 
@@ -305,9 +305,9 @@ def weighted_kappa(table, problem):
 
 
 CHANCE_LAWS = [
-    CountLaw(chance.mcc, twin=mcc),
-    CountLaw(chance.cohen_kappa, twin=cohen_kappa),
-    ProblemLaw(chance.weighted_kappa, twin=weighted_kappa),
+    CountLaw(confusion.mcc, twin=mcc),
+    CountLaw(confusion.cohen_kappa, twin=cohen_kappa),
+    ProblemLaw(confusion.weighted_kappa, twin=weighted_kappa),
 ]
 
 

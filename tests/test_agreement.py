@@ -23,12 +23,12 @@ from stakes.agreement import (
     perfect_relabelling,
     power_mean,
 )
-from stakes.measures.chance import mcc
 from stakes.measures.confusion import (
     accuracy,
     f_beta,
     fowlkes_mallows,
     macro_f_beta,
+    mcc,
     negative_predictive_value,
     one_vs_rest,
     precision,

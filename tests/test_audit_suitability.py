@@ -19,7 +19,7 @@ from stakes.audit import FAMILIAR, Gain, suitability
 from stakes.audit.suitability import BOUNDED, FLIP, ONLY_PERFECT, ORDER, PERFECT, _tables
 from stakes.errors import InputError
 from stakes.measures import accuracy, balanced_accuracy, error_rate
-from stakes.measures.chance import mcc
+from stakes.measures.confusion import mcc
 from stakes.tally import Counts
 
 

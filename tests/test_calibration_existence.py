@@ -262,7 +262,7 @@ def test_a_search_ends_where_all_true_classes_are_the_more_probable() -> None:
     x = np.random.default_rng(0).normal(size=200)
     objective, points = line_objective((x > 0.1).astype(np.intp)), []
 
-    def at(point: FloatArray) -> fitting.Evaluation:
+    def at(point: FloatArray) -> fitting.LossAt:
         points.append(point)
         return objective.at(point)
 

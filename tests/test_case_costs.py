@@ -12,7 +12,6 @@ import pytest
 import stakes
 from stakes import Counts, InputError, Posteriors, Problem, metrics
 from stakes.render.json import plain
-from stakes.render.reading import read_problem
 
 WRITTEN = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -85,7 +84,7 @@ def test_problems_with_columns_are_values(problem, tmp_path):
     assert pickle.loads(pickle.dumps(problem)) == problem == copy.deepcopy(problem)
     problem.to_toml(tmp_path / "p.toml")
     assert Problem.from_toml(tmp_path / "p.toml") == problem
-    assert read_problem(plain(problem)) == problem
+    assert Problem.of(plain(problem)) == problem
     assert "5 + 0.02*amount" in repr(problem)
     assert "5 + 0.02*amount" in problem._repr_html_()
 

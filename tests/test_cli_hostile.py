@@ -121,7 +121,7 @@ def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
 @pytest.mark.parametrize("option", ["--html", "--json"])
 def test_a_report_that_is_too_long_to_write_is_refused_before_a_row_is_read(option, monkeypatch):
     known = unwrap(refuse_too_long_to_write).__globals__
-    monkeypatch.setitem(known, "_MOST", 4 * (1 + 2 * 2) - 1)
+    monkeypatch.setitem(known, "_MOST_NUMBERS", 4 * (1 + 2 * 2) - 1)
     wide = ROWS.replace("truth,p\n", "truth,p,q\n").replace("0.", ".1,0.")
     Path("rows.csv").write_text(wide + "nobody,0.5,0.5\n")
     models = ("--model", "p", "--model", "q")

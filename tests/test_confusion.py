@@ -8,7 +8,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stakes import InputError, Problem
-from stakes.measures.chance import cohen_kappa, mcc, weighted_kappa
 from stakes.measures.clinical import (
     diagnostic_odds_ratio,
     informedness,
@@ -24,17 +23,20 @@ from stakes.measures.confusion import (
     balanced_accuracy,
     balanced_error_rate,
     best_naive_f_beta,
+    cohen_kappa,
     coverage,
     error_rate,
     f_beta,
     f_beta_of_averages,
     fowlkes_mallows,
     macro_f_beta,
+    mcc,
     negative_predictive_value,
     one_vs_rest,
     precision,
     recall,
     specificity,
+    weighted_kappa,
 )
 from stakes.measures.cost import (
     decision_rates,

@@ -20,7 +20,7 @@ from stakes.evaluation.moved_limits import _move, _with_bound, away
 from stakes.evaluation.predictions import read_predictions
 from stakes.render.flip_tables import nearest_change
 from stakes.render.html import _still
-from stakes.report import BAYES, Flip, Move, flip_of
+from stakes.report import BAYES, Flip, MovedNumber, flip_of
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 20}
 RNG = np.random.default_rng(5)
@@ -203,11 +203,11 @@ PLACES = {"limit": (0.0, 0.04, 0.3, 1.0), "factor": (0.1, 0.5, 4.0)}
 
 def rows_of(
     models: dict[str, Any], costs: Any, limit: Limit, level: float = 0.95, **more: Any
-) -> tuple[Report, list[tuple[Move, Any, str]]]:
+) -> tuple[Report, list[tuple[MovedNumber, Any, str]]]:
     """A report, and what it would ask of other values: the number, what is there, the choice."""
-    asked: list[tuple[Move, Any, str]] = []
+    asked: list[tuple[MovedNumber, Any, str]] = []
 
-    def noted(move: Move, there: Any, choice: tuple[str, ...]) -> Flip:
+    def noted(move: MovedNumber, there: Any, choice: tuple[str, ...]) -> Flip:
         asked.append((move, there, choice[0]))
         return Flip(move.what, move.value, -inf, inf, (), ())
 

@@ -16,8 +16,8 @@ from scipy.stats import chi2
 import stakes
 from stakes import Decisions, InputError, Limit, Problem, Report
 from stakes.evaluation.baseline import (
+    Allowance,
     Incumbent,
-    Margin,
     compared,
     problem_differences,
     unpaired,
@@ -285,7 +285,7 @@ def test_a_share_of_nothing_is_no_margin():
     costs: Any = SimpleNamespace(cost=lambda _: Measured(0.0, 0.0, 1.0))
     rules: Any = {"old": SimpleNamespace(model="old", name="as decided")}
     with pytest.raises(InputError, match="because old costs 0 per case"):
-        compared((), costs, Incumbent("old", Margin(0.02, True)), rules)
+        compared((), costs, Incumbent("old", Allowance(0.02, True)), rules)
 
 
 def test_problems_that_differ_are_described_in_words():

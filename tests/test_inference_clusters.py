@@ -42,8 +42,8 @@ from stakes.inference import (
     jackknife,
     resample,
 )
-from stakes.inference.cells import cluster_count
 from stakes.inference.jackknife import cluster_pulls
+from stakes.inference.tally_checks import cluster_count
 from stakes.ranking import auc
 from stakes.tally import CellTally, JointScores
 

@@ -24,7 +24,7 @@ from stakes.inference import (
     minimal_detectable_difference,
     p_value,
 )
-from stakes.inference.student import normal_scores, student_quantile, student_tail
+from stakes.inference.normals import normal_scores, student_quantile, student_tail
 
 
 def generator(seed: int = 7) -> np.random.Generator:

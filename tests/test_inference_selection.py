@@ -20,7 +20,7 @@ from stakes.inference import (
     selection_effect,
     with_blind,
 )
-from stakes.inference.fixed_normals import fixed_normals, fixed_uniforms
+from stakes.inference.normals import fixed_normals, fixed_uniforms
 from stakes.inference.profile import profile_interval
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])

@@ -18,8 +18,8 @@ from stakes.inference import (
     blind_ratios,
     bootstrap,
     comparison,
+    contender_exits,
     contenders,
-    moves,
     profile,
     profile_interval,
     profile_normalized_interval,
@@ -138,9 +138,9 @@ def test_a_report_of_too_many_cells_is_not_written_and_says_what_can_be_done(mon
     report = evaluate(Y, models, problem, calibrator=None, replicates=20)
     numbers = render_json._numbers(report)
     assert 2 * 12 <= numbers < len(report.to_json())
-    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12)
+    monkeypatch.setattr(render_json, "_MOST_NUMBERS", numbers + 3 * 12)
     assert Report.from_json(report.to_json()) == report
-    monkeypatch.setattr(render_json, "_MOST", numbers + 3 * 12 - 1)
+    monkeypatch.setattr(render_json, "_MOST_NUMBERS", numbers + 3 * 12 - 1)
     for write in (report.to_json, report.to_html):
         with pytest.raises(InputError, match=r"with 3 classes and 2 systems .* Print it, take"):
             write()
@@ -187,7 +187,7 @@ def test_of_more_than_a_hundred_systems_flips_are_clear_by_bonferroni_and_the_re
     y, models = _many_models(5, 300, problem)
     quick: dict[str, Any] = {"calibrator": None, "replicates": 20}
     exact = evaluate(y, models, problem, **quick)
-    for room in (moves, flips, caveats):
+    for room in (contender_exits, flips, caveats):
         monkeypatch.setattr(room, "MOST_RIVALS", 4)
     bounded = evaluate(y, models, problem, **quick)
     assert any("by Bonferroni's critical value" in caveat.text for caveat in bounded.caveats)

@@ -23,7 +23,7 @@ from stakes import (
 )
 from stakes._check import FloatArray
 from stakes.calibration import Affine
-from stakes.calibration.smooth_errors import _radii
+from stakes.calibration.calibration_errors import _radii
 from stakes.evaluation import read_cases, read_unknown
 from stakes.evaluation.charging import Charges, few_cases
 from stakes.evaluation.decision_rules import rules_of

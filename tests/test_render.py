@@ -285,7 +285,7 @@ def test_probabilities_and_shares_of_the_cost_are_whole_percents():
 @pytest.mark.parametrize("width", [20, 40, 96])
 def test_no_line_ends_inside_a_percentage_or_between_a_number_and_its_unit(width):
     from stakes.render.layout import tied
-    from stakes.render.plain_text import wrapped
+    from stakes.render.text_formats import wrapped
 
     text = " ".join(f"{'x' * i} 95 % of {i}.5 EUR, > 99 %" for i in range(18))
     lines = wrapped(tied(text, "EUR"), width).splitlines()

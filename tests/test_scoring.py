@@ -27,7 +27,7 @@ from stakes.scoring import (
     RankedProbability,
     Spherical,
 )
-from stakes.scoring._incomplete_beta import incomplete_beta
+from stakes.scoring.weighted import incomplete_beta
 from stakes.tally import ScoreTable
 
 inf, nan = math.inf, math.nan

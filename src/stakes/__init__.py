@@ -39,7 +39,7 @@ _HOME = {
     "errors": ("InputError", "MissingExtraError", "StakesError"),
     "evaluation": ("evaluate",),
     "limits": ("price_limits",),
-    "measures.cost": ("expected_cost", "normalized_cost"),
+    "measures": ("expected_cost", "normalized_cost"),
     "problem": ("Between", "Limit", "Problem"),
     "ranking": ("auc", "equal_error_rate"),
     "report": ("Report",),

@@ -55,8 +55,8 @@ from stakes.errors import MissingExtraError as MissingExtraError
 from stakes.errors import StakesError as StakesError
 from stakes.evaluation import evaluate as evaluate
 from stakes.limits import price_limits as price_limits
-from stakes.measures.cost import expected_cost as expected_cost
-from stakes.measures.cost import normalized_cost as normalized_cost
+from stakes.measures import expected_cost as expected_cost
+from stakes.measures import normalized_cost as normalized_cost
 from stakes.problem import Between as Between
 from stakes.problem import Limit as Limit
 from stakes.problem import Problem as Problem

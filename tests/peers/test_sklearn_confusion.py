@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 
 from stakes import Counts, Problem
 from stakes.agreement import cramers_phi
-from stakes.measures.chance import cohen_kappa, mcc, weighted_kappa
 from stakes.measures.clinical import likelihood_ratio_negative, likelihood_ratio_positive
 from stakes.measures.confusion import (
     accuracy,
     balanced_accuracy,
+    cohen_kappa,
     f_beta,
     macro_f_beta,
+    mcc,
     precision,
     recall,
+    weighted_kappa,
 )
 
 metrics = pytest.importorskip("sklearn.metrics")

@@ -16,12 +16,16 @@ from stakes._check import guard
 from stakes.audit.against_yield import AgainstYield, against_yield
 from stakes.audit.compliance import Compliance, Witness, compliance
 from stakes.audit.disagreement import Disagreement, disagreement
-from stakes.audit.exact import exact_misranking
-from stakes.audit.implied import (
+from stakes.audit.exact_misranking import exact_misranking
+from stakes.audit.implied_costs import (
     CostRange,
     ImpliedCosts,
     ImpliedCostsOfReplicates,
+    LogOdds,
     Optimum,
+    Probabilities,
+    RawScores,
+    Scale,
     ThresholdCosts,
     costs_of_threshold,
     implied_costs,
@@ -37,7 +41,6 @@ from stakes.audit.metric import (
     familiar_metrics,
 )
 from stakes.audit.misranking import Misranking, misranking
-from stakes.audit.scales import LogOdds, Probabilities, RawScores, Scale
 from stakes.audit.settings import (
     AssessmentError,
     RateDistribution,

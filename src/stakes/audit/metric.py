@@ -1,23 +1,33 @@
-"""Metrics that rank models, and which way they do."""
+"""Metrics that rank models, and which way they do; models as one stack of tables."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 import numpy as np
 
-from stakes import agreement, measures
-from stakes._check import FloatArray, Numbers
+from stakes import _check, agreement, measures
+from stakes._arithmetic import least
+from stakes._check import BoolArray, FloatArray, Labels, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.tally import Counts
+from stakes.tally import Counts, JointCounts
 
+T = TypeVar("T")
 Measure = Callable[[Counts], Numbers]
+#: Tables by name, joint counts, or counts whose first leading axis is the models.
+Models = Mapping[Any, Counts] | JointCounts | Counts
+_REMEDY = (
+    "Take one class of a per-class measure with PositiveClass(measure), and carry leading axes "
+    "through."
+)
+_EACH_CLASS = "Measures such as recall do; leave PositiveClass out for one number of all classes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +42,12 @@ class Metric(Value, ABC):
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Values of the metric, of shape (…)."""
-        values = np.asarray(self.measure(counts), dtype=np.float64)
+        values = _check.returned("metric", self.measure(counts), _REMEDY)
         leading = counts.values.shape[:-2]
         if values.shape != leading:
             raise InputError(
-                f"a metric must give one number for each table; for tables of shape {leading} "
-                f"{self.measure!r} gave {values.shape}. Take one class of a per-class measure with "
-                f"PositiveClass(measure), and carry leading axes through."
+                f"metric must give one number for each table; for tables of shape {leading} "
+                f"{self.measure!r} gave {values.shape}. {_REMEDY}"
             )
         return values
 
@@ -119,7 +128,10 @@ class PositiveClass(Value):
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Last entry of the measure, of shape (…)."""
-        return np.asarray(self.measure(counts))[..., -1]
+        values = _check.returned("metric", self.measure(counts), _EACH_CLASS)
+        if not values.ndim:
+            raise InputError(f"metric must give one number for each class; got one. {_EACH_CLASS}")
+        return np.asarray(values[..., -1])
 
 
 #: What people look at when there are two classes, by the names that they use.
@@ -177,8 +189,8 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     return FAMILIAR_MULTICLASS if problem.answers == problem.classes else {}
 
 
-def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[Metric, ...]]:
-    """Names and metrics; bare functions are refused, because they do not say what is better."""
+def read_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
+    """Names of metrics; bare functions are refused, because they do not say what is better."""
     if not isinstance(metrics, Mapping):
         raise InputError(
             f"metrics must be a mapping from name to metric; got {type(metrics).__name__}. "
@@ -187,7 +199,15 @@ def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[
     for name, metric in metrics.items():
         if not isinstance(metric, Metric):
             raise _unwrapped(f"metrics must say which way is better; {name!r} is {metric!r}")
-    return tuple(map(str, metrics)), tuple(metrics.values())
+    return tuple(map(str, metrics))
+
+
+def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> Iterator[T]:
+    """What a function makes of each metric; errors name the metric by its name in the mapping."""
+    for name, metric in metrics.items():
+        with _check.renamed(metric=f"metrics[{name!r}]"):
+            value = function(metric)
+        yield value
 
 
 def read_metric(metric: Metric) -> Metric:
@@ -201,3 +221,61 @@ def _unwrapped(complaint: str) -> InputError:
     return InputError(
         f"{complaint}. Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
     )
+
+
+def read_models(models: Models) -> tuple[Labels, Counts]:
+    """Names of J models and their counts, of shape (…, J, K, M).
+
+    Two classes and two decisions match by position, whatever the decisions are called: the metrics
+    then read the second decision as the positive one.
+    """
+    names, tables = _tables(models)
+    first = tables[0]
+    for table in tables[1:]:
+        if table.values.shape != first.values.shape:
+            raise InputError(
+                f"models must have tables of one shape; {names[0]!r} has {first.values.shape}, "
+                f"another {table.values.shape}. Evaluate all of them on the same classes."
+            )
+        _check.same_labels("the classes of the models", first.classes, table.classes)
+        _check.same_labels("the decisions of the models", first.decisions, table.decisions)
+    stacked = Counts._trusted(
+        values=np.stack([table.values for table in tables], axis=-3),
+        classes=first.classes,
+        decisions=first.decisions,
+        groups=None,
+    )
+    return names, stacked
+
+
+def _tables(models: Models) -> tuple[Labels, list[Counts]]:
+    if isinstance(models, JointCounts):
+        return models.models, [models.model(name) for name in models.models]
+    if isinstance(models, Counts) and models.values.ndim > 2:
+        names = models.groups or tuple(range(len(models.values)))
+        return names, [models[j] for j in range(len(names))]
+    if not isinstance(models, Mapping) or not models:
+        raise InputError(
+            "models must be a mapping from name to Counts, JointCounts, or Counts whose first "
+            f"leading axis is the models; got {type(models).__name__}. "
+            "One model alone cannot be compared."
+        )
+    for name, table in models.items():
+        if not isinstance(table, Counts):
+            raise InputError(
+                f"models must map names to Counts; {name!r} maps to {type(table).__name__}. "
+                f"Tally its decisions with Counts.from_decisions first."
+            )
+    return _check.labels("the models", models), list(models.values())
+
+
+def by_position(counts: Counts) -> Counts:
+    """Counts for metrics of square tables: two decisions stand for the two classes."""
+    if counts.values.shape[-2:] != (2, 2):
+        return counts
+    return Counts._trusted(values=counts.values, classes=None, decisions=None, groups=None)
+
+
+def picked(goodness: FloatArray) -> BoolArray:
+    """The best along the last axis, with all that tie with it; undefined is never picked."""
+    return least(-goodness)

@@ -20,10 +20,16 @@ Takes rows, except functions whose name or first argument says that they take a 
 from __future__ import annotations
 
 from stakes._check import guard
-from stakes.calibration.affine import Affine, Logistic, Platt
-from stakes.calibration.beta import BetaMap
-from stakes.calibration.calibration_errors import calibration_error, class_tables, top_label_table
-from stakes.calibration.calibrator import Calibrator, largest_finite, log_odds
+from stakes.calibration.affine import Affine, BetaMap, Logistic, Platt
+from stakes.calibration.calibration_errors import (
+    calibration_error,
+    class_tables,
+    lowess_distances,
+    smooth_calibration_errors,
+    smooth_curve,
+    top_label_table,
+)
+from stakes.calibration.calibrator import Calibrator, Identity, largest_finite, log_odds
 from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, spread
 from stakes.calibration.decomposition import (
     Decomposition,
@@ -31,9 +37,6 @@ from stakes.calibration.decomposition import (
     decompose_by_cross_calibration,
     decompose_by_recalibration,
 )
-from stakes.calibration.histogram import Histogram
-from stakes.calibration.identity import Identity
-from stakes.calibration.isotonic import Isotonic, OneVsRestIsotonic
 from stakes.calibration.logistic import coefficient_variances
 from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
 from stakes.calibration.miscalibration_cost import (
@@ -57,11 +60,7 @@ from stakes.calibration.reliability import (
     spiegelhalter,
 )
 from stakes.calibration.select import Select
-from stakes.calibration.smooth_errors import (
-    lowess_distances,
-    smooth_calibration_errors,
-    smooth_curve,
-)
+from stakes.calibration.step_maps import Histogram, Isotonic, OneVsRestIsotonic
 from stakes.calibration.temperature import Temperature
 
 __all__ = [

@@ -2,6 +2,7 @@ r"""Affine maps on the scale of logarithms: logistic regression of the class on 
 
 `Affine` takes posteriors and works on their logarithms; `Logistic` and `Platt` take real scores as
 they are, such as log-likelihood ratios or the margins of a support vector machine.
+`BetaMap` takes both log q and log(1 − q) of a posterior q.
 """
 
 from __future__ import annotations
@@ -14,19 +15,24 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes.calibration.calibrator import (
-    Cases,
+    CalibrationCases,
     CheckedCalibrator,
+    bounded_logs,
+    finite_logs,
     is_one_column,
     largest_finite,
     log_odds,
     read_finite_cases,
+    read_pair_cases,
     read_posterior_cases,
     real_scores,
 )
-from stakes.calibration.logistic import fit_logistic
+from stakes.calibration.logistic import LogisticFit, fit_logistic
 from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
+
+_TIE = 1e-9  # relative difference of losses that is only rounding
 
 
 def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
@@ -128,7 +134,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedAffine | FittedVector:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedAffine | FittedVector:
         if scores.shape[1] > 2:
             return fit_slopes(scores, cases, np.ones((scores.shape[1], 1)))
         odds = log_odds(scores)
@@ -144,7 +150,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 
 
 def _fitted_logistic(
-    scores: FloatArray, cases: Cases, negative: FloatArray, positive: FloatArray
+    scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
     coefficients = fit_logistic(scores[None], negative, positive)
     return FittedLogistic._trusted(
@@ -173,7 +179,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
 
     _read = staticmethod(read_finite_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
 
 
@@ -194,7 +200,7 @@ class Platt(CheckedCalibrator[FittedLogistic]):
 
     _read = staticmethod(read_finite_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedLogistic:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         negative, positive = cases.by_class
         sizes = np.array([negative.sum(), positive.sum()])
         # Laplace's rule of succession, as Platt chose it: no class is ever certain, which keeps the
@@ -206,3 +212,94 @@ class Platt(CheckedCalibrator[FittedLogistic]):
             negative * targets[0] + positive * (1 - targets[1]),
             positive * targets[1] + negative * (1 - targets[0]),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBeta(CalibrationMap):
+    r"""Posteriors with log-odds :math:`a \log q - b \log(1-q) + c`, a and b not negative.
+
+    Logarithms below −`limit` (those of posteriors of exactly 0 and 1 among them) are read as it.
+    Posteriors come back in the shape in which they went in.
+    """
+
+    kind: ClassVar[str] = "beta"
+
+    a: float
+    b: float
+    intercept: float
+    limit: float
+    classes: Labels
+    converged: bool
+
+    def _checked(self) -> Self:
+        require_labels(self.classes, 2)
+        require_positive("limit", self.limit)
+        for name in ("a", "b"):
+            _check.number(name, getattr(self, name), low=0)
+        return self
+
+    @property
+    def monotone(self) -> bool:
+        """Always: neither slope is negative."""
+        return True
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
+        log_negative, log_positive = bounded_logs(
+            read_posteriors("scores", scores, self.classes), self.limit
+        ).T
+        odds = self.a * log_positive - self.b * log_negative + self.intercept
+        return posteriors_of(odds, scores)
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMap(CheckedCalibrator[FittedBeta]):
+    """The beta calibration of Kull, Silva Filho and Flach (2017), fitted without penalty.
+
+    a = b = 1 and no intercept is the identity, so that calibrated posteriors stay as they are.
+    The map may not fall: where the best a or b would be negative, the best map without it is taken.
+    Prior and separable data as for `Affine`.
+
+    Examples
+    --------
+    >>> q = [0.9, 0.9, 0.9, 0.1, 0.1, 0.1, 0.5, 0.5]
+    >>> BetaMap().fit(q, [1, 1, 0, 0, 0, 1, 0, 1])([0.1, 0.5, 0.9])
+    array([0.333, 0.5  , 0.667])
+    """
+
+    _read = staticmethod(read_pair_cases)
+
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedBeta:
+        logs, limit = finite_logs(scores)
+        log_negative, log_positive = logs.T
+        coefficients = _rising_fit(log_positive, -log_negative, cases)
+        a, b = coefficients.slopes.tolist()
+        return FittedBeta._trusted(
+            a=a,
+            b=b,
+            intercept=coefficients.intercept,
+            limit=limit,
+            classes=cases.classes,
+            converged=coefficients.converged,
+        )
+
+
+def _rising_fit(first: FloatArray, second: FloatArray, cases: CalibrationCases) -> LogisticFit:
+    """The best fit with slopes ≥ 0: the unconstrained one if it has such slopes, else on an edge.
+
+    Both features rise with q. If slopes ≥ 0 separate the classes, one of the features separates
+    them alone; only then is there no best non-decreasing map.
+    """
+    both = fit_logistic(np.stack([first, second]), *cases.by_class, size=1.0)
+    if both.converged and (both.slopes >= 0).all():
+        return both
+    corner = fit_logistic(np.empty((0, first.size)), *cases.by_class)
+    edges = [corner._replace(slopes=np.zeros(2))]
+    for feature, axis in zip((first, second), np.eye(2), strict=True):
+        edge = fit_logistic(feature[None], *cases.by_class, size=1.0)
+        if edge.slopes[0] >= 0:
+            edges.append(edge._replace(slopes=edge.slopes * axis))
+    best = min(edges, key=lambda edge: edge.loss)
+    if (both.slopes >= 0).all() and both.loss < best.loss * (1 - _TIE):
+        return both
+    return best._replace(converged=all(edge.converged for edge in edges))

@@ -1,16 +1,10 @@
-"""The base classes of calibrators, and how they read the scores of cases.
-
-A calibrator is a value without data; ``fit(scores, y)`` returns a map, also a value; calling the
-map turns new scores into posteriors. Scores are posteriors of all classes, or real numbers.
-Posteriors that name their classes (`stakes.Posteriors`, frames) are matched by these names, so that
-columns sorted by scikit-learn cannot be read in another order. Logarithms of posteriors are
-bounded, since that of 0 is infinite.
-"""
+"""The base classes of calibrators, how they read the scores of cases, and `Identity`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -18,6 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.calibration.maps import CalibrationMap
+from stakes.decide import shift_prior
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes, n_columns, shape_of
@@ -75,7 +70,7 @@ class Calibrator(Value, ABC):
         return self.fit(scores, y, **options)
 
 
-class Cases(NamedTuple):
+class CalibrationCases(NamedTuple):
     """Encoded cases of positive weight; the weights already follow the prior."""
 
     classes: Labels
@@ -113,17 +108,17 @@ class CheckedCalibrator(Calibrator, Generic[Fitted]):
     @abstractmethod
     def _read(
         scores: object, y: object, classes: object, weights: object, prior: object
-    ) -> tuple[FloatArray, Cases]:
+    ) -> tuple[FloatArray, CalibrationCases]:
         """Read the scores and the cases, without those of weight 0."""
 
     @abstractmethod
-    def _fitted(self, scores: FloatArray, cases: Cases) -> Fitted:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> Fitted:
         """Learn the map from cases of positive weight."""
 
 
 def read_cases(
     scores: FloatArray, y: object, size: int, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Scores, (n,) or (n, K), and the cases, without those of weight 0.
 
     Labels, weights and prior are checked; every class must occur, since a map cannot be learnt for
@@ -142,7 +137,7 @@ def read_cases(
     # Reweighting the classes to the prior is the same as fitting to data with these shares.
     if target is not None:
         weight = weight * (target / shares)[codes]
-    return scores, Cases(names, codes, weight, shares, target)
+    return scores, CalibrationCases(names, codes, weight, shares, target)
 
 
 def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
@@ -206,21 +201,21 @@ def n_classes_of(scores: object) -> int:
 
 def read_posterior_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Posteriors (n, K) of any number of classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, n_classes_of(scores), classes, weights, prior)
 
 
 def read_pair_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Posteriors (n, 2) of two classes, and the cases, without those of weight 0."""
     return _read_posteriors(scores, y, 2, classes, weights, prior)
 
 
 def _read_posteriors(
     scores: object, y: object, size: int, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     stated = column_classes("scores", scores) if classes is None else classes
     names: Labels = tuple(range(size))
     if stated is not None:
@@ -246,7 +241,7 @@ def real_scores(scores: object, classes: Labels | None) -> FloatArray:
 
 def read_score_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Real or infinite scores (n,) of two classes, and the cases, without those of weight 0."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(values, y, 2, names, weights, prior)
@@ -254,7 +249,7 @@ def read_score_cases(
 
 def read_finite_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
-) -> tuple[FloatArray, Cases]:
+) -> tuple[FloatArray, CalibrationCases]:
     """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite, too."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
@@ -331,3 +326,57 @@ def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:
     """Logarithms of posteriors, at least −limit."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log(rows), -limit)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedIdentity(CalibrationMap):
+    """Leaves posteriors unchanged, or moves them from one prior to another."""
+
+    kind: ClassVar[str] = "identity"
+
+    from_prior: FloatArray
+    to_prior: FloatArray
+    classes: Labels
+    converged: bool
+
+    def _checked(self) -> Self:
+        for name in ("from_prior", "to_prior"):
+            if not (_check.prior(name, getattr(self, name), self.classes) > 0).all():
+                raise InputError(f"{name} must be above zero for every class. Fit again.")
+        return self
+
+    @property
+    def monotone(self) -> bool:
+        """Whether there are two classes; the map is then increasing."""
+        return len(self.classes) == 2
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors, (n,) or (n, K), from posteriors of the same shape."""
+        rows = read_posteriors("scores", scores, self.classes)
+        if not np.array_equal(self.from_prior, self.to_prior):
+            rows = shift_prior(rows, self.from_prior, self.to_prior)
+        return in_shape_of(scores, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(CheckedCalibrator[FittedIdentity]):
+    """Leaves posteriors unchanged: for calibrated ones, or to turn calibration off.
+
+    With a prior, posteriors are moved from the shares of the data to it. Raw scores are refused:
+    they are no posteriors.
+
+    Examples
+    --------
+    >>> Identity().fit([0.2, 0.9], [0, 1])([0.25, 0.5])
+    array([0.25, 0.5 ])
+    >>> Identity().fit([0.2, 0.9], [0, 1], prior=[0.9, 0.1])([0.25, 0.5])
+    array([0.0357, 0.1   ])
+    """
+
+    _read = staticmethod(read_posterior_cases)
+
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedIdentity:
+        prior = cases.shares if cases.prior is None else cases.prior
+        return FittedIdentity._trusted(
+            from_prior=cases.shares, to_prior=prior, classes=cases.classes, converged=True
+        )

@@ -47,7 +47,7 @@ _SAMPLE = 10_000  # cases in a sample whose optimum is a good start for three ti
 _CASES_EACH = 5  # and at least this many for every parameter
 
 
-class Evaluation(NamedTuple):
+class LossAt(NamedTuple):
     """A mean loss at some parameters, (P,), with its derivatives.
 
     Parameters
@@ -74,7 +74,7 @@ class Objective(NamedTuple):
     rest : expected relative gain at which a search without a proven optimum ends
     """
 
-    at: Callable[[FloatArray], Evaluation]
+    at: Callable[[FloatArray], LossAt]
     reach: Callable[[FloatArray], float]
     rest: float = _AT_REST
 
@@ -97,7 +97,7 @@ def fit_convex(
     on : returns the objective on some of the cases
     n_cases : the number of cases
     start : parameters to start from, (P,)
-    penalised : second derivatives of the penalty, in the blocks of `Evaluation.rough`
+    penalised : second derivatives of the penalty, in the blocks of `LossAt.rough`
 
     Returns
     -------
@@ -118,9 +118,9 @@ def fit_bounded(objective: Objective, start: FloatArray, penalised: FloatArray) 
     """Minimise the objective plus the penalty; the fit counts as not converged in any case."""
     ridge = RIDGE * penalised
 
-    def at(point: FloatArray) -> Evaluation:
+    def at(point: FloatArray) -> LossAt:
         evaluation, pull = objective.at(point), _times(ridge, point)
-        return Evaluation(
+        return LossAt(
             evaluation.loss + float(pull @ point) / 2,
             evaluation.gradient + pull,
             lambda step: evaluation.product(step) + _times(ridge, step),
@@ -161,11 +161,11 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
 def _moved(
     objective: Objective,
     point: FloatArray,
-    current: Evaluation,
+    current: LossAt,
     step: FloatArray,
     change: float,
     far: float,
-) -> tuple[FloatArray, Evaluation]:
+) -> tuple[FloatArray, LossAt]:
     """The point after the step, or after a share of it with the guaranteed gain."""
     if change <= _NEAR:
         return point + step, objective.at(point + step)
@@ -186,7 +186,7 @@ def _inverse(blocks: FloatArray) -> FloatArray:
     return np.asarray((vectors / values[:, None, :]) @ vectors.swapaxes(1, 2))
 
 
-def _newton_step(current: Evaluation, inverse: FloatArray, tolerance: float) -> FloatArray:
+def _newton_step(current: LossAt, inverse: FloatArray, tolerance: float) -> FloatArray:
     """The Newton step, by preconditioned conjugate gradients.
 
     They end when the residual, in the norm of the preconditioner, has fallen to `tolerance` times

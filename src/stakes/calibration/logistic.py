@@ -8,8 +8,8 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.calibration.fitting import (
-    Evaluation,
     Fit,
+    LossAt,
     Objective,
     broad_axes,
     centred,
@@ -204,13 +204,13 @@ def _logistic(features: FloatArray, negative: FloatArray, positive: FloatArray) 
     weight = negative + positive
     total = float(weight.sum())
 
-    def at(parameters: FloatArray) -> Evaluation:
+    def at(parameters: FloatArray) -> LossAt:
         sums = [
             _losses(features[:, some], negative[some], positive[some], parameters)
             for some in (slice(first, first + _BLOCK) for first in range(0, weight.size, _BLOCK))
         ]
         loss, gradient, hessian, missed = (sum(parts) / total for parts in zip(*sums, strict=True))
-        return Evaluation(
+        return LossAt(
             float(loss), gradient, lambda step: hessian @ step, lambda: hessian[None], not missed
         )
 

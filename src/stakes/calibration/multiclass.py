@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.calibration.calibrator import (
-    Cases,
+    CalibrationCases,
     CheckedCalibrator,
     bounded_logs,
     finite_logs,
@@ -24,7 +24,7 @@ from stakes.calibration.calibrator import (
 )
 from stakes.calibration.fitting import (
     NARROW,
-    Evaluation,
+    LossAt,
     Objective,
     broad_axes,
     centred,
@@ -124,7 +124,7 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedVector:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedVector:
         return fit_slopes(scores, cases, np.eye(scores.shape[1]))
 
 
@@ -144,7 +144,7 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedFullAffine:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedFullAffine:
         share = cases.weights / cases.weights.sum()
         rows, centre, limit = _centred_logs(scores, share)
         axes = broad_axes((rows * share) @ rows.T)
@@ -170,7 +170,7 @@ class FullAffine(CheckedCalibrator[FittedFullAffine]):
         )
 
 
-def fit_slopes(scores: FloatArray, cases: Cases, slopes: FloatArray) -> FittedVector:
+def fit_slopes(scores: FloatArray, cases: CalibrationCases, slopes: FloatArray) -> FittedVector:
     """The best slopes in the span of the columns of a matrix (K, F), with K free intercepts."""
     share = cases.weights / cases.weights.sum()
     rows, centre, limit = _centred_logs(scores, share)
@@ -335,7 +335,7 @@ def _objective(
         for labels in (codes[some],)
     ]
 
-    def at(coefficients: FloatArray) -> Evaluation:
+    def at(coefficients: FloatArray) -> LossAt:
         surpluses, loss, worst = [], 0.0, 0.0
         for x, true, share in blocks:
             surplus, losses = _surplus(design.logits(x, coefficients), true)
@@ -353,7 +353,7 @@ def _objective(
                 )
             )
 
-        return Evaluation(
+        return LossAt(
             loss,
             over_blocks(lambda surplus, block: design.pull(block.x, surplus)),
             product,
@@ -411,9 +411,9 @@ def _along(axes: FloatArray, objective: Objective) -> Objective:
     """The objective as a function of coordinates along axes (K, 2, r)."""
     flat = axes.reshape(-1, axes.shape[2])
 
-    def at(point: FloatArray) -> Evaluation:
+    def at(point: FloatArray) -> LossAt:
         evaluation = objective.at(flat @ point)
-        return Evaluation(
+        return LossAt(
             evaluation.loss,
             evaluation.gradient @ flat,
             lambda step: evaluation.product(flat @ step) @ flat,

@@ -18,7 +18,7 @@ from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.calibration.logistic import fit_logistic
 from stakes.errors import InputError
 from stakes.ranking import single
-from stakes.scoring import Bins, bin_sums, posterior_pairs, probability_scores
+from stakes.scoring import Binning, bin_sums, posterior_pairs, probability_scores
 from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 20  # resampled scores at a time, which bounds the memory
@@ -49,7 +49,7 @@ class Reliability(Value):
     bin_weights: FloatArray
 
 
-def reliability(table: ScoreTable, bins: Bins) -> Reliability:
+def reliability(table: ScoreTable, bins: Binning) -> Reliability:
     """The reliability curve of a single table, which is the diagonal for calibrated scores.
 
     With `HullBins` it is the CORP curve: isotonic regression chooses the bins, and nobody can
@@ -129,7 +129,7 @@ class Band(Value):
 
 
 def consistency_band(
-    table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
+    table: ScoreTable, bins: Binning, *, replicates: int, rng: np.random.Generator
 ) -> Band:
     """Consistency band: curves of classes resampled with the scores as probabilities.
 
@@ -165,7 +165,7 @@ def consistency_band(
 
 
 def confidence_band(
-    table: ScoreTable, bins: Bins, *, replicates: int, rng: np.random.Generator
+    table: ScoreTable, bins: Binning, *, replicates: int, rng: np.random.Generator
 ) -> Band:
     """Confidence band: curves of classes resampled with the observed shares.
 
@@ -210,7 +210,7 @@ def confidence_band(
     return Band._trusted(scores=occupied.scores, shares=hits / mass, places=places)
 
 
-def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
+def _whole_cases(table: ScoreTable, bins: Binning) -> ScoreTable:
     """The table without scores that have no cases, after a check that weights are integers."""
     reliability(table, bins)  # for its checks
     if not np.array_equal(table.weights, np.floor(table.weights)):
@@ -228,7 +228,7 @@ def _whole_cases(table: ScoreTable, bins: Bins) -> ScoreTable:
 
 
 def _band(
-    table: ScoreTable, bins: Bins, chances: FloatArray, count: int, rng: np.random.Generator
+    table: ScoreTable, bins: Binning, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> Band:
     """Curves of tables whose classes are resampled with probabilities (S,) at each score."""
     _check.generator(rng)
@@ -268,7 +268,7 @@ def _pooled(starts: IntArray, mass: FloatArray, positive: FloatArray) -> FloatAr
     return np.asarray(np.add.reduceat(positive, starts, axis=1) / mass)
 
 
-def _observed(table: ScoreTable, bins: Bins, positive: FloatArray) -> FloatArray:
+def _observed(table: ScoreTable, bins: Binning, positive: FloatArray) -> FloatArray:
     """Shares of positives in the bin of each score, (count, S), for bins that depend on classes."""
     weights = np.stack([table.weights.sum(axis=1) - positive, positive], axis=-1)
     resampled = ScoreTable._trusted(

@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray, Labels
 from stakes.calibration.calibrator import (
-    Cases,
+    CalibrationCases,
     CheckedCalibrator,
     bounded_logs,
     finite_logs,
@@ -83,7 +83,7 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
 
     _read = staticmethod(read_posterior_cases)
 
-    def _fitted(self, scores: FloatArray, cases: Cases) -> FittedTemperature:
+    def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedTemperature:
         logs, limit = finite_logs(scores)
         offsets = np.zeros(scores.shape[1])
         if cases.prior is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.adapters.frame import frame_of
-from stakes.displays.estimators import predictions_of
+from stakes.displays.scored_cases import predictions_of
 from stakes.plot import BandedLine, banded_lines
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from stakes.evaluation import Cases, frame_library, read_cases, read_models, ref
 from stakes.plot import ReliabilityPanel, reliability_panels
 from stakes.problem import Problem
 from stakes.rows import Posteriors
-from stakes.scoring import Bins, EqualWidth
+from stakes.scoring import Binning, EqualWidth
 from stakes.tally import Counts, ScoreTable
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ReliabilityDisplay(Display):
         *,
         positive: Label | None = None,
         classes: object = None,
-        bins: Bins | None = None,
+        bins: Binning | None = None,
         weights: object = None,
         clusters: object = None,
         level: float = 0.95,
@@ -183,10 +183,10 @@ class ReliabilityDisplay(Display):
         }
 
 
-def _checked_bins(bins: Bins | None) -> Bins:
+def _checked_bins(bins: Binning | None) -> Binning:
     if bins is None:
         return EqualWidth(10)
-    _check.require("bins", bins, Bins, "Write EqualMass(10) or EqualWidth(10).")
+    _check.require("bins", bins, Binning, "Write EqualMass(10) or EqualWidth(10).")
     if bins.follow_classes:
         raise InputError(
             f"bins must not be chosen by the classes, for their intervals to hold; got {bins!r}. "
@@ -230,7 +230,9 @@ def _posteriors(name: str, predictions: Any, classes: Labels) -> FloatArray:
     return predictions.read(name, classes)
 
 
-def _panel(cases: Cases, k: int, scores: FloatArray, bins: Bins, level: float) -> ReliabilityPanel:
+def _panel(
+    cases: Cases, k: int, scores: FloatArray, bins: Binning, level: float
+) -> ReliabilityPanel:
     positive = (cases.truth == k).astype(np.intp)
     table = ScoreTable._of_codes(positive, scores, cases.weights, (0, 1))
     where = bins.numbers(table)[np.searchsorted(table.scores, scores)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes.displays.display import Display, percent
-from stakes.displays.estimators import DecisionScores
+from stakes.displays.scored_cases import DecisionScores
 from stakes.evaluation import evaluate
 from stakes.plot import CostRow, cost_rows
 from stakes.problem import Problem

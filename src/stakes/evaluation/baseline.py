@@ -28,7 +28,7 @@ _UNPAIRED = (
 )
 
 
-class Margin(NamedTuple):
+class Allowance(NamedTuple):
     """What "no worse" allows above the baseline: an amount per case, or a share of its cost."""
 
     value: float = 0.0
@@ -40,7 +40,7 @@ class Incumbent:
     """A baseline that was named and exists: a system of these cases, or of an earlier report."""
 
     system: str
-    margin: Margin
+    margin: Allowance
     report: Report | None = None  # the earlier one
 
 
@@ -78,12 +78,12 @@ def read_incumbent(
     return Incumbent((exact or plain or matches)[0], allowed)
 
 
-def read_margin(margin: object) -> Margin:
+def read_margin(margin: object) -> Allowance:
     """The margin: an amount per case, or text such as "2%" for a share of the baseline's cost.
 
     >>> read_margin("2%"), read_margin(0.5), read_margin(None)
-    (Margin(value=0.02, relative=True), Margin(value=0.5, relative=False), \
-Margin(value=0.0, relative=False))
+    (Allowance(value=0.02, relative=True), Allowance(value=0.5, relative=False), \
+Allowance(value=0.0, relative=False))
     """
     text = margin.strip() if isinstance(margin, str) else ""
     relative = text.endswith("%")
@@ -97,7 +97,7 @@ Margin(value=0.0, relative=False))
             f"'2%', and not below zero; got {margin!r}. Leave it out for none.",
             argument="margin",
         )
-    return Margin(float(value) / 100 if relative else float(value), relative)
+    return Allowance(float(value) / 100 if relative else float(value), relative)
 
 
 def compared(
@@ -216,7 +216,7 @@ def _with_differences(system: System, baseline: Baseline, costs: Costs) -> Syste
     return System._trusted(**{**vars(system), "difference": plain, "beyond_margin": beyond})
 
 
-def _sentences(name: str, margin: Margin, earlier: Report | None) -> tuple[str, ...]:
+def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[str, ...]:
     text = (_PAIRED if earlier is None else _UNPAIRED).format(name=name)
     if not margin.value:
         return (text,)

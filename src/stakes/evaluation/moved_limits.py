@@ -32,7 +32,7 @@ from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.tally_rows import sample_of
 from stakes.limits import costs_by_class
 from stakes.problem import Limit
-from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, Move, flip_of
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, MovedNumber, flip_of
 
 _MOST_ROWS = 200_000  # beyond which no other values are tried
 _MOST_PRICED = 100_000  # cases times rules times decisions beyond which costs are not moved
@@ -359,7 +359,7 @@ def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
 
 def _moves(
     rows: MovedLimits, evidence: Evidence
-) -> Iterator[tuple[Move, Callable[[float], _Moved]]]:
+) -> Iterator[tuple[MovedNumber, Callable[[float], _Moved]]]:
     problem, limit = rows.cases.problem, rows.limit
     within = "" if limit.given is None else f" for {limit.given}"
     yield (
@@ -382,7 +382,7 @@ def _with_bound(limit: Limit, bound: float) -> Limit:
     return replace(limit, at_most=bound) if upper else replace(limit, at_least=bound)
 
 
-_move = partial(Move, halvings=12, precision=0.02)  # values are rounded to two digits
+_move = partial(MovedNumber, halvings=12, precision=0.02)  # values are rounded to two digits
 
 
 def _bound_steps(limit: Limit) -> tuple[float, ...]:
@@ -392,7 +392,7 @@ def _bound_steps(limit: Limit) -> tuple[float, ...]:
     return tuple(first * 1.6**step for step in range(count + 1))
 
 
-def _rounded(flip: Flip, move: Move, there: Callable[[float], _There], choice: str) -> Flip:
+def _rounded(flip: Flip, move: MovedNumber, there: Callable[[float], _There], choice: str) -> Flip:
     """The flip at the roundest values at which the choice is out."""
     (low, below), (high, above) = (
         _roundest(value, names, move, there, choice)
@@ -404,7 +404,7 @@ def _rounded(flip: Flip, move: Move, there: Callable[[float], _There], choice: s
 def _roundest(
     value: float,
     names: tuple[str, ...],
-    move: Move,
+    move: MovedNumber,
     there: Callable[[float], _There],
     choice: str,
 ) -> tuple[float, tuple[str, ...]]:

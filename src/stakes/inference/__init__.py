@@ -13,8 +13,13 @@ Takes tallies.
 
 from stakes._check import guard
 from stakes.inference.blind_ratios import MOST_BLIND
-from stakes.inference.bootstrap import bootstrap, bootstrap_bca, bootstrap_t, estimate_of
-from stakes.inference.cells import Measure, each
+from stakes.inference.bootstrap import (
+    bootstrap,
+    bootstrap_bca,
+    bootstrap_t,
+    estimate_of,
+    pooled_runs,
+)
 from stakes.inference.comparison import (
     Comparison,
     compare,
@@ -23,6 +28,7 @@ from stakes.inference.comparison import (
     delta_compare_costs,
     p_value,
 )
+from stakes.inference.contender_exits import MOST_RIVALS, Move, leaving_points
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
     cost_moments,
@@ -57,7 +63,6 @@ from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
 from stakes.inference.losses import LossSample, ratio_bounds
 from stakes.inference.mcnemar import McNemar, mcnemar
-from stakes.inference.moves import MOST_RIVALS, Move, leaving_points
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
     assumed_net_benefit,
@@ -75,7 +80,6 @@ from stakes.inference.profile import (
     unchecked_cost_support,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
-from stakes.inference.runs import pooled_runs
 from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
 from stakes.inference.schemes import (
     AllCases,
@@ -90,6 +94,7 @@ from stakes.inference.schemes import (
 )
 from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
+from stakes.inference.tally_checks import Measure, each
 from stakes.inference.winner import (
     SelectionEffect,
     probability_cheapest,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray
-from stakes.inference.design import Cells, effective_factors
+from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.likelihood import PSEUDO_CASES, costliest_shares
 
 _FAR = 100  # binary exponent of costs from which products of them might overflow

@@ -9,13 +9,13 @@ import numpy as np
 
 from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
-from stakes.inference.cells import Measure, T, checked_tally, numbers
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import cluster_pulls, depends_on_single_case, jackknife
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates, scheme_of
+from stakes.inference.tally_checks import Measure, T, carried, checked_tally, numbers
 from stakes.problem import Problem
-from stakes.tally import Tally
+from stakes.tally import ScoreTable, Tally
 
 _BLOCK = 1 << 18  # cells resampled at a time: two megabytes stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # doubles: just below 32 MiB, the most that glibc takes for a hint
@@ -150,9 +150,8 @@ def bootstrap_t(
     """
 
     def both(resampled: T) -> FloatArray:
-        value, error = (
-            numbers(of_problem(part, problem)(resampled)) for part in (measure, standard_error)
-        )
+        value = numbers(of_problem(measure, problem)(resampled))
+        error = numbers(of_problem(standard_error, problem)(resampled), "standard_error")
         if value.shape != error.shape:
             raise InputError(
                 f"measure and standard_error must give one shape; they gave {value.shape} and "
@@ -260,13 +259,42 @@ def _replicates(
     return value, values
 
 
-def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
-    """Values (size, …) of a measure; refused unless it carried the axis of replicates through."""
-    block = numbers(values)
-    if block.shape != (size, *shape):
-        raise InputError(
-            f"measure must carry leading axes through; of one tally it made an array of shape "
-            f"{shape}, of {size} tallies one of shape {block.shape}. Wrap a measure of single "
-            f"tallies: each(measure)."
-        )
-    return block
+def pooled_runs(table: ScoreTable) -> ScoreTable:
+    """Pool neighbouring scores that hold cases of one and the same class.
+
+    No threshold between them is ever best, and the areas under the ROC curve, its hull and its
+    linear interpolation stay exactly the same, for this table and for every replicate of it:
+    resample the pooled table instead, and a rare class makes it smaller by orders of magnitude. For
+    measures of ranks only; the pooled score is the highest of its run. With leading axes, scores
+    are pooled where all tables agree. Worth it for balanced classes too: replicates of the area of
+    10⁵ continuous scores, half of them positive, take about 0.7 of the time.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (S, 2)
+
+    Returns
+    -------
+    a shorter table with the same ROC hull
+
+    Examples
+    --------
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> pooled_runs(table).weights
+    array([[2., 0.],
+           [0., 1.],
+           [1., 0.],
+           [0., 2.]])
+    """
+    occupied = (table.weights > 0).reshape(-1, *table.weights.shape[-2:])
+    holds = np.asarray(occupied.any(axis=0))
+    kind = holds[:, 0] + 2 * holds[:, 1]
+    new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
+    starts = np.flatnonzero(new)
+    stops = np.append(starts[1:], kind.size) - 1
+    return ScoreTable._trusted(
+        scores=table.scores[stops],
+        weights=np.add.reduceat(table.weights, starts, axis=-2),
+        classes=table.classes,
+        groups=table.groups,
+    )

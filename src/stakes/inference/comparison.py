@@ -16,16 +16,16 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.cells import T, whole_cells
 from stakes.inference.delta import cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
+from stakes.inference.normals import student_tail
 from stakes.inference.schemes import (
     AllCases,
     Clusters,
     Scheme,
 )
-from stakes.inference.student import student_tail
+from stakes.inference.tally_checks import T, whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 

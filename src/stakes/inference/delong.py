@@ -11,10 +11,10 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes.inference.cells import whole_cells
 from stakes.inference.comparison import Comparison
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal
+from stakes.inference.tally_checks import whole_cells
 from stakes.ranking import auc
 from stakes.tally import JointScores, ScoreTable
 

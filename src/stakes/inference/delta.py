@@ -11,9 +11,9 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Numbers
-from stakes.inference.cells import whole_cells
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal, Wilson
+from stakes.inference.tally_checks import whole_cells
 from stakes.measures import (
     decision_rates,
     expected_cost,

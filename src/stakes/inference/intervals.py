@@ -9,7 +9,7 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
-from stakes.inference.student import student_quantile
+from stakes.inference.normals import student_quantile
 
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
 _FEW = 6  # with fewer clusters, replicates take too few values for quantiles so far out

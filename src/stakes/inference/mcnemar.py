@@ -10,7 +10,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import whole_cells
+from stakes.inference.tally_checks import whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 

@@ -15,7 +15,7 @@ from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
 from stakes.inference.estimate import counted
 from stakes.inference.intervals import quantile
-from stakes.inference.student import normal_scores, student_quantile
+from stakes.inference.normals import normal_scores, student_quantile
 
 _FEW = 30  # with fewer clusters, correlations between pairs are too poorly known to use
 

@@ -16,11 +16,11 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.errors import InputError
 from stakes.inference.blind_ratios import normalized_bounds
-from stakes.inference.cells import cells_of, checked_squares, whole_cells
-from stakes.inference.design import Cells, effective_factors
+from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.estimate import Interval
 from stakes.inference.likelihood import Support, profile_bounds
 from stakes.inference.schemes import Clusters
+from stakes.inference.tally_checks import cells_of, checked_squares, whole_cells
 from stakes.measures import prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts

@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray
-from stakes.inference.design import effective_factors
+from stakes.inference.effective_cases import effective_factors
 from stakes.inference.profile import _cells as cells_of_design
 from stakes.inference.schemes import Clusters
 from stakes.tally import Counts

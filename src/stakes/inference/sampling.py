@@ -10,7 +10,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import checked_squares
+from stakes.inference.tally_checks import checked_squares
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 

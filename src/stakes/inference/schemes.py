@@ -17,7 +17,9 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import (
+from stakes.inference.estimate import IntervalType
+from stakes.inference.intervals import ExpandedPercentile, Percentile
+from stakes.inference.tally_checks import (
     T,
     cells_of,
     checked_tally,
@@ -25,8 +27,6 @@ from stakes.inference.cells import (
     refuse_clusters,
     whole_cells,
 )
-from stakes.inference.estimate import IntervalType
-from stakes.inference.intervals import ExpandedPercentile, Percentile
 from stakes.problem import Problem
 from stakes.tally import Tally
 

@@ -21,8 +21,8 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.comparison import triangular_root
-from stakes.inference.fixed_normals import directions
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
+from stakes.inference.normals import directions
 from stakes.inference.profile import difference_support
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
@@ -470,7 +470,8 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
     looked_at = range(size) if rows is None else list(rows)
-    if not rank or errors.degrees < FEW_DEGREES:
+    # A single comparison has Student's law: what it would be integrated to.
+    if not rank or comparisons < 2 or errors.degrees < FEW_DEGREES:
         return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T

@@ -9,8 +9,8 @@ from stakes._check import FloatArray, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.cells import checked_tally
 from stakes.inference.estimate import Estimate
+from stakes.inference.tally_checks import checked_tally
 from stakes.tally import Tally
 
 

@@ -17,7 +17,7 @@ from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
-from stakes.inference.fixed_normals import fixed_normals
+from stakes.inference.normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.errors import InputError
-from stakes.limits.counted_cases import ROUNDING, CountedCases
+from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.limits.one_price import one_price
 from stakes.limits.several_prices import priced_costs, refuse_infeasible, several_prices
 

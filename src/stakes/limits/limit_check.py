@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stakes._text import measured, percent
 from stakes._value import Value
-from stakes.limits.counted_cases import ROUNDING
+from stakes.limits.deployed_cases import ROUNDING
 from stakes.problem import Limit
 
 

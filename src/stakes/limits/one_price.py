@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.limits.counted_cases import ROUNDING, CountedCases
+from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.problem import Limit, infeasible
 
 _TIED = 1e-11  # relative: breakpoints that differ by rounding alone

@@ -14,8 +14,7 @@ from stakes._text import number
 from stakes._value import Value
 from stakes.decide import label_array, mean_costs
 from stakes.errors import InputError
-from stakes.limits.counted_cases import ROUNDING, CountedCases, counted_cases
-from stakes.limits.deployed_cases import read_deployed
+from stakes.limits.deployed_cases import ROUNDING, CountedCases, counted_cases, read_deployed
 from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices
 from stakes.problem import CaseCosts, Limit, Problem
 

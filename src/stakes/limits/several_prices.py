@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check import FloatArray
-from stakes.limits.counted_cases import CountedCases
+from stakes.limits.deployed_cases import CountedCases
 from stakes.problem import infeasible
 
 _SCALE = 1e3  # of costs inside the linear program, whose tolerances are absolute

@@ -26,18 +26,6 @@ from stakes.measures.cost import expected_cost, prior_of
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-__all__ = [
-    "diagnostic_odds_ratio",
-    "informedness",
-    "likelihood_ratio_negative",
-    "likelihood_ratio_positive",
-    "markedness",
-    "multiclass_net_benefit",
-    "net_benefit",
-    "standardized_net_benefit",
-]
-
-
 # One value for every class -----------------------------------------------------------------------
 
 

@@ -1,9 +1,10 @@
-"""Cases that several diagnostic tests were tried on, counted together."""
+"""Cases that several diagnostic tests were tried on, and paired differences of two tests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes.errors import InputError
-from stakes.inference import Clusters, profile_threshold
+from stakes.inference import Clusters, difference_support, profile_bounds, profile_threshold
+from stakes.measures import expected_cost
 from stakes.metrics.metric_rows import MetricRow
 from stakes.problem import Problem
 from stakes.rows import Decisions
@@ -32,7 +34,7 @@ def metric_row(name: Label, metric: str, value: float, bounds: Bounds) -> Metric
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestedCases:
     """Joint counts of the tests, and how the cases were drawn."""
 
     joint: JointCounts
@@ -55,7 +57,7 @@ class Sample:
         weights: object,
         clusters: object,
         level: float,
-    ) -> Sample:
+    ) -> TestedCases:
         """Read the cases, with the names of `clinical_table` in every message."""
         models = _check.labels("the tests", tests)
         names = {name: f"decisions[{name!r}]" for name in tests}
@@ -125,3 +127,118 @@ def at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
     """The table under a prior, without labels: its second row and column are positive."""
     moved = counts if prior is None else counts.with_prior(prior)
     return Counts._trusted(values=moved.values, classes=None, decisions=None, groups=None)
+
+
+def difference_rows(
+    sample: TestedCases,
+    first: Label,
+    second: Label,
+    gains: dict[str, Problem],
+    of_tests: dict[Label, list[MetricRow]],
+) -> list[MetricRow]:
+    """First minus second, paired."""
+    name = f"{first} − {second}"
+    joint, models = sample.joint, sample.joint.models
+    squares = None if sample.squares is None else sample.squares.weights
+    places = [(models.index(first), models.index(second))]
+    rows = {}
+    for metric, gain in gains.items():
+        support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
+        support = support.of_quantity(0)
+        low, high = profile_bounds(support, sample.threshold(support.degrees))
+        of_first, of_second = (
+            float(expected_cost(summed(joint.model(test), sample.scheme), gain))
+            for test in (first, second)
+        )
+        rows[metric] = metric_row(name, metric, of_second - of_first, (0.0 - high, 0.0 - low))
+    for metric in _JOINED:
+        first_row, second_row = (
+            next(row for row in of_tests[test] if row.metric == metric) for test in (first, second)
+        )
+        rows[metric] = _joined(
+            name, first_row, second_row, _correlation(sample, first, second, metric)
+        )
+    return [rows[metric] for metric in METRICS]
+
+
+def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
+    """First minus second, from the intervals of both (Zou and Donner 2008).
+
+    Where a value is infinite, all differences between the two intervals.
+    """
+
+    def reach(left: float, right: float) -> FloatArray:
+        if np.isinf(left) or np.isinf(right):
+            return np.asarray(np.inf)
+        square = left**2 + right**2 - 2 * correlation * left * right
+        return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+    with np.errstate(invalid="ignore"):
+        value = float(np.subtract(first.value, second.value))
+    if np.isinf(value):
+        apart = first.low - second.high, first.high - second.low
+        return metric_row(name, first.metric, value, (np.asarray(apart[0]), np.asarray(apart[1])))
+    low = value - reach(first.value - first.low, second.high - second.value)
+    high = value + reach(first.high - first.value, second.value - second.low)
+    return metric_row(name, first.metric, value, (low, high))
+
+
+def _correlation(sample: TestedCases, first: Label, second: Label, metric: str) -> float:
+    """Correlation of the estimates of a metric of two tests, with half a case more in each cell.
+
+    The half cases keep tests that always agree from being taken for the same test. With clusters
+    it is the smaller of the correlations by cases and by clusters: few clusters agree by chance.
+    """
+    joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
+    of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
+    sums = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
+    squared = sums if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
+    size = squared.sum() / sums.sum()
+    table, more = sums.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
+    of_test, stated = _JOINED[metric], sample.prior is not None
+    pulls = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
+    spreads = [(pulls * (squared.sum(axis=0) + more)) @ pulls.T]
+    if sample.scheme is not None:
+        totals = sums @ pulls.T
+        spreads.append(totals.T @ totals + (pulls * more) @ pulls.T)
+    return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
+
+
+# How a case of each cell (2, 2, 2), class by decisions, moves a metric of a test, on any scale.
+
+
+def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Pulls on PPV (place 1) or NPV (0); under a stated prevalence, on the likelihood ratio."""
+    if stated:
+        return _ratio_pulls(place, table, test, stated)
+    index = np.indices(table.shape)
+    decided = index[test] == place
+    within = np.sum(table * decided, axis=(1, 2))
+    return np.asarray(decided * (index[0] - within[1] / within.sum()))
+
+
+def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Pulls on LR+ (place 1) or LR− (0)."""
+    index = np.indices(table.shape)
+    decided = index[test] == place
+    within = np.sum(table * decided, axis=(1, 2))
+    rates = decided / within[index[0]] - 1 / table.sum(axis=(1, 2))[index[0]]
+    return np.asarray(np.where(index[0] == 1, rates, -rates))
+
+
+def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Pulls on the share of cases that are detected positives; on sensitivity under a prior."""
+    index = np.indices(table.shape)
+    among = (index[0] == 1) | (not stated)
+    hits = ((index[0] == 1) & (index[test] == 1)).astype(np.float64)
+    return np.asarray(among * (hits - np.sum(table * hits) / np.sum(table * among)))
+
+
+_JOINED: dict[str, Callable[[FloatArray, int, bool], FloatArray]] = {
+    "PPV": partial(_predictive_pulls, 1),
+    "NPV": partial(_predictive_pulls, 0),
+    "LR+": partial(_ratio_pulls, 1),
+    "LR−": partial(_ratio_pulls, 0),
+    "NNS": _found_pulls,  # numbers needed are reciprocals
+    "NNT": partial(_predictive_pulls, 1),
+}

@@ -26,13 +26,13 @@ from stakes.measures import (
     recall,
     specificity,
 )
-from stakes.metrics.clinical_differences import difference_rows
 from stakes.metrics.clinical_samples import (
     ALONE,
     METRICS,
     Bounds,
-    Sample,
+    TestedCases,
     at_prevalence,
+    difference_rows,
     metric_row,
     summed,
 )
@@ -116,7 +116,7 @@ def clinical_table(
             "decisions must hold one test at least; the mapping is empty. Add one.",
             argument="decisions",
         )
-    sample = Sample.of(y_true, tests, problem, sample_weight, clusters, level)
+    sample = TestedCases.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
     first, *others = sample.joint.models
     of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
@@ -173,7 +173,7 @@ _PREDICTIVE: dict[str, Callable[[Counts], FloatArray]] = {
 _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_negative, 0)
 
 
-def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
+def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
     """All rows of one test."""
     counts, squares = sample.model(name)
     table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
@@ -202,7 +202,7 @@ def _of_test(sample: Sample, name: Label, gains: dict[str, Problem]) -> list[Met
 
 
 def _proportion(
-    sample: Sample, counts: Counts, squares: FloatArray | None, row: int, column: int
+    sample: TestedCases, counts: Counts, squares: FloatArray | None, row: int, column: int
 ) -> Bounds:
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
@@ -215,7 +215,7 @@ def _proportion(
 
 
 def _ratio_bounds(
-    sample: Sample, counts: Counts, squares: FloatArray | None, column: int
+    sample: TestedCases, counts: Counts, squares: FloatArray | None, column: int
 ) -> Bounds:
     """Interval of the rate of a decision among the positives over that among the negatives."""
     cells = summed(counts, sample.scheme).values
@@ -242,7 +242,7 @@ def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
 
 
 def _mean(
-    sample: Sample, counts: Counts, squares: FloatArray | None, gain: Problem
+    sample: TestedCases, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Bounds]:
     interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
     value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))

@@ -11,8 +11,18 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes._value import Value
-from stakes.plot._labels import Label, label_lines, label_width
-from stakes.plot._style import GREY, INK, axes_for, finish, plain, short_names, styles
+from stakes.plot._style import (
+    GREY,
+    INK,
+    Label,
+    axes_for,
+    finish,
+    label_lines,
+    label_width,
+    plain,
+    short_names,
+    styles,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""The labels of a problem: given, taken from a mapping, or counted."""
+"""The names in a problem: labels, given, taken from a mapping or counted, and the unit."""
 
 from __future__ import annotations
 
@@ -105,3 +105,18 @@ def from_mapping(
     written_first = next(iter(table.values()))
     names = _check.labels("decisions", written_first if decisions is None else decisions)
     return rows_of, names, [_check.by_label("costs", row, names) for row in rows]
+
+
+def unit_name(unit: object) -> str | None:
+    """What costs are counted in, if that is stated."""
+    if unit is None:
+        return None
+    _check.require("unit", unit, str, "It names what costs are counted in, such as 'EUR'.")
+    name = str(unit)
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise InputError(
+            f"unit must be text that can be written as UTF-8; {name!r} holds half of a character. "
+            f"Read it again with the right encoding.",
+            argument="unit",
+        )
+    return name

@@ -15,14 +15,36 @@ from stakes._text import html_table, printable, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._belief import Beliefs, split_beliefs
-from stakes.problem._binary import bayes_threshold, excess, log_odds_threshold
 from stakes.problem._charged import Charged
-from stakes.problem._columns import Expressions, negated, read_table, table_shape
+from stakes.problem._columns import (
+    Expressions,
+    limits_line,
+    negated,
+    read_table,
+    shown_table,
+    table_shape,
+)
+from stakes.problem._cost_matrix import (
+    TIE,
+    Naive,
+    bayes_threshold,
+    excess,
+    log_odds_threshold,
+    naive_of,
+    noise,
+    proportional,
+    same_limits,
+    same_prior,
+)
 from stakes.problem._limit import Limit, read_limits
-from stakes.problem._naive import TIE, Naive, naive_of
-from stakes.problem._names import answered, axis_names, class_names, from_mapping, named_table
-from stakes.problem._relations import noise, proportional, same_limits, same_prior, unit_name
-from stakes.problem._shown import listed_limits, shown_table
+from stakes.problem._names import (
+    answered,
+    axis_names,
+    class_names,
+    from_mapping,
+    named_table,
+    unit_name,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -382,6 +404,55 @@ class Problem(Charged):
     # Files ---------------------------------------------------------------------------------------
 
     @classmethod
+    def of(cls, parts: Mapping[str, Any]) -> Self:
+        """The problem of what `plain` gave, checked as any other.
+
+        Parameters
+        ----------
+        parts : what JSON held
+
+        Returns
+        -------
+        the problem
+
+        Examples
+        --------
+        >>> problem = Problem([[0, 1], [9, 0]], prior=[0.9, 0.1])
+        >>> Problem.of(problem.plain()) == problem
+        True
+        """
+        pairs = zip(parts["decisions"], parts["answers"], strict=True)
+        return cls(
+            **{name: parts[name] for name in ("costs", "classes", "decisions", "prior", "unit")},
+            answers={decision: label for decision, label in pairs if label is not None},
+            limits=[Limit(**limit) for limit in parts.get("limits", [])],
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """The problem made of dicts, lists, text, numbers and None alone.
+
+        Labels are in lists, so that they keep their types; costs are as they were written.
+
+        Returns
+        -------
+        what JSON can hold
+
+        Examples
+        --------
+        >>> Problem([[0, 1], [9, 0]], unit="days").plain()["costs"]
+        [[0.0, 1.0], [9.0, 0.0]]
+        """
+        return {
+            "costs": [list(row) for row in self.written],
+            "classes": list(self.classes),
+            "decisions": list(self.decisions),
+            "prior": None if self.prior is None else self.prior.tolist(),
+            "unit": self.unit,
+            "answers": list(self.answers),
+            **({"limits": [vars(limit) for limit in self.limits]} if self.limits else {}),
+        }
+
+    @classmethod
     def from_toml(cls, path: str | Path, **common: Any) -> Self:
         """Read a problem file; labels match by text, and keywords replace what the file says.
 
@@ -685,7 +756,7 @@ class Problem(Charged):
 
     def __repr__(self) -> str:
         header, rows, caption = self._table()
-        limits = listed_limits(self.limits)
+        limits = limits_line(self.limits)
         table = f"{printable(caption)}\n{text_table(header, rows)}"
         return f"{table}\n{printable(limits)}" if limits else table
 

@@ -25,11 +25,12 @@ from stakes.regions.borders import (
     Crossing,
     bootstrap_crossings,
     cheapest_regions,
+    constant_rules,
     cost_curves,
     crossing,
+    decision_regions,
     probability_cheapest,
 )
-from stakes.regions.decisions import constant_rules, decision_regions
 from stakes.regions.partition import (
     Region,
     Regions,

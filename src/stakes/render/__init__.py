@@ -5,11 +5,9 @@ from stakes.render.against import clearly
 from stakes.render.html import to_html
 from stakes.render.json import from_json, refuse_too_long_to_write, to_json
 from stakes.render.layout import Section, Table, plain
-from stakes.render.markdown import to_markdown
-from stakes.render.notebook import to_notebook
-from stakes.render.plain_text import section_text, to_text, wrapped
 from stakes.render.schema import report_schema
 from stakes.render.tables import number, sections, stakes_sections
+from stakes.render.text_formats import section_text, to_markdown, to_notebook, to_text, wrapped
 
 __all__ = [
     "Section",

@@ -1,4 +1,4 @@
-"""Tables of where each system wins, and of what would flip the verdict."""
+"""Tables of where each system wins, of what would flip the verdict, and of uncertain costs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ import numpy as np
 from stakes import _text
 from stakes.regions import Margin
 from stakes.render import rounding
-from stakes.render.layout import NAME, Section, Table, listed, middle
-from stakes.report import TUNED_APART, Flip, Report
+from stakes.render.layout import NAME, Section, Table, filled, listed, middle
+from stakes.report import TUNED_APART, Flip, Report, Uncertainty
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
+_ANEW = "What would flip the verdict, if you decide anew"
+UNKNOWN = "Uncertain costs"
+_ALONE = (
+    "What it would be worth per case to find out each alone, the others being at their means: "
+    "before one of today's rules is chosen{remade}. By the costs on these cases."
+)
+_REMADE = ", and with rules made again once it is known"
 _FACTORS = (
     f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
     "cases. The point at which that becomes clear is not computed for such costs."
@@ -105,9 +112,6 @@ def _kept_change(report: Report) -> str:
             moved = f"{nearest.what} is {point} (now {_now(nearest)})"
             return f"if today's decisions stay, {rival} costs as little where the {moved}."
     return "none, if today's decisions stay: no number that is moved alone changes this."
-
-
-_ANEW = "What would flip the verdict, if you decide anew"
 
 
 def anew_section(report: Report) -> Section | None:
@@ -267,3 +271,22 @@ def _nearest_first(report: Report) -> list[Margin]:
         return float("inf") if isnan(distance) else distance
 
     return [margin for _, margin in sorted(enumerate(report.margins), key=closeness)]
+
+
+def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:
+    """How likely the verdict is to hold, and what better knowledge would be worth."""
+    level = _text.percent(report.assumptions.level)
+    remade = uncertainty.evpi_remade is not None
+    header = ("unknown", "mean", f"{level} of it", "worth knowing", *["rules remade"] * remade)
+    rows = tuple(
+        (
+            middle(part.what, NAME + 10),
+            "–" if isnan(part.mean) else _text.number(part.mean),
+            "–" if isnan(part.low) else f"{_text.number(part.low)} to {_text.number(part.high)}",
+            _text.number(part.evppi, 3),
+            *([] if part.evppi_remade is None else [_text.number(part.evppi_remade, 3)]),
+        )
+        for part in uncertainty.parts
+    )
+    alone = _ALONE.format(remade=_REMADE * remade)
+    return Section(UNKNOWN, (*uncertainty.sentences, alone), filled(Table(header, rows)))

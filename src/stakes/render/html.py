@@ -11,7 +11,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,13 @@ from stakes._text import percent, probability
 from stakes.errors import MissingExtraError
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
-from stakes.render.flip_tables import moves_factors, nearest_change
+from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
 from stakes.render.json import plain, refuse_too_long
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
 from stakes.render.systems import rules_explained
 from stakes.render.tables import number, sections, stakes_sections
-from stakes.render.unknowns import UNKNOWN
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
@@ -88,13 +88,9 @@ def to_html(
     '<!DOCTYPE html>'
     """
     refuse_too_long(report)
-    style, script = (
-        _tight(_part("page.css")),
-        _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS)),
-    )
-    unit, still = report.problem.unit, _still(report)
+    still = _still(report)
     parts = [*stakes_sections(report.problem), *sections(report)]
-    page = _template(lambda text: tied(text, unit)).render(
+    page = _template().render(
         report=report,
         identity={"title": title, "data": data, "date": date, "author": author},
         sections=parts,
@@ -112,15 +108,11 @@ def to_html(
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         data="" if still else _as_json(page_data(report)),
-        style=style,
-        script=script,
-        policy=_policy(style, script),
+        **_frame(),
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",
     )
-    text: str = page.encode("utf-8", "replace").decode(
-        "utf-8"
-    )  # a lone surrogate cannot be encoded
+    text: str = page.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate has no bytes
     text = re.sub(f"[{_TURNING}]", "", text)
     if path is not None:
         write_whole(path, text)
@@ -168,9 +160,18 @@ def _part(name: str) -> str:
     return files("stakes.render").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _template(tied: Callable[[str], str]) -> Any:
+@cache
+def _frame() -> dict[str, str]:
+    """Style sheet, script and policy, which are those of every page."""
+    style = _tight(_part("page.css"))
+    script = _wrapped("\n".join(_part(f"{name}.js") for name in _SCRIPTS))
+    return {"style": style, "script": script, "policy": _policy(style, script)}
+
+
+@cache
+def _template() -> Any:
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, StrictUndefined, pass_context
     except ImportError as error:
         raise MissingExtraError(
             "the page needs jinja2, which is not installed. Run: pip install 'stakes[report]'"
@@ -178,9 +179,14 @@ def _template(tied: Callable[[str], str]) -> Any:
     world = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    world.filters["tied"] = tied
+    world.filters["tied"] = pass_context(_tied)
     world.filters["groupby_kind"] = _by_kind
     return world.from_string(_part("page.html.j2"))
+
+
+def _tied(context: Any, text: str) -> str:
+    """The text, with numbers tied to the unit of the report that the page is about."""
+    return tied(text, context["report"].problem.unit)
 
 
 def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:
@@ -229,13 +235,6 @@ def _policy(style: str, script: str) -> str:
 
 def _as_json(data: object) -> str:
     """JSON in which nothing looks like a tag, an entity or the end of a script to HTML."""
-    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
     return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)
-
-
-def _plain(data: Any) -> Any:
-    """Values and arrays as plain values for JSON, in dicts and lists of any depth."""
-    if isinstance(data, dict):
-        return {name: _plain(part) for name, part in data.items()}
-    return [_plain(part) for part in data] if isinstance(data, list) else plain(data)

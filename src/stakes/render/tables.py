@@ -15,7 +15,7 @@ from stakes.measures import cost_shares
 from stakes.problem import Problem, cell_text
 from stakes.render import rounding
 from stakes.render.against import baseline_section
-from stakes.render.flip_tables import anew_section, margin_section, region_sections
+from stakes.render.flip_tables import anew_section, margin_section, region_sections, unknown_section
 from stakes.render.layout import (
     NAME,
     WIDTH,
@@ -30,7 +30,6 @@ from stakes.render.layout import (
 )
 from stakes.render.limit_tables import capacity_section, coverage_section, limit_section
 from stakes.render.systems import slice_section, system_sections
-from stakes.render.unknowns import unknown_section
 from stakes.report import Assumptions, ModelQuality, Report, System
 
 _LARGEST_COST = 20  # most cells that are listed, where there are too many for a table

@@ -1,11 +1,10 @@
 """Report: everything that `evaluate` found out, as a value."""
 
 from stakes._check import guard
-from stakes.report._checked_numbers import RANGES
-from stakes.report._checked_parts import refuse_inconsistent
-from stakes.report._flips import Flip, Move, Possible, flip_of
-from stakes.report._joint_bins import DecisionSource, JointBins, PairCounts
+from stakes.report._consistency import RANGES, refuse_inconsistent
+from stakes.report._flips import Flip, MovedNumber, Possible, flip_of
 from stakes.report._other_stakes import Elsewhere, Stakes
+from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._parts import (
     AS_DECIDED,
     BAYES,
@@ -50,7 +49,7 @@ __all__ = [
     "Flip",
     "JointBins",
     "ModelQuality",
-    "Move",
+    "MovedNumber",
     "NaiveDecision",
     "PairCounts",
     "Pick",

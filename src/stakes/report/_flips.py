@@ -19,8 +19,8 @@ from stakes._check import FloatArray, Label
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
-from stakes.report._joint_bins import Tallied
 from stakes.report._other_stakes import Stakes
+from stakes.report._pairs import ReportParts
 from stakes.report._parts import BAYES
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
@@ -83,7 +83,7 @@ class Flip(Value):
     above: tuple[str, ...]
 
 
-def flips_of(report: Tallied, *, kept: bool) -> tuple[Flip, ...]:
+def flips_of(report: ReportParts, *, kept: bool) -> tuple[Flip, ...]:
     """The flips of all costs, class by class, and of the priors: of two classes, of the second."""
     stakes, choice = Stakes(report), _choices(report)
 
@@ -93,7 +93,7 @@ def flips_of(report: Tallied, *, kept: bool) -> tuple[Flip, ...]:
     return tuple(flip_of(move, there(at), choice) for move, at in _moves(report))
 
 
-def zones_of(report: Tallied, *, kept: bool) -> Regions:
+def zones_of(report: ReportParts, *, kept: bool) -> Regions:
     """What may be the cheapest over the prior of the last class; several where that is unclear."""
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
@@ -118,7 +118,7 @@ def zones_of(report: Tallied, *, kept: bool) -> Regions:
     return Regions(f"prior of {label}", names, tuple(parts))
 
 
-def _choices(report: Tallied) -> tuple[str, ...]:
+def _choices(report: ReportParts) -> tuple[str, ...]:
     """The names of what the verdict recommends.
 
     Posteriors that are used as they come count as moved once the prior moves.
@@ -130,7 +130,7 @@ def _choices(report: Tallied) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Move:
+class MovedNumber:
     """A number that moves: its value, where it may go, and the way there in steps."""
 
     what: str
@@ -154,7 +154,7 @@ class Move:
 
         Examples
         --------
-        >>> Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).stepped(-3.0)
+        >>> MovedNumber("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).stepped(-3.0)
         0.0
         """
         low, high = self.bounds
@@ -175,7 +175,7 @@ class Move:
 
         Examples
         --------
-        >>> Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).between(1.0, 2.0)
+        >>> MovedNumber("cost", 1.0, (0.0, 9.0), (0.5, 2.0)).between(1.0, 2.0)
         1.5
         """
         if not self.odds:
@@ -191,7 +191,7 @@ def _share(odds: float) -> float:
     return 1 / (1 + exp(-odds))
 
 
-def _moves(report: Tallied) -> Iterator[tuple[Move, _Place]]:
+def _moves(report: ReportParts) -> Iterator[tuple[MovedNumber, _Place]]:
     problem, prior = report.problem, report.assumptions.prior
     size = float(np.abs(problem.costs).max()) or 1.0
     bounds = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
@@ -199,16 +199,16 @@ def _moves(report: Tallied) -> Iterator[tuple[Move, _Place]]:
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
             name, value = f"cost of {decision} for {label}", float(problem.costs[k, d])
-            yield Move(name, value, bounds, steps), _cost_place(report, k, d)
+            yield MovedNumber(name, value, bounds, steps), _cost_place(report, k, d)
     two = len(prior) == 2
     for k, label in enumerate(problem.classes):
         if k > 0 or not two:
             bounds = 2e-4, 1 - 2e-4
-            move = Move(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
+            move = MovedNumber(f"prior of {label}", prior[k], bounds, _PRIOR_STEPS, odds=True)
             yield move, _prior_place(report, k)
 
 
-def _cost_place(report: Tallied, k: int, d: int) -> _Place:
+def _cost_place(report: ReportParts, k: int, d: int) -> _Place:
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
         costs = np.array(report.problem.costs)
         costs[k, d] = value
@@ -217,7 +217,7 @@ def _cost_place(report: Tallied, k: int, d: int) -> _Place:
     return at
 
 
-def _prior_place(report: Tallied, k: int) -> _Place:
+def _prior_place(report: ReportParts, k: int) -> _Place:
     """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
     others_share = 1 - prior[k]
@@ -235,7 +235,7 @@ def _prior_place(report: Tallied, k: int) -> _Place:
     return at
 
 
-def flip_of(move: Move, there: Callable[[float], Possible], choice: tuple[str, ...]) -> Flip:
+def flip_of(move: MovedNumber, there: Callable[[float], Possible], choice: tuple[str, ...]) -> Flip:
     """Where a choice is no longer possible as a number moves down, and as it moves up.
 
     Parameters
@@ -255,7 +255,7 @@ def flip_of(move: Move, there: Callable[[float], Possible], choice: tuple[str, .
     ...         self.possible = ("new",) if value < 2 else ("old",)
     ...     def is_possible(self, name):
     ...         return name in self.possible
-    >>> flip = flip_of(Move("cost", 1.0, (0.0, 9.0), (0.5, 2.0, 8.0)), There, ("new",))
+    >>> flip = flip_of(MovedNumber("cost", 1.0, (0.0, 9.0), (0.5, 2.0, 8.0)), There, ("new",))
     >>> flip.low, round(flip.high, 1), flip.above
     (-inf, 2.0, ('old',))
     """
@@ -264,7 +264,7 @@ def flip_of(move: Move, there: Callable[[float], Possible], choice: tuple[str, .
 
 
 def _leaving(
-    move: Move, side: int, there: Callable[[float], Possible], choice: tuple[str, ...]
+    move: MovedNumber, side: int, there: Callable[[float], Possible], choice: tuple[str, ...]
 ) -> tuple[float, tuple[str, ...]]:
     def stays(value: float) -> bool:
         elsewhere = there(value)

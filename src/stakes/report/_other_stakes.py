@@ -31,10 +31,10 @@ from stakes.inference import (
     selection_effect,
 )
 from stakes.problem import Problem
-from stakes.report._joint_bins import Tallied
 from stakes.report._pairs import (
     Decided,
     Pairs,
+    ReportParts,
     blind_table,
     cost_of,
     covariance_of,
@@ -339,7 +339,7 @@ class Stakes:
     ('always 0', 'always 0')
     """
 
-    report: Tallied
+    report: ReportParts
 
     def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> Elsewhere:
         """The report under other costs and another prior.

@@ -6,16 +6,75 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import nan
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference import Support, unchecked_cost_support
 from stakes.problem import Problem
-from stakes.report._joint_bins import JointBins, Tallied
 from stakes.tally import Counts, ScoreTable
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionSource(Value):
+    """What systems decide by: the scores of a model, its recalibrated ones, or its decisions.
+
+    `ends` (B,) are positions in the table of scores that the report holds, each just behind the
+    last score of a bin. Decisions that stay as they are have no table: `system` names whose they
+    are, and their bins are the decisions.
+    """
+
+    model: str
+    recalibrated: bool
+    system: str | None
+    ends: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts(Value):
+    """Cases of each class in each pair of bins, without empty pairs.
+
+    `places` (C,) number the cells (class, bin of the first, bin of the second), the last one
+    running fastest; `weights` (C,) are their cases.
+    """
+
+    places: IntArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class JointBins(Value):
+    """Joint counts of all pairs of sources, those of the cheapest systems.
+
+    `pairs` stand in the order of ``itertools.combinations``; `fitting` (J, J) is the covariance
+    that fitting adds to the costs of the systems of the report, at its own costs and prior.
+    """
+
+    sources: tuple[DecisionSource, ...]
+    pairs: tuple[PairCounts, ...]
+    fitting: FloatArray
+
+
+class ReportParts(Protocol):
+    """The parts of a report from which it is read under other stakes."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def verdict(self) -> Any: ...
+    @property
+    def assumptions(self) -> Any: ...
+    @property
+    def naive(self) -> Any: ...
+    @property
+    def systems(self) -> tuple[Any, ...]: ...
+    @property
+    def models(self) -> tuple[Any, ...]: ...
+    @property
+    def joint(self) -> JointBins | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +96,7 @@ class Decided:
 class Pairs:
     """What two systems decide about the same cases."""
 
-    report: Tallied
+    report: ReportParts
 
     @cached_property
     def _joint(self) -> dict[tuple[int, int], FloatArray]:
@@ -93,7 +152,7 @@ class Pairs:
         return [covariance_of(table, self.report.problem) for table in tables]
 
 
-def joint_of(report: Tallied) -> JointBins:
+def joint_of(report: ReportParts) -> JointBins:
     """The joint bins of a report, which may have none."""
     if report.joint is None:
         raise InputError(

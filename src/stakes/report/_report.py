@@ -28,7 +28,7 @@ from stakes.problem import Problem
 from stakes.regions import Margin, Regions
 from stakes.report._flips import Flip, flips_of, read_decisions, zones_of
 from stakes.report._gates import challengers_of, judged_intervals
-from stakes.report._joint_bins import JointBins
+from stakes.report._pairs import JointBins
 from stakes.report._parts import (
     Baseline,
     Caveat,

@@ -28,10 +28,16 @@ from stakes.errors import InputError
 from stakes.limits import PricedLimits, keep_counts, plus, read_counts
 from stakes.problem import CaseCosts, Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
-from stakes.rule._consistent import refuse_unpriced, refuse_unusable
 from stakes.rule._cuts import Cuts, cuts_of
-from stakes.rule._json import number_of, plain_number, plain_problem, problem_of
-from stakes.rule._reading import WRAPPERS, in_kind, wrapped
+from stakes.rule._rule_parts import (
+    WRAPPERS,
+    in_kind,
+    number_of,
+    plain_number,
+    refuse_unpriced,
+    refuse_unusable,
+    wrapped,
+)
 
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
 _WITH_PRICES = 2  # the version of rules with prices, which earlier releases would decide without
@@ -514,7 +520,7 @@ class Rule(Value):
             "system": self.system,
             "model": self.model,
             "takes": self.takes,
-            "problem": plain_problem(self.problem),
+            "problem": self.problem.plain(),
             "map": None if self.map is None else encoded(self.map),
             **priors,
             "threshold": plain_number(self.threshold),
@@ -579,7 +585,7 @@ class Rule(Value):
         if origin is not None:
             origin = Origin(**{**origin, **{name: tuple(origin[name]) for name in lists}})
         return cls(
-            problem=problem_of(body["problem"]),
+            problem=Problem.of(body["problem"]),
             takes=body["takes"],
             map=None if body["map"] is None else decoded(body["map"]),
             from_prior=body["from_prior"],

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from stakes._check import guard
 from stakes.scoring.bins import (
-    Bins,
+    Binning,
     CutBins,
     EachScore,
     Edges,
@@ -39,7 +39,6 @@ from stakes.scoring.case_scores import (
     score_moments,
     shape_of,
 )
-from stakes.scoring.pairwise_auc import one_vs_one_auc
 from stakes.scoring.rules import (
     Brier,
     HalfBrier,
@@ -56,6 +55,7 @@ from stakes.scoring.table_scores import (
     mean_absolute_error,
     min_cllr,
     normalized_table_score,
+    one_vs_one_auc,
     posterior_pairs,
     probability_scores,
     refinement_loss,
@@ -66,7 +66,7 @@ from stakes.scoring.weighted import BetaScore, BinaryRule, CostWeighted
 __all__ = [
     "BetaScore",
     "BinaryRule",
-    "Bins",
+    "Binning",
     "Brier",
     "CostWeighted",
     "CutBins",

@@ -40,7 +40,7 @@ def require_table(table: object) -> None:
     )
 
 
-class Bins(Value, ABC):
+class Binning(Value, ABC):
     """A rule that gives every score of a table a bin."""
 
     follow_classes: ClassVar[bool] = True  # whether other classes of the same cases may change bins
@@ -65,7 +65,7 @@ class Bins(Value, ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class EachScore(Bins):
+class EachScore(Binning):
     """Every distinct score is a bin: the segments of the ROC curve.
 
     Examples
@@ -82,7 +82,7 @@ class EachScore(Bins):
 
 
 @dataclass(frozen=True, eq=False)
-class HullBins(Bins):
+class HullBins(Binning):
     """The scores of one segment of the ROC hull share a bin: the blocks of isotonic regression.
 
     Examples
@@ -102,7 +102,7 @@ class HullBins(Bins):
         return numbers
 
 
-class CutBins(Bins):
+class CutBins(Binning):
     """Bins between cuts on the scale of the scores, so that new scores can be placed too."""
 
     follow_classes: ClassVar[bool] = False
@@ -221,7 +221,7 @@ class EqualMass(CutBins):
         return np.where((low <= middle) & (middle < high), middle, low)
 
 
-class BinSums(NamedTuple):
+class BinTotals(NamedTuple):
     """What the bins of a table hold; empty bins have weight zero and mean nan."""
 
     numbers: IntArray  # (…, S), the bin of every score
@@ -239,7 +239,7 @@ class BinSums(NamedTuple):
         return ratio(self.weights[..., 1], self.mass)
 
 
-def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
+def bin_sums(table: ScoreTable, bins: Binning) -> BinTotals:
     """Pool a table: weight, mean score and share of positives of each bin.
 
     Parameters
@@ -258,7 +258,7 @@ def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
     array([0.2, 1. ])
     """
     require_table(table)
-    _check.require("bins", bins, Bins, "Write EqualWidth(10), EqualMass(10) or HullBins().")
+    _check.require("bins", bins, Binning, "Write EqualWidth(10), EqualMass(10) or HullBins().")
     leading = table.weights.shape[:-2]
     numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
     size = int(numbers.max(initial=0)) + 1
@@ -271,4 +271,4 @@ def bin_sums(table: ScoreTable, bins: Bins) -> BinSums:
         dtype=np.float64,
     ).reshape(*leading, size, 3)
     weights = sums[..., :2]
-    return BinSums(numbers, weights, ratio(sums[..., 2], weights.sum(axis=-1)))
+    return BinTotals(numbers, weights, ratio(sums[..., 2], weights.sum(axis=-1)))

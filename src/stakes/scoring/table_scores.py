@@ -6,12 +6,17 @@ through; ``table.with_prior(p)`` gives each of them its deployment version.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
+from stakes import _check
 from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
-from stakes.scoring.bins import Bins, HullBins, bin_sums, require_table
+from stakes.ranking import auc
+from stakes.scoring.bins import Binning, HullBins, bin_sums, require_table
+from stakes.scoring.case_scores import read_forecasts
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
 
@@ -189,7 +194,7 @@ def mean_absolute_error(table: ScoreTable) -> Numbers:
     return ratio(np.asarray(np.sum(table.weights * losses, axis=(-2, -1))), table.n_cases)
 
 
-def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+def calibration_loss(table: ScoreTable, bins: Binning) -> FloatArray:
     r"""Squared distance between mean score and share of positives, averaged over bins: (…).
 
     .. math:: CL = \frac{1}{n} \sum_b n_b (\bar s_b - \bar y_b)^2
@@ -221,7 +226,7 @@ def calibration_loss(table: ScoreTable, bins: Bins) -> FloatArray:
     return ratio(np.asarray(np.sum(pooled.mass * gaps**2, axis=-1)), table.n_cases)
 
 
-def refinement_loss(table: ScoreTable, bins: Bins) -> FloatArray:
+def refinement_loss(table: ScoreTable, bins: Binning) -> FloatArray:
     r"""Uncertainty that is left within bins, of shape (…).
 
     .. math:: RL = \frac{1}{n} \sum_b n_b \bar y_b (1 - \bar y_b)
@@ -314,3 +319,48 @@ def min_cllr(table: ScoreTable) -> Numbers:
 def _balanced_bits(weights: FloatArray, losses: FloatArray) -> Numbers:
     """Mean over the two classes of their mean losses; weights and losses are (…, S, 2)."""
     return unwrapped(np.mean(ratio(weighted_sum(weights, losses, axis=-2), weights.sum(-2)), -1))
+
+
+def one_vs_one_auc(
+    y_true: object, posteriors: object, *, classes: object = None, weights: object = None
+) -> float:
+    r"""Hand and Till's M: how well posteriors tell two classes apart, averaged over the pairs.
+
+    .. math:: M = \frac{2}{K(K-1)} \sum_{k<l} \frac{A(k \mid l) + A(l \mid k)}{2}
+
+    :math:`A(k \mid l)` is the chance that a case of class k has a higher posterior of k than a case
+    of class l, ties counting a half. The class shares do not matter; for two classes it is the AUC.
+    Higher is better; nan where a class is absent. scikit-learn's
+    ``roc_auc_score(…, multi_class="ovo")``. Arguments are those of `case_scores`.
+    Reference: Hand and Till 2001.
+
+    Parameters
+    ----------
+    y_true : true class of every case, (n,)
+    posteriors : P(class) for every case, (n, K), or P(second class), (n,)
+    classes : labels of the classes, in the order of the columns
+    weights : weight of each case, (n,); None counts each once
+
+    Returns
+    -------
+    mean area over all pairs of classes
+
+    Examples
+    --------
+    >>> y = [0, 0, 1, 1, 2]
+    >>> q = [[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.3, 0.4, 0.3], [0.1, 0.8, 0.1], [0.2, 0.3, 0.5]]
+    >>> round(one_vs_one_auc(y, q), 4)
+    0.9583
+    """
+    names, truth, rows = read_forecasts(y_true, posteriors, classes, weights)
+    mass = _check.weights("weights", weights, truth.size)
+    areas = []
+    for k, other in combinations(range(len(names)), 2):
+        pair = (truth == k) | (truth == other)
+        if not mass[pair].any():
+            return float("nan")
+        for positive in (k, other):
+            own_case, scores = truth[pair] == positive, rows[pair, positive]
+            table = ScoreTable.from_scores(own_case, scores, weights=mass[pair])
+            areas.append(float(auc(table)))
+    return float(np.mean(areas)) if areas else float("nan")

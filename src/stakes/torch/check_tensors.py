@@ -22,7 +22,7 @@ HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}  # relativ
 MOST_CASES = (1 << 31) - 1  # that 32-bit indices of a sort or a table can address
 
 
-class Rule(NamedTuple):
+class EntryRule(NamedTuple):
     """A rule for every entry of an argument, and the remedy for those that break it."""
 
     argument: str
@@ -31,31 +31,33 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule(
+    EntryRule(
         "scores", "must hold numbers that can be ordered", "Remove the cases without a score first."
     ),
-    Rule(
+    EntryRule(
         "posteriors",
         "must hold probabilities in [0, 1]",
         "Say so where these are logits, or raw scores.",
     ),
-    Rule(
+    EntryRule(
         "posteriors",
         "must sum to one in every row",
         "Divide each row by its sum if these are unnormalised.",
     ),
-    Rule("y_true", "must hold positions of classes, 0 … K − 1", "Map the labels to positions."),
-    Rule(
+    EntryRule(
+        "y_true", "must hold positions of classes, 0 … K − 1", "Map the labels to positions."
+    ),
+    EntryRule(
         "decisions",
         "must hold positions of decisions, 0 … M − 1",
         "Map them to positions; -1 stands for posteriors that were not numbers.",
     ),
-    Rule(
+    EntryRule(
         "weights",
         "must hold finite numbers that are zero or more",
         "Remove or repair these entries first.",
     ),
-    Rule("losses", "must hold finite numbers", "Remove or repair these entries first."),
+    EntryRule("losses", "must hold finite numbers", "Remove or repair these entries first."),
 )
 SCORE, PROBABILITY, SUM, LABEL, DECISION, WEIGHT, LOSS = range(len(RULES))
 

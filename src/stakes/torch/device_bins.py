@@ -175,7 +175,7 @@ class BinnedScores:
 
 
 @dataclass(eq=False)
-class BinSums:
+class DeviceBins:
     """Sums over cases on their device, in tensors of fixed size.
 
     `cells` and `rests` (bins × classes) hold the weight of each cell and the weighted positions of
@@ -191,7 +191,7 @@ class BinSums:
     faults: Tensor
 
     @classmethod
-    def empty(cls, device: torch.device) -> BinSums:
+    def empty(cls, device: torch.device) -> DeviceBins:
         """Sums over no cases."""
         integers = {"dtype": torch.int64, "device": device}
         return cls(
@@ -370,7 +370,7 @@ def score_bins(
     require("scale", scale, Scale, "Write Scale.LOGITS, say.")
     names = None if classes is None else two_labels(classes)
     score, truth, weight = read_scores(scores, y_true, weights)
-    sums = BinSums.empty(score.device)
+    sums = DeviceBins.empty(score.device)
     sums.add(score, truth, weight, scale)
     return sums.binned(scale, names, posteriors="scores")
 

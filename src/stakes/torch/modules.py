@@ -30,7 +30,7 @@ from stakes.torch.check_tensors import (
     refuse,
     weights_of,
 )
-from stakes.torch.device_bins import BinnedScores, BinSums, Scale, two_labels
+from stakes.torch.device_bins import BinnedScores, DeviceBins, Scale, two_labels
 from stakes.torch.device_cases import (
     add_cells,
     add_decisions,
@@ -68,7 +68,7 @@ class _Tallied(Metric):
         self.add_state("faults", default=faults, dist_reduce_fx="sum")
 
     def _add_bins(self) -> None:
-        empty = BinSums.empty(torch.device("cpu"))
+        empty = DeviceBins.empty(torch.device("cpu"))
         for name in _BIN_STATES:
             how = _REDUCTIONS.get(name, "sum")
             self.add_state(name, default=getattr(empty, name), dist_reduce_fx=how)
@@ -120,8 +120,8 @@ class _Tallied(Metric):
         self._computed = None
         self._update_count = max(int(self.update_count), 1)
 
-    def _bins(self) -> BinSums:
-        return BinSums(**{name: getattr(self, name) for name in _BIN_STATES})
+    def _bins(self) -> DeviceBins:
+        return DeviceBins(**{name: getattr(self, name) for name in _BIN_STATES})
 
     def _read(
         self, preds: Tensor, target: object, weights: object, problem: Problem | None = None

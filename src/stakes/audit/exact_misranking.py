@@ -38,6 +38,8 @@ from stakes.tally import Counts
 _REACH = 36.0  # log-odds beyond which nothing of a bounded density is left: e**-36 < 3e-16
 _LINEAR = 1e-9  # how far, relative to its weights, a metric may be from linear
 _MASS = 1e-9  # how far from one the integral of a density may be
+
+
 # Panels are at most two log-odds wide and shrink towards equal costs, where beliefs concentrate.
 _SIDE = np.concatenate([2.0 ** np.arange(-40, 1), np.arange(2.0, _REACH + 1, 2.0)])
 _GRID = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])

@@ -1,0 +1,100 @@
+r"""Normal and Student's t: quantiles, tails, and a fixed set of standard normal numbers.
+
+Replicates of n clusters vary less than new clusters would, by √((n − 1)/n), and their spread is
+itself an estimate with n − 1 degrees of freedom. An infinite n gives the normal distribution.
+
+The fixed numbers let what is drawn from a normal be repeated: points
+:math:`2 |\{r \sqrt{p_d}\} - \tfrac12|` of a Richtmyer sequence (the r-th multiple of the root of
+the d-th prime, folded; Genz and Bretz 2009, ch. 4) through the normal quantile. They fill space
+more evenly than random numbers do, and any machine that has square roots makes the same.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isqrt
+
+import numpy as np
+
+from stakes._check import FloatArray
+
+
+def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
+    r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of replicates.
+
+    >>> student_quantile(np.array([5.0, np.inf]), 0.975).round(3)
+    array([3.104, 1.96 ])
+    """
+    from scipy.special import ndtri, stdtrit
+
+    few = np.isfinite(n)
+    degrees = np.where(few, n, 2.0)  # any number above one where the normal is taken instead
+    return np.asarray(
+        np.where(few, np.sqrt(degrees / (degrees - 1)) * stdtrit(degrees - 1, share), ndtri(share))
+    )
+
+
+def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
+    """The probability beyond a distance in standard errors of replicates, one-sided.
+
+    >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
+    array([0.025, 0.025])
+    """
+    from scipy.special import ndtr, stdtr
+
+    few = np.isfinite(n)
+    degrees = np.where(few, n, 2.0)
+    scaled = np.asarray(-distance) * np.sqrt((degrees - 1) / degrees)
+    return np.asarray(np.where(few, stdtr(degrees - 1, scaled), ndtr(-np.asarray(distance))))
+
+
+def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:
+    """Distances of a normal variable that are as unlikely as these are with n clusters drawn."""
+    from scipy.special import ndtri
+
+    return np.where(np.isfinite(n), -ndtri(student_tail(n, distance)), distance)
+
+
+@lru_cache(maxsize=16)
+def fixed_uniforms(count: int, dimensions: int) -> FloatArray:
+    """Points (count, dimensions) of the unit cube, strictly inside.
+
+    >>> fixed_uniforms(2, 2).round(3)
+    array([[0.172, 0.464],
+           [0.657, 0.125]])
+    """
+    multiple = np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimensions))
+    folded = np.abs(2 * (multiple % 1.0) - 1)
+    points: FloatArray = np.clip(folded, 0.25 / count, 1 - 0.25 / count)
+    points.setflags(write=False)
+    return points
+
+
+@lru_cache(maxsize=16)
+def fixed_normals(count: int, dimensions: int) -> FloatArray:
+    """Standard normal numbers (count, dimensions): the normal quantiles of `fixed_uniforms`."""
+    from scipy.special import ndtri
+
+    numbers = np.asarray(ndtri(fixed_uniforms(count, dimensions)))
+    numbers.setflags(write=False)
+    return numbers
+
+
+def directions(count: int, dimensions: int) -> FloatArray:
+    """Points (count, dimensions) all around the unit sphere."""
+    points = fixed_normals(count, dimensions)
+    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+
+
+def _primes(count: int) -> FloatArray:
+    """The first primes, (count,)."""
+    size = 32
+    while True:
+        prime = np.ones(size, dtype=np.bool_)
+        prime[:2] = False
+        for number in range(2, isqrt(size) + 1):
+            prime[number * number :: number] = False
+        primes = np.flatnonzero(prime)
+        if len(primes) >= count:
+            return primes[:count].astype(np.float64)
+        size *= 2
