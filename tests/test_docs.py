@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import stakes
+from stakes.calibration import CalibrationMap
 
 pytest.importorskip("click", reason="the command line has a page of its own")
 ROOT = Path(__file__).parents[1]
@@ -83,6 +84,12 @@ def test_the_page_of_the_rule_has_every_key_of_a_rule() -> None:
     rule = stakes.Rule(stakes.Problem.binary(false_alarm=1, miss=9))
     assert set(json.loads(rule.to_json())) == set(reference_pages.RULE_KEYS)
     assert all(f"``{key}``" in reference_pages.rule_page() for key in reference_pages.RULE_KEYS)
+
+
+def test_the_page_of_maps_has_every_kind_of_map() -> None:
+    kinds = {kind.kind for kind in CalibrationMap.__subclasses__()}
+    assert "isotonic" in kinds
+    assert {kind for kind in kinds if f"``{kind}``" not in reference_pages.map_page()} == set()
 
 
 def contents(page: Path) -> set[str]:
