@@ -77,6 +77,7 @@ html_title = "stakes"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
@@ -137,6 +138,14 @@ def link_code(app: Any, doctree: nodes.document, docname: str) -> None:
             literal.replace_self(make_refnode(app.builder, *at, literal.deepcopy(), full))
 
 
+def trim_blocks(app: Any, doctree: nodes.document) -> None:
+    """Drop the blank line that ends a doctest in Markdown, where a fence follows at once."""
+    for block in doctree.findall(nodes.literal_block):
+        text = block.astext().rstrip()
+        if block.rawsource == block.astext():  # else Sphinx takes it for text with markup
+            block.rawsource, block.children = text, [nodes.Text(text)]
+
+
 # Pages link to what lies in the repository, so that GitHub can follow; the site has pages for it.
 ON_THE_SITE = {
     r"\]\(tutorials/(\w+)\.py\)": r"](gallery/\1.rst)",
@@ -172,4 +181,5 @@ def setup(app: Any) -> None:
     app.connect("source-read", link_within_the_site)
     app.connect("source-read", show_what_was_recorded)
     app.connect("missing-reference", link_python_name)
+    app.connect("doctree-read", trim_blocks)
     app.connect("doctree-resolved", link_code)

@@ -176,7 +176,7 @@ def command_line_page() -> str:
 
     def helped(command: click.Command, path: str, above: click.Context | None) -> None:
         context = click.Context(command, info_name=path.split()[-1], parent=above)
-        context.max_content_width = context.terminal_width = 90
+        context.max_content_width = context.terminal_width = 80
         text = indented(command.get_help(context))
         parts.extend([heading(path, "-"), f".. code-block:: text\n\n{text}\n"])
         if isinstance(command, click.Group):

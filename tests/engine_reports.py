@@ -27,6 +27,7 @@ from stakes.adapters.tallies import MOVED_LIMITS
 from stakes.calibration import (
     Affine,
     Calibrator,
+    FullAffine,
     Isotonic,
     Logistic,
     Select,
@@ -329,6 +330,9 @@ SCALINGS: dict[str, Any] = {
     "affine": Affine(),
     "vector": VectorScaling(),
     "temperature, with a prior": Temperature(),
+    "full": FullAffine(),
+    "select": Select(),
+    "select, with a prior": Select([Temperature(), VectorScaling(), FullAffine()]),
 }
 
 

@@ -6,7 +6,8 @@ puts strange values in the place of each argument, and, as long as there is time
 arguments. A leak is anything else than a value or an `InputError` that names a changed argument and
 has a remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
 functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
-strided arrays) and must give equal answers.
+strided arrays) and must give equal answers; callables that take functions get strange ones (see
+``fuzz_functions``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 
 import stakes
 from fuzz_calls import WHY, Call, all_calls, left_out
+from fuzz_functions import strange_functions
 from fuzz_guests import THEIRS
 from fuzz_recipes import N
 from fuzz_representations import differences
@@ -197,7 +199,7 @@ def _may_be_named(call: Call, changed: dict[str, Any]) -> set[str]:
 def _alike(value: object, works: object) -> bool:
     """Whether a value is of the kind of one that works."""
     kind, known = _kind(value), _kind(works)
-    return (
+    return kind != "function" and (
         kind == known
         or kind == {"number": "list"}.get(known)
         or (works is None and kind in ("text", "number", "list"))
@@ -209,6 +211,8 @@ def _kind(value: object) -> str:
         return "number"
     if isinstance(value, str):
         return "text"
+    if inspect.isroutine(value):
+        return "function"
     is_list = isinstance(value, Iterable) and not isinstance(value, bytes | Counts | ScoreTable)
     return "list" if is_list or "Frame" in type(value).__name__ else type(value).__name__
 
@@ -284,9 +288,11 @@ def main(most: int, seed: int, seconds: int) -> int:
     one_at_a_time(calls, leaks)
     single = leaks.calls
     pairs(calls, leaks, most, seed, seconds - (time.monotonic() - start))
+    asked, nonsense = strange_functions(calls, fault)
     compared, differing = differences()
     print(leaks)
-    print("\n".join(differing))
+    print("\n".join([*nonsense, *differing]))
+    print(f"{asked:,} calls with strange functions, {len(nonsense)} leaks")
     print(f"{compared} calls with equal rows in other containers, {len(differing)} differences")
     print(f"{len(inside)} callables are not for users")
     for room, why in left_out().items():
@@ -299,7 +305,7 @@ def main(most: int, seed: int, seconds: int) -> int:
         f"strange arguments), {total:,} leaks, {len(unknown)} callables "
         f"without a call (stakes {stakes.__version__}, seed {seed})"
     )
-    return 1 if total or unknown or differing else 0
+    return 1 if total or unknown or nonsense or differing else 0
 
 
 if __name__ == "__main__":

@@ -115,6 +115,8 @@ def _displays() -> dict[str, dict[str, Any]]:
         **{f"displays.{name}.from_estimator": arguments for name in displays.__all__},
         **{f"displays.{name}.from_predictions": two for name in displays.__all__},
         "displays.SystemCostsDisplay.from_predictions": {**two, **OPTIONS},
+        "displays.CapacityDisplay.from_predictions": {**two, "capacities": [0.2, 0.5]},
+        "displays.CoverageDisplay.from_predictions": {**two, "coverages": [0.2, 0.5]},
         "displays.NetBenefitDifferenceDisplay.from_predictions": {**two, "reference": "a"},
         "displays.SystemCostsDisplay.from_report": {"report": report()},
     }

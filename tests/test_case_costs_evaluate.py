@@ -469,7 +469,7 @@ def test_a_volume_turns_costs_into_totals_for_people_and_machines(problem):
         ({"volume": -5}, "volume"),
         ({"volume": 0}, "volume must be above zero"),
         ({"volume": np.inf}, "volume must be one real number that is finite and at least 0"),
-        ({"period": "year"}, "period must stand beside a volume"),
+        ({"period": "year"}, "period must come with a volume"),
         ({"volume": 5, "period": " "}, "period must be a word"),
         ({"volume": 5, "period": 3}, "period must be a word"),
     ],

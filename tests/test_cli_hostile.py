@@ -251,7 +251,7 @@ def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
         (
             ROWS + "legit,0.1\n" * 30_000 + "fraud,zwölf\n" + "legit,0.1\n" * 30_000,
             "bad.csv must hold one kind of entry in every column; 'p' holds another in line 30082 "
-            "than in the first: 'fraud,zwölf'. Mend that row.",
+            "than in the first: 'fraud,zwölf'. Correct that row.",
         ),
     ],
 )

@@ -226,4 +226,4 @@ def test_the_engine_and_the_key_are_options():
 def test_a_master_without_spark_is_refused():
     done = run("rows.parquet", *MODELS, "--master", "local[2]")
     assert done.exit_code == 2
-    assert "--master must stand beside --engine spark" in done.stderr
+    assert "--master must come with --engine spark" in done.stderr

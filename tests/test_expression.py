@@ -130,11 +130,11 @@ def test_equal_texts_are_equal_expressions():
     [
         ("", r"expected a name, a number or a parenthesis, at position 1 \(the end\)"),
         ("cost", r"expected something true or false, such as cost > 3, at position 1 \('cost'\)"),
-        ("cost >", r"it breaks off, or has a sign without meaning, at position 7 \(the end\)"),
-        ("cost > 3 cost", r"it breaks off, or has a sign without meaning, at position 10"),
+        ("cost >", r"is incomplete, or has a character without meaning, at position 7 \(the end\)"),
+        ("cost > 3 cost", r"it is incomplete, or has a character without meaning, at position 10"),
         ("1 < cost < 3", r"comparisons do not chain; join two of them with and, at position 12"),
-        ("   cost > 3)", r"sign without meaning, at position 12 \('\)'\)"),
-        ("cost > 3)", r"sign without meaning, at position 9 \('\)'\)"),
+        ("   cost > 3)", r"character without meaning, at position 12 \('\)'\)"),
+        ("cost > 3)", r"character without meaning, at position 9 \('\)'\)"),
         ("cost > 3 or 4", r"expected something true or false, .*, at position 13 \('4'\)"),
         ("not cost", r"expected something true or false, .*, at position 5 \('cost'\)"),
         ("told_apart > 1", r"expected a number, at position 1 \('told_apart >"),
@@ -155,8 +155,8 @@ def test_equal_texts_are_equal_expressions():
         ("not " * 60 + "told_apart", rf"more than {DEEPEST} parts lie inside each other"),
         ("(" * 400 + "cost > 1" + ")" * 400, rf"more than {DEEPEST} parts lie inside"),
         ("not " * 2000 + "told_apart", rf"more than {LONGEST} characters"),
-        ("cost > 3\0", r"sign without meaning"),
-        ("\ud800 > 1", r"sign without meaning"),
+        ("cost > 3\0", r"character without meaning"),
+        ("\ud800 > 1", r"character without meaning"),
     ],
 )
 def test_a_mistake_is_reported_with_its_place_and_what_was_expected(text, message):

@@ -281,9 +281,9 @@ def test_the_card_names_what_the_verdict_names_where_cases_have_costs_of_their_o
     )
     assert report.verdict.deploy is None
     assert {choice for *_, choice in asked} == {report.verdict.unaided}
-    said = str(report.verdict.unaided).replace("always", "always deciding")
-    said = "without a model by each case's costs" if "no model" in said else said
-    assert said in report.verdict.reason
+    sentence = str(report.verdict.unaided).replace("always", "always deciding")
+    sentence = "without a model by each case's costs" if "no model" in sentence else sentence
+    assert sentence in report.verdict.reason
     flip = Flip("limit on 1", 0.1, -inf, 0.4, (), ("wrong (as is)",))
     moved = dataclasses.replace(report, flips_under_limits=(flip,))
     assert f"{report.verdict.unaided} cannot be ruled out" in nearest_change(moved)

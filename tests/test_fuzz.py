@@ -10,7 +10,8 @@ import pytest
 
 import stakes
 from fuzz import Leaks, _too_long, fault, one_at_a_time
-from fuzz_calls import Call, all_calls, left_out, rooms
+from fuzz_calls import Call, all_calls, call_of, left_out, public, rooms
+from fuzz_functions import Mine, functions_of, strange_functions
 from fuzz_representations import differences
 from stakes import InputError
 
@@ -57,6 +58,38 @@ def test_equal_rows_in_other_containers_give_equal_answers_and_stay_as_they_are(
     calls, differing = differences()
     assert calls > 200  # more where pandas and Polars are installed
     assert differing == []
+
+
+def _trusting(function, x):
+    return function(x) + 1
+
+
+def test_a_function_that_answers_with_nonsense_must_be_named_and_its_own_errors_pass():
+    call = Call("trusting", _trusting, {"function": float, "x": 1}, ())
+    assert [name for name, _ in functions_of(call)] == []  # a class is no function
+    call = Call("trusting", _trusting, {"function": abs, "x": 1}, ())
+    made, leaks = strange_functions([call], fault)
+    assert made == 3 * 21
+    assert "trusting(function gives None after 0): TypeError" in leaks[0]
+    assert not any("an error" in leak for leak in leaks)
+    with pytest.raises(Mine):
+        call.run({name: make(Mine, 0) for name, make in functions_of(call)})
+
+
+def test_strange_functions_are_refused_by_the_name_of_their_argument():
+    wanted = {"inference.jackknife", "inference.bootstrap_t", "audit.disagreement"}
+    calls = [call_of(name, kind) for name, kind in public() if name in wanted]
+    made, leaks = strange_functions([call for call in calls if call], fault)
+    assert made == 4 * 3 * 21
+    assert leaks == []
+
+
+@pytest.mark.slow
+def test_no_callable_that_takes_a_function_leaks_when_it_is_strange():
+    calls, _, _ = all_calls()
+    made, leaks = strange_functions(calls, fault)
+    assert made > 2000
+    assert leaks == []
 
 
 @pytest.mark.slow

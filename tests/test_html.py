@@ -275,7 +275,7 @@ def test_a_page_shows_baseline_and_unknown_costs_and_says_that_they_do_not_follo
     y = np.array(["legit", "legit", "fraud"] * 30)
     models = {"new": np.tile([0.02, 0.2, 0.6], 30), "old": Decisions(np.tile([0, 1, 1], 30))}
     page = evaluate(y, models, problem, baseline="old", calibrator=None, replicates=10).to_html()
-    for title in ("Against the baseline", "Costs not quite known"):
+    for title in ("Against the baseline", "Uncertain costs"):
         live = page[page.index("</noscript>") :]
         part = live[live.index(f"<h2>{title}</h2>") :]
         part = part[: part.index("</section>")]

@@ -258,7 +258,7 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         },
         "margin must be an amount per case, .* got '-1%'": {"baseline": "old", "margin": "-1%"},
         "margin must be an amount per case, .* got 'two'": {"baseline": "old", "margin": "two"},
-        "margin must stand beside a baseline; got 0.1 alone. Name": {"margin": 0.1},
+        "margin must come with a baseline; got 0.1 alone. Name": {"margin": 0.1},
         "same problem; .* cost of 1 for 0: 4 before, 3 now": {"baseline": other},
         "same level; its level is 0.95, and 0.9 was": {"baseline": report, "level": 0.9},
         "deploys a system; this one deploys none": {"baseline": none},

@@ -100,17 +100,17 @@ def test_conditions_may_ask_for_differences_and_compute(condition, code):
 def test_what_a_gate_cannot_judge_is_bad_input():
     Path("fraud.json").write_text("costs", encoding="utf-8")
     for arguments, message in (
-        (("--gate", "better"), "--gate must stand beside a baseline"),
+        (("--gate", "better"), "--gate must come with a baseline"),
         (("--baseline", "old", "--gate", "worse"), "--gate must be one of no-worse, better"),
         (("--baseline", "odl"), "--baseline must be the name of a model"),
         (("--baseline", "odl.json"), "odl.json must be the JSON of a report; there is no such"),
         (("--baseline", "fraud.json"), "fraud.json must be the JSON of a report; it is not"),
         (("--baseline", "old", "--margin", "x"), "--margin must be an amount per case"),
-        (("--margin", "1"), "--margin must stand beside a baseline"),
+        (("--margin", "1"), "--margin must come with a baseline"),
         (("--baseline", "old", "--gate", "better=old"), "--gate must be another than the baseline"),
         (("--baseline", "old", "--gate", "better=no"), "--gate must be the name of a system or"),
-        (("--fail-if", 'difference["new"] > 0'), "--fail-if must stand beside a baseline where it"),
-        (("--brief",), "--brief must stand beside --markdown"),
+        (("--fail-if", 'difference["new"] > 0'), "--fail-if must come with a baseline where it"),
+        (("--brief",), "--brief must come with --markdown"),
     ):
         done = evaluate(*arguments)
         assert done.exit_code == 2, (arguments, done.stderr)

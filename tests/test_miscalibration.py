@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from stakes import Problem, ScoreTable, evaluate
 from stakes.calibration import Isotonic, table_cost_of_miscalibration
-from stakes.evaluation.miscalibration import RedrawnClasses
+from stakes.evaluation.miscalibration import FewCases, RedrawnClasses
 from stakes.regions import decision_regions
 
 SHARE = 0.1
@@ -125,6 +125,18 @@ def test_running_sums_find_the_best_thresholds_that_isotonic_regression_finds(pr
         assert_allclose(
             redrawn.regrets(weights[None, :, 1], charged), [paid - expected], atol=1e-13
         )
+
+
+def test_classes_of_few_cases_are_quantiles_of_the_binomial_law():
+    rng = np.random.default_rng(8)
+    n_cases = rng.integers(1, 7, 40).astype(float)
+    posteriors = np.concatenate([[0.0, 1.0, 0.5, 1e-300], rng.random(36)])
+    uniforms = rng.random((25, 40))
+    positives = FewCases(n_cases, posteriors).positives(uniforms)
+    for (row, cell), uniform in np.ndenumerate(uniforms):
+        size, chance = n_cases[cell], posteriors[cell]
+        rarer = binom.ppf(uniform, size, min(chance, 1 - chance))
+        assert positives[row, cell] == (size - rarer if chance > 0.5 else rarer)
 
 
 @pytest.mark.parametrize("prior", [None, [0.97, 0.03], [1, 0], [0, 1]])

@@ -6,6 +6,7 @@ Commands run in a folder that has the files they name. What is only shown is lis
 from __future__ import annotations
 
 import doctest
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -38,6 +39,7 @@ RUN_HERE = {
     ("CONTRIBUTING.md", ""),
     ("add_a_measure.md", "python"),
     ("add_a_measure.md", ""),
+    ("add_a_tally.md", ""),
     ("incumbent.md", ""),
     ("incumbent.md", "yaml"),
     ("index.md", "python"),
@@ -150,13 +152,20 @@ def test_the_line_of_the_register_is_a_law_of_the_measure_on_its_page():
     for example in doctest.DocTestParser().get_examples(page)[:4]:  # up to the function
         exec(example.source, names)
     measure: Any = names["worst_class_cost"]
-    (block,) = [b for b in blocks_of("add_a_measure.md", "python") if not is_doctest(b)]
-    room = SimpleNamespace(worst_class_cost=measure)
-    twins = {"cost": room, "expected_cost_per_class": expected_cost_per_class}
-    law = eval(block.text, {"ProblemLaw": ProblemLaw, **twins})
-    problem, table = Problem([[0, 3, 25], [180, 8, 0]]), [[70, 20, 10], [5, 1, 4]]
+    twin, line = (b for b in blocks_of("add_a_measure.md", "python") if not is_doctest(b))
+    register: dict[str, object] = {
+        "cost": SimpleNamespace(worst_class_cost=measure),
+        "expected_cost_per_class": expected_cost_per_class,
+        "math": math,
+        "ProblemLaw": ProblemLaw,
+    }
+    exec(twin.text, register)
+    law: Any = eval(line.text.strip(), register)
+    problem, row, empty = Problem([[0, 3, 25], [180, 8, 0]]), [70, 20, 10], [0, 0, 0]
     assert law.measure is measure
-    assert np.isclose(float(measure(Counts(table), problem)), law.twin(table, problem))
+    for table in ([row, [5, 1, 4]], [row, empty], [empty, row]):
+        value = float(measure(Counts(table), problem))
+        assert np.isclose(value, law.twin(table, problem), equal_nan=True)
 
 
 def test_what_the_pages_install_and_make_exists():

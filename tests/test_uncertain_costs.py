@@ -1,4 +1,4 @@
-"""Costs not quite known: where the verdict holds, and what certainty is worth."""
+"""Uncertain costs: where the verdict holds, and what certainty is worth."""
 
 from __future__ import annotations
 
@@ -272,10 +272,10 @@ def test_distributions_travel_through_toml_and_json(tmp_path, report):
 
 def test_text_and_markdown_say_what_certainty_is_worth(report):
     text = " ".join(report.to_text().split())
-    assert "Costs not quite known" in text
+    assert "Uncertain costs" in text
     assert f"is the cheapest over {100 * report.uncertainty.holds:.0f} % of what" in text
     assert "EUR per case (EVPI)" in text
-    assert "## Costs not quite known" in report.to_markdown()
+    assert "## Uncertain costs" in report.to_markdown()
 
 
 @pytest.mark.slow

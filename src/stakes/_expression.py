@@ -159,7 +159,7 @@ class _Reader:
                 self.fail(_TOO_DEEP, 1, _SHORTEN)
             at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
             odd = '; odd names are written column["…"]' if self.known is None else ""
-            self.fail(f"it breaks off, or has a sign without meaning{odd}", at)
+            self.fail(f"it is incomplete, or has a character without meaning{odd}", at)
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
         """Refuse a part that is no truth, or no number, where one belongs."""

@@ -111,7 +111,7 @@ def decimals(half_width: float) -> int:
 def supported(value: float, low: float, high: float) -> int | None:
     """Decimals of a number that its interval supports; None where that cannot be said.
 
-    There is no saying where an end is undefined or infinite and where the interval has no width.
+    It cannot be said where a bound is undefined or infinite, and where the interval has no width.
     """
     half, size = (high - low) / 2, max(abs(low), abs(high), abs(value) if isfinite(value) else 0.0)
     if not (isfinite(half) and half > max(_NOISE * size, _TINIEST) and size < _LARGEST):

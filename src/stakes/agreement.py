@@ -434,7 +434,8 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
         decisions=None,
         groups=counts.groups,
     )
-    of_pairs = np.asarray(metric(tables), dtype=np.float64)
+    remedy = "Measures of stakes.measures do so."
+    of_pairs = _check.returned("metric", metric(tables), remedy)
     if of_pairs.shape != tables.values.shape[:-2]:
         raise InputError(
             f"metric must give one value for every table; for tables of shape "

@@ -28,10 +28,10 @@ from stakes._check.numbers import generator, reals, whole
 from stakes.errors import InputError, StakesError
 
 _MADE_BY = {
-    "Comparison": "compare_costs and its kin make one.",
+    "Comparison": "compare_costs and related functions make one.",
     "Contenders": "contenders(joint, problem) makes one.",
     "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",
-    "Curve": "cost_curve and its kin make one, Curve(knots, coefficients) is one.",
+    "Curve": "cost_curve and related functions make one, as does Curve(knots, coefficients).",
     "Estimate": "bootstrap and the functions delta_… make one.",
     "JointCounts": "JointCounts.from_decisions(y_true, models, problem) makes one of rows.",
     "JointScores": "JointScores.from_scores(y_true, models) makes one of rows.",

@@ -56,6 +56,20 @@ def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     return _real(name, values, ndim)
 
 
+def returned(name: str, value: object, remedy: str) -> FloatArray:
+    """What a function of the caller gave, as floats; nan and infinities may be among them."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64, copy=False)
+    except ValueError:  # lists of several lengths
+        pass
+    raise InputError(
+        f"{name} must give a number or an array of numbers; it gave {described(value)}. {remedy}",
+        argument=name,
+    )
+
+
 def array(name: str, values: object) -> Any:
     """An array of whatever is given; rows of different lengths are refused."""
     try:

@@ -156,7 +156,7 @@ def _by_content(name: str, path: Path) -> Format:
             f"{name} cannot be read: {error.strerror or error}. Name a file that can be."
         ) from None
     except (EOFError, zlib.error) as error:
-        raise InputError(f"{name} cannot be unpacked: {error}. Mend the file.") from None
+        raise InputError(f"{name} cannot be unpacked: {error}. Repair the file.") from None
     if not start:
         raise InputError(f"{name} must hold rows; it is empty. {_FILL}")
     if start.startswith(b"PAR1"):
@@ -249,7 +249,7 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
         if row and len(row) != len(header):
             raise InputError(
                 f"{name} must have {len(header)} fields in every row, as in its header; "
-                f"{mark.join(row)[:60]!r} has {len(row)}. Mend that row, and remove lines above "
+                f"{mark.join(row)[:60]!r} has {len(row)}. Correct that row, and remove lines above "
                 f"the header."
             )
 
@@ -315,20 +315,20 @@ def engine_errors(name: str) -> Iterator[None]:
         if torn:
             raise InputError(
                 f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
-                f"has more or fewer: {torn[2][:60]!r}. Mend that row."
+                f"has more or fewer: {torn[2][:60]!r}. Correct that row."
             ) from None
         other = re.search(r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.', str(error))
         if other:
             raise InputError(
                 f"{name} must hold one kind of entry in every column; {other[3]!r} holds another "
-                f"in line {other[1]} than in the first: {other[2][:60]!r}. Mend that row."
+                f"in line {other[1]} than in the first: {other[2][:60]!r}. Correct that row."
             ) from None
         if "sniffing" in str(error):
             raise InputError(
                 f"{name} must be comma-separated values; its columns cannot be told apart. Write a "
                 f"line with their names, and then one line for each row."
             ) from None
-        raise InputError(f"{name} cannot be read: {_first_line(error)}. Mend the file.") from None
+        raise InputError(f"{name} cannot be read: {_first_line(error)}. Repair the file.") from None
 
 
 def _first_line(error: BaseException) -> str:

@@ -453,7 +453,7 @@ def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) ->
 def _remedy(n_columns: int, numbers: FloatArray) -> str:
     """Advice for numbers that are not probabilities: percentages or raw scores."""
     if n_columns > 1:
-        return "Mend them, or name other columns."
+        return "Correct them, or name other columns."
     percent = numbers.min() >= 0 and 10 < numbers.max() <= 100
     divide = "If these are percentages, divide them by 100. " if percent else ""
     return f"{divide}If these are raw scores, pass them as scores."

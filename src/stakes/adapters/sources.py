@@ -183,7 +183,7 @@ class Source(ABC):
         if not (self.is_fraction(known) or self.is_whole(known)):
             where = f"column {known!r} of {self.name}"
             raise InputError(
-                f"{where} must hold numbers; {self._why_none(known)}. Mend it, or name another "
+                f"{where} must hold numbers; {self._why_none(known)}. Correct it, or name another "
                 f"column.",
                 argument=where,
             )

@@ -11,7 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value
-from stakes.audit.metric import Metric, by_position, read_metrics
+from stakes.audit.metric import Metric, by_position, of_each, read_metrics
 from stakes.errors import InputError
 from stakes.measures import utility_yield
 from stakes.problem import Problem
@@ -168,17 +168,18 @@ def against_yield(
     >>> points.yields.round(9), points.reversed_chain("F1")
     (array([ 3.5, -3.5]), array([1, 0]))
     """
-    names, judges = read_metrics(metrics)
+    names = read_metrics(metrics)
     if counts.values.ndim != 3:
         raise InputError(
             f"counts must hold many tables along one axis, of shape (n, K, M); the shape is "
             f"{counts.values.shape}. Flatten the leading axes, or stack single tables."
         )
     plain = by_position(counts)
-    size = counts.values.shape[0]
+    both = list(of_each(metrics, lambda metric: (metric(plain), metric.goodness(plain))))
+    values, goodness = np.moveaxis(np.reshape(both, (len(names), 2, len(plain.values))), 1, 0)
     return AgainstYield._trusted(
         metrics=names,
         yields=utility_yield(counts, problem),
-        values=np.array([judge(plain) for judge in judges]).reshape(len(judges), size),
-        goodness=np.array([judge.goodness(plain) for judge in judges]).reshape(len(judges), size),
+        values=values,
+        goodness=goodness,
     )

@@ -12,7 +12,15 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
-from stakes.audit.metric import Metric, Models, by_position, picked, read_metrics, read_models
+from stakes.audit.metric import (
+    Metric,
+    Models,
+    by_position,
+    of_each,
+    picked,
+    read_metrics,
+    read_models,
+)
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 
@@ -222,9 +230,9 @@ def disagreement(
     Cohen's kappa        0.24     0.5      B           7
     Fowlkes-Mallows    0.5892  0.7786      B           7
     """
-    names, judges = read_metrics(metrics)
+    names = read_metrics(metrics)
     labels, tables = read_models(models)
     costs = np.asarray(expected_cost(tables, problem))
     plain = by_position(tables)
-    values = [(judge(plain), judge.goodness(plain)) for judge in judges]
+    values = of_each(metrics, lambda metric: (metric(plain), metric.goodness(plain)))
     return Disagreement.of(labels, costs, dict(zip(names, values, strict=True)), problem.unit)

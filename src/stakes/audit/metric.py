@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,15 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
+T = TypeVar("T")
 Measure = Callable[[Counts], Numbers]
 #: Tables by name, joint counts, or counts whose first leading axis is the models.
 Models = Mapping[Any, Counts] | JointCounts | Counts
+_REMEDY = (
+    "Take one class of a per-class measure with PositiveClass(measure), and carry leading axes "
+    "through."
+)
+_EACH_CLASS = "Measures such as recall do; leave PositiveClass out for one number of all classes."
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +42,12 @@ class Metric(Value, ABC):
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Values of the metric, of shape (…)."""
-        values = np.asarray(self.measure(counts), dtype=np.float64)
+        values = _check.returned("metric", self.measure(counts), _REMEDY)
         leading = counts.values.shape[:-2]
         if values.shape != leading:
             raise InputError(
-                f"a metric must give one number for each table; for tables of shape {leading} "
-                f"{self.measure!r} gave {values.shape}. Take one class of a per-class measure with "
-                f"PositiveClass(measure), and carry leading axes through."
+                f"metric must give one number for each table; for tables of shape {leading} "
+                f"{self.measure!r} gave {values.shape}. {_REMEDY}"
             )
         return values
 
@@ -123,7 +128,10 @@ class PositiveClass(Value):
 
     def __call__(self, counts: Counts) -> FloatArray:
         """Last entry of the measure, of shape (…)."""
-        return np.asarray(self.measure(counts))[..., -1]
+        values = _check.returned("metric", self.measure(counts), _EACH_CLASS)
+        if not values.ndim:
+            raise InputError(f"metric must give one number for each class; got one. {_EACH_CLASS}")
+        return np.asarray(values[..., -1])
 
 
 #: What people look at when there are two classes, by the names that they use.
@@ -181,8 +189,8 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     return FAMILIAR_MULTICLASS if problem.answers == problem.classes else {}
 
 
-def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[Metric, ...]]:
-    """Names and metrics; bare functions are refused, because they do not say what is better."""
+def read_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
+    """Names of metrics; bare functions are refused, because they do not say what is better."""
     if not isinstance(metrics, Mapping):
         raise InputError(
             f"metrics must be a mapping from name to metric; got {type(metrics).__name__}. "
@@ -191,7 +199,15 @@ def read_metrics(metrics: Mapping[str, Metric]) -> tuple[tuple[str, ...], tuple[
     for name, metric in metrics.items():
         if not isinstance(metric, Metric):
             raise _unwrapped(f"metrics must say which way is better; {name!r} is {metric!r}")
-    return tuple(map(str, metrics)), tuple(metrics.values())
+    return tuple(map(str, metrics))
+
+
+def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> Iterator[T]:
+    """What a function makes of each metric; errors name the metric by its name in the mapping."""
+    for name, metric in metrics.items():
+        with _check.renamed(metric=f"metrics[{name!r}]"):
+            value = function(metric)
+        yield value
 
 
 def read_metric(metric: Metric) -> Metric:

@@ -17,7 +17,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._text import html_table, text_table
 from stakes._value import Value
-from stakes.audit.metric import Metric, read_metrics
+from stakes.audit.metric import Metric, of_each, read_metrics
 from stakes.audit.settings import (
     ErrorSampler,
     RateSampler,
@@ -184,12 +184,12 @@ def misranking(
     >>> study.share("10 % error") < study.share("accuracy") < study.share("precision")
     True
     """
-    names, judges = read_metrics(metrics)
+    names = read_metrics(metrics)
     read_errors("error", error)
     _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
     wanted = _check.draws("pairs", pairs, low=1)
-    total = len(judges) + len(error)
+    total = len(names) + len(error)
     together, undefined = np.zeros((total, total)), np.zeros(total, dtype=np.intp)
     for start in range(0, wanted, _BLOCK):
         size = min(_BLOCK, wanted - start)
@@ -202,7 +202,7 @@ def misranking(
         for first in range(0, size, _SLICE):
             part = slice(first, first + _SLICE)
             tables = _tables(share[part], right[..., part])
-            gaps = _gaps(judges, tables, [some[part] for some in (true, *assessed)])
+            gaps = _gaps(metrics, tables, [some[part] for some in (true, *assessed)])
             # Sums of ones in single precision are exact up to 2**24.
             wrong = (gaps[1:] * gaps[0] < 0).astype(np.float32)
             together += wrong @ wrong.T
@@ -219,12 +219,13 @@ def misranking(
 
 def _drawn(name: str, drawn: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """What a sampler drew, if it has the shape that was asked for."""
-    if np.shape(drawn) != shape:
+    remedy = "There are two classes here; wrong_picks studies problems of any shape."
+    numbers = _check.returned(name, drawn, remedy)
+    if numbers.shape != shape:
         raise InputError(
-            f"{name} must draw an array of shape {shape}; it drew {np.shape(drawn)}. "
-            f"There are two classes here; wrong_picks studies problems of any shape."
+            f"{name} must draw an array of shape {shape}; it drew {numbers.shape}. {remedy}"
         )
-    return drawn
+    return numbers
 
 
 def _tables(share: FloatArray, rates: FloatArray) -> FloatArray:
@@ -240,7 +241,7 @@ def _tables(share: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 def _gaps(
-    judges: tuple[Metric, ...], tables: FloatArray, utilities: list[FloatArray]
+    metrics: Mapping[str, Metric], tables: FloatArray, utilities: list[FloatArray]
 ) -> FloatArray:
     """By how much each criterion prefers the second classifier, one row for each, (1 + Q, n).
 
@@ -249,15 +250,19 @@ def _gaps(
     """
     size = tables.shape[-1]
     # Both models of all pairs in one tally: each metric is called once.
-    values = np.moveaxis(tables.reshape(2, 2, 2 * size), -1, 0)
-    counts = Counts._trusted(values=values, classes=None, decisions=None, groups=None)
+    counts = Counts._trusted(
+        values=np.moveaxis(tables.reshape(2, 2, 2 * size), -1, 0),
+        classes=None,
+        decisions=None,
+        groups=None,
+    )
     moved = tables[..., 1, :] - tables[..., 0, :]
-    gaps = np.empty((len(judges) + len(utilities), size))
+    gaps = np.empty((len(metrics) + len(utilities), size))
     gaps[0] = _worth(utilities[0], moved)
-    for row, judge in enumerate(judges, start=1):
-        goodness = judge.goodness(counts)
+    values = of_each(metrics, lambda metric: metric.goodness(counts))
+    for row, goodness in enumerate(values, start=1):
         np.subtract(goodness[size:], goodness[:size], out=gaps[row])
-    for row, assessed in enumerate(utilities[1:], start=1 + len(judges)):
+    for row, assessed in enumerate(utilities[1:], start=1 + len(metrics)):
         gaps[row] = _worth(assessed, moved)
     return gaps
 

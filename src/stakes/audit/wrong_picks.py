@@ -16,7 +16,15 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value
-from stakes.audit.metric import Metric, Models, by_position, picked, read_metrics, read_models
+from stakes.audit.metric import (
+    Metric,
+    Models,
+    by_position,
+    of_each,
+    picked,
+    read_metrics,
+    read_models,
+)
 from stakes.audit.settings import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures import decision_rates
@@ -133,11 +141,11 @@ class _Costs:
         top = self.costs.max(axis=(1, 2), keepdims=True)
         span = top - self.costs.min(axis=(1, 2), keepdims=True)
         scaled = np.divide(top - self.costs, span, out=np.zeros_like(self.costs), where=span > 0)
-        assessed = error(rng, scaled)
-        if np.shape(assessed) != scaled.shape:
+        assessed = _check.returned("errors", error(rng, scaled), "AssessmentError(sd) does.")
+        if assessed.shape != scaled.shape:
             raise InputError(
                 f"errors must keep the shape of the utilities, {scaled.shape}; one gave "
-                f"{np.shape(assessed)}. AssessmentError(sd) does."
+                f"{assessed.shape}. AssessmentError(sd) does."
             )
         return _Costs(top - span * assessed, self.priors)
 
@@ -189,7 +197,7 @@ def wrong_picks(
     >>> fate.wrong.round(1)
     array([0.6, 0.5, 0.4])
     """
-    names, judges = read_metrics(metrics)
+    names = read_metrics(metrics)
     read_errors("errors", errors)
     _check.generator(rng)
     criteria = (*names, *map(str, errors), "expected costs")
@@ -208,8 +216,9 @@ def wrong_picks(
     plausible, unit = _draw_problems(problems, draws, weights, rng, observed)
     truth = plausible.of(true)
     single = observed[None]
-    seen = [picked(judge.goodness(by_position(single))) for judge in judges]
-    known = [picked(judge.goodness(by_position(true))) for judge in judges]
+    one, many = by_position(single), by_position(true)
+    seen = [picked(goodness) for goodness in of_each(metrics, lambda metric: metric.goodness(one))]
+    known = [picked(some) for some in of_each(metrics, lambda metric: metric.goodness(many))]
     for error in errors.values():
         assessed = plausible.assessed(error, rng)
         seen.append(picked(-assessed.of(single)))

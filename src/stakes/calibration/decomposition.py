@@ -136,7 +136,7 @@ def decompose_by_recalibration(
     The recalibrated posteriors come from a map that was fitted on other cases: held out, or from
     `cross_calibrate`. Parts may be slightly negative, because such a map is not the best for these
     cases. Under a prior, all three scores are those of the deployment, and the recalibrated
-    posteriors ought to be fitted for it.
+    posteriors should be fitted for it.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _MOST_STEPS = 200  # a fit with an optimum needs about twenty
 _ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
 NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
 _SAMPLE = 10_000  # cases in a sample whose optimum is a good start for three times as many or more
-_CASES_EACH = 5  # and at least so many for every parameter
+_CASES_EACH = 5  # and at least this many for every parameter
 
 
 class LossAt(NamedTuple):

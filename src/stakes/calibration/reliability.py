@@ -238,7 +238,7 @@ def _band(
     if not bins.follow_classes:
         numbers = bins.numbers(table)
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-        # Bins without cases are left out, so that positions are counted anew.
+        # Bins without cases are left out, so that positions are counted again.
         places = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > 0)
         pool = partial(_pooled, starts, np.add.reduceat(mass, starts))
     # Replicates in blocks: all of them at once would take count × scores numbers.

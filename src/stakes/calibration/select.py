@@ -42,7 +42,8 @@ class Select(Calibrator):
 
     Posteriors of 0 and 1, as isotonic regression gives them, are judged as if half a case
     contradicted them. With more than a few thousand cases, the choice uses bins of the scores (two
-    classes) or some of the cases (more); the chosen map is fitted to all cases.
+    classes) or some of the cases (more; all of them where the folds come from a key); the chosen
+    map is fitted to all cases.
 
     Parameters
     ----------
@@ -77,13 +78,14 @@ class Select(Calibrator):
     def __repr__(self) -> str:
         return f"Select({'' if self.candidates is None else list(self.candidates)})"
 
-    def _alone(self, n_classes: int) -> Calibrator | None:
-        """The only candidate for posteriors of so many classes; None where the cases choose."""
+    def _among(self, n_classes: int, rarest: float) -> tuple[Calibrator, ...]:
+        """The candidates for posteriors of more than two classes; `rarest` has so many cases."""
         if self.candidates is not None:
-            return self.candidates[0] if len(self.candidates) == 1 else None
+            return tuple(self.candidates)
         if n_classes >= _MANY_OFFSETS:
-            return Temperature()
-        return Affine() if n_classes >= _MANY_SLOPES else None
+            return (Temperature(),)
+        few = n_classes >= _MANY_SLOPES or rarest < _FEW_FOR_SLOPES
+        return (Affine(),) if few else (Affine(), VectorScaling())
 
     def fit(
         self,
@@ -160,10 +162,7 @@ def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
         return (Logistic() if is_raw else Affine()), Isotonic()
     if size == 2:
         return Affine(), OneVsRestIsotonic()
-    if (alone := Select()._alone(size)) is not None:
-        return (alone,)
-    few = np.bincount(rows.codes, minlength=size).min() < _FEW_FOR_SLOPES
-    return (Affine(),) if few else (Affine(), VectorScaling())
+    return Select()._among(size, np.bincount(rows.codes, minlength=size).min())
 
 
 def _ranked(
@@ -175,9 +174,11 @@ def _ranked(
     if rows.weights is not None and not rows.weights.all():
         weighted = rows.weights > 0
         rows, clusters = rows.part(weighted), None if clusters is None else clusters[weighted]
-    if rows.folds is not None and rows.scores.ndim == 1:
+    if rows.folds is not None:
         n_cases = len(rows.codes) if rows.weights is None else float(rows.weights.sum())
-        rows, number = _in_stated_folds(rows)
+        number = np.unique(rows.folds, return_inverse=True)[1].reshape(-1)
+        if rows.scores.ndim == 1:
+            rows, number = _binned_by_fold(rows, number)
         return _sorted(candidates, rows, number, 0.5 / n_cases)
     rows, clusters = _thinned(rows, clusters)
     two = rows.n_classes == 2
@@ -199,13 +200,12 @@ def _sorted(
     return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
 
 
-def _in_stated_folds(rows: CheckedRows) -> tuple[CheckedRows, IntArray]:
+def _binned_by_fold(rows: CheckedRows, folds: IntArray) -> tuple[CheckedRows, IntArray]:
     """Cases of one fold and class whose scores share a bin, as one case of their mean score.
 
     The bins follow from the scores alone, so that the choice is the same wherever the rows are.
     """
     scores = rows.scores
-    folds = np.unique(np.asarray(rows.folds), return_inverse=True)[1].reshape(-1)
     probable = rows.wrapped is not Scores and bool(scores.min() >= 0 and scores.max() <= 1)
     size = BitGrid.N_BINS
     cell = (folds * size + BitGrid(probable).bins(scores + 0.0)) * 2 + rows.codes

@@ -46,10 +46,16 @@ from stakes.report import ModelQuality, Report
     "pairs",
     metavar="PAIRS",
     type=click.IntRange(min=1),
-    help="Also draw so many pairs of classifiers with two classes, under costs of which nothing is "
-    "known, and count those that each metric puts in the wrong order.",
+    help="Also draw this many pairs of classifiers with two classes, under costs about which "
+    "nothing is known, and count those that each metric puts in the wrong order.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
 def audit(
     files: tuple[str, ...], problem_file: str, pairs: int | None, seed: int, **options: Any
 ) -> None:

@@ -17,6 +17,8 @@ from stakes.calibration import CalibrationMap
 from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
+    TRUTH,
+    WEIGHTS,
     file_argument,
     memory_option,
     problem_option,
@@ -32,7 +34,7 @@ _model_option = click.option(
     "--model",
     required=True,
     metavar="[NAME=]COL[,COL…]",
-    help="Scores or posteriors for the second class of two, or one column for each class.",
+    help="Scores or probabilities of the second of two classes, or one column for each class.",
 )
 
 
@@ -45,8 +47,8 @@ def calibrate() -> None:
 @file_argument
 @problem_option
 @_model_option
-@click.option("--truth", metavar="COLUMN", help="True classes; guessed if left out.")
-@click.option("--weights", metavar="COLUMN", help="Weights of the cases.")
+@click.option("--truth", metavar="COLUMN", help=TRUTH)
+@click.option("--weights", metavar="COLUMN", help=WEIGHTS)
 @click.option(
     "--method",
     type=click.Choice(list(CALIBRATORS), case_sensitive=False),
@@ -120,7 +122,7 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
     "--column",
     default="calibrated",
     show_default=True,
-    help="Name of the new column; for more than two classes, what stands before _CLASS.",
+    help="Name of the new column; for more than two classes, the prefix before _CLASS.",
 )
 @click.option(
     "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."

@@ -94,7 +94,7 @@ def report_on(
 ) -> Report:
     """The report on the predictions in files; what cannot be `written` is not begun."""
     if master is not None and engine != "spark":
-        raise InputError("--master must stand beside --engine spark. Add it, or leave this out.")
+        raise InputError("--master must come with --engine spark. Add it, or leave this out.")
     with input_source(files, engine, master) as source:
         columns = request.columns(source, problem)
         if written:

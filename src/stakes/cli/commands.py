@@ -77,7 +77,7 @@ class _Front(click.Group):
             return _told("there is not enough memory for these columns; evaluate a sample of them")
         except Exception:
             put(traceback.format_exc(), err=True)
-            return _told("this is a mistake in stakes, not in your data; please report it", _FAULT)
+            return _told("this is a bug in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
 
 
@@ -106,7 +106,7 @@ def _told(sentence: str, code: int = _BAD_INPUT) -> int:
 def stakes(context: click.Context) -> None:
     """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
-    Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70 a mistake in stakes,
+    Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70 a bug in stakes,
     128 and the number of the signal that ended it (130: Ctrl-C).
     """
     if context.invoked_subcommand is None:

@@ -33,13 +33,13 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
     "--rule", "rule_file", metavar="JSON", help="A rule, as evaluate --rule-out wrote it."
 )
 @click.option(
-    "--problem", "-p", "problem_file", metavar="TOML", help="What is at stake, where no rule says."
+    "--problem", "-p", "problem_file", metavar="TOML", help="The problem file, if there is no rule."
 )
 @click.option(
     "--model",
     metavar="[NAME=]COL[,COL…]",
-    help="Posteriors: P(second class) of two, or one column for each class; for a rule of raw "
-    "scores, their column. A rule knows the columns that it was made of.",
+    help="Probabilities: a column with that of the second of two classes, or a column for each "
+    "class; for a rule of raw scores, their column. A rule knows the columns it was made from.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
 @click.option(
@@ -145,7 +145,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
     if rule.takes == DECISIONS:
         raise InputError(
             f"{path} must be a rule that decides; it is that of {rule.system}, whose decisions are "
-            f"taken elsewhere. They are what is to be done."
+            f"taken elsewhere. Use those decisions as they are."
         )
     return rule
 

@@ -29,9 +29,11 @@ def demo_report() -> Report:
 
 
 @click.command()
-@click.option("--html", default="report.html", show_default=True, metavar="OUT")
+@click.option(
+    "--html", default="report.html", show_default=True, metavar="OUT", help="Where the page goes."
+)
 def demo(html: str) -> None:
-    """Evaluate the shipped example and write its page."""
+    """Evaluate the example that comes with stakes, print the report and write its page."""
     target = target_beside(html, (), "--html")
     refuse_other_than_page(target)
     report = demo_report()

@@ -41,14 +41,14 @@ _PASSED = (
 @click.option(
     "--key",
     metavar="COLUMN",
-    help="Whole numbers from which folds are made, the same in every engine; rows with one key "
-    "stay in one fold. Beyond the limit of memory, recalibration needs it.",
+    help="A column of whole numbers that sets the folds, the same in every engine; rows with one "
+    "key stay in one fold. Beyond the limit of memory, recalibration needs it.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["numpy", "duckdb", "spark"]),
-    help="Who tallies the rows: arrays in memory, DuckDB, or Spark, which reads FILE itself, be it "
-    "a path, a glob or a URL. By default arrays, and DuckDB beyond the limit of memory.",
+    help="What tallies the rows: numpy in memory, DuckDB, or Spark, which reads FILE itself, be it "
+    "a path, a glob or a URL. By default numpy, and DuckDB beyond the limit of memory.",
 )
 @click.option(
     "--master",
@@ -79,7 +79,7 @@ _PASSED = (
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Of the random numbers: folds and simulated samples.",
+    help="Seed of the random numbers, for folds and simulated samples.",
 )
 @click.option(
     "--running-cost",
@@ -93,7 +93,7 @@ _PASSED = (
     type=click.FloatRange(min=0, min_open=True),
     help="How many cases there will be: costs per case are shown as totals, too.",
 )
-@click.option("--period", metavar="WORD", help="In which these cases come, such as year.")
+@click.option("--period", metavar="WORD", help="The time in which these cases come, such as year.")
 @click.option(
     "--baseline",
     metavar="NAME",
@@ -109,15 +109,13 @@ _PASSED = (
     "gates",
     multiple=True,
     metavar="NAME[=SYSTEM]",
-    help="no-worse or better: end with exit code 1 unless it is so; see below.",
+    help="no-worse or better: exit code 1 unless that is shown; see below.",
 )
 @click.option("--html", metavar="OUT", help="Write the interactive page.")
-@click.option("--title", default="", metavar="TEXT", help="With --html: what stands at its head.")
-@click.option(
-    "--data-name", default="", metavar="TEXT", help="With --html: how the data are called."
-)
-@click.option("--date", default="", metavar="TEXT", help="With --html: a date, as it is given.")
-@click.option("--author", default="", metavar="TEXT", help="With --html: who made it.")
+@click.option("--title", default="", metavar="TEXT", help="With --html: the title of the page.")
+@click.option("--data-name", default="", metavar="TEXT", help="With --html: the name of the data.")
+@click.option("--date", default="", metavar="TEXT", help="With --html: a date, shown as written.")
+@click.option("--author", default="", metavar="TEXT", help="With --html: the author.")
 @click.option("--json", metavar="OUT", help="Write the report as JSON; - for standard output.")
 @click.option("--markdown", metavar="OUT", help="Write the report as Markdown; - for stdout.")
 @click.option("--brief", is_flag=True, help="With --markdown: ten lines for a pull request.")
@@ -127,7 +125,7 @@ _PASSED = (
     help="Write the rule of the system to deploy as JSON, for stakes decide --rule. Where the "
     "verdict is to deploy none, there is no such rule, and the exit code is 2.",
 )
-@click.option("--fail-if", metavar="EXPR", help="End with exit code 1 when this holds; see below.")
+@click.option("--fail-if", metavar="EXPR", help="Exit code 1 when this holds; see below.")
 def evaluate(
     files: tuple[str, ...],
     problem_file: str,
@@ -147,7 +145,7 @@ def evaluate(
     inputs = (*files, problem_file, options["baseline"] or problem_file)
     targets = check_targets(outputs, rule_out, inputs)
     if brief and "markdown" not in targets:
-        raise InputError("--brief must stand beside --markdown OUT; it stands alone. Add that.")
+        raise InputError("--brief must come with --markdown OUT; that is missing. Add it.")
     # Options are checked before the files are read, which may take long.
     gate = None if fail_if is None else read_gate(fail_if, options["baseline"])
     named = [read_named_gate(text, options["baseline"]) for text in gates]

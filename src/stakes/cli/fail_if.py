@@ -50,9 +50,9 @@ _QUANTITIES = {
 }
 
 EXPLAINED = f"""\
-A gate compares names and numbers (< <= > >= == !=), or what + - * / min max abs make of them,
-and joins comparisons with and, or, not and parentheses; the exit code is 1 when it holds:
---fail-if 'not deployable or cost > 0.9 * naive_cost'.
+The condition of --fail-if compares names and numbers (< <= > >= == !=), or what + - * / min max abs
+make of them, and joins comparisons with and, or, not and parentheses; the exit code is 1 when it
+holds: --fail-if 'not deployable or cost > 0.9 * naive_cost'.
 
 \b
 Of the cheapest system, or of another as in cost["forest"]:
@@ -69,14 +69,14 @@ True or false:
   told_apart (all systems that may be the cheapest are of one model)
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),
-so that no gate opens by accident, unless what stands before it settles it.
+so that no gate opens by accident, unless what comes before it settles the answer.
 
---gate no-worse and --gate better ask whether new systems stand up to --baseline, and the exit code
-is 1 when one does not. No worse: the upper end for its cost less the baseline's and --margin is at
-most 0. Better: the upper end of the difference is below 0. A system that clearly breaks a limit
-passes neither. What is judged is fixed beforehand: of
-every model but the baseline's the system with the rule of the baseline, or else its decisions as
-they are. --gate 'better=forest (recalibrated)' names another. Intervals are those of each pair.
+--gate no-worse and --gate better compare new systems with --baseline; the exit code is 1 unless all
+of them pass. No worse: the upper bound for the cost of the system, less that of the baseline and
+--margin, is at most 0. Better: the upper bound of the difference is below 0. A system that clearly
+breaks a limit passes neither. Which systems are judged is fixed in advance: of every model but the
+baseline's, the one with the decision rule of the baseline, or else the model's decisions as they
+are. --gate 'better=forest (recalibrated)' names another. Intervals are those of each pair.
 """
 
 GATES = {"no-worse": Report.is_no_worse, "better": Report.is_better}
@@ -89,7 +89,7 @@ def read_gate(text: str, baseline: object) -> Expression:
     compared = [name for name in gate.names if name.name.startswith("difference")]
     if compared and baseline is None:
         raise InputError(
-            f"--fail-if must stand beside a baseline where it asks for {compared[0]}; there is "
+            f"--fail-if must come with a baseline where it asks for {compared[0]}; there is "
             f"none. Name it with --baseline.",
             argument="--fail-if",
         )
@@ -111,7 +111,7 @@ def read_named_gate(text: str, baseline: object) -> tuple[str, str | None]:
         )
     if baseline is None:
         raise InputError(
-            f"--gate must stand beside a baseline; got {text} alone. Name it with --baseline.",
+            f"--gate must come with a baseline; got {text} alone. Name it with --baseline.",
             argument="--gate",
         )
     return name, system or None

@@ -59,9 +59,17 @@ _OPTIONS = {  # arguments of the library and the options that set them
     "engine": "--engine",
 }
 
+TRUTH = "The column of the true classes; guessed if left out."
+WEIGHTS = "The column of the weights of the cases."
+
 file_argument = click.argument("files", metavar="FILE…", nargs=-1, required=True)
 problem_option = click.option(
-    "--problem", "-p", "problem_file", required=True, metavar="TOML", help="What is at stake."
+    "--problem",
+    "-p",
+    "problem_file",
+    required=True,
+    metavar="TOML",
+    help="The problem file: what is at stake. stakes problem new writes one.",
 )
 
 
@@ -95,9 +103,10 @@ memory_option = click.option(
     show_default=True,
     metavar="SIZE",
     callback=_some_memory,
-    help="The most that the needed columns may take as arrays. To work on them takes up to ten "
-    "times as much. Beyond the limit evaluate and audit leave the rows to the engine, and the "
-    "report lists what was therefore left out; limits on decisions are refused then.",
+    help="The most that the needed columns may take as arrays; working on them takes up to ten "
+    "times as much. Beyond it, evaluate and audit leave the rows to the engine, and the report "
+    "lists what was therefore left out. Limits on decisions then need two classes, costs that all "
+    "rows share, and --key.",
 )
 
 
@@ -105,15 +114,16 @@ def prediction_options(command: F) -> F:
     """Add the options that name columns; left out, columns are guessed where that is safe."""
     for option in reversed(  # the decorator that is applied last comes first in --help
         (
-            click.option("--truth", metavar="COLUMN", help="True classes; guessed if left out."),
+            click.option("--truth", metavar="COLUMN", help=TRUTH),
             click.option(
                 "--model",
                 "models",
                 multiple=True,
                 metavar="NAME=COL[,COL…]",
-                help="Posteriors of a model: P(second class) of two, or one column for each class; "
-                "or decisions, in a column of labels. Repeat it for several models; guessed if "
-                "left out and the names of columns say it (NAME_CLASS, p_NAME, NAME_prob, …).",
+                help="Probabilities of a model: a column with that of the second of two classes, "
+                "or a column for each class; or its decisions, a column of labels. Repeat it for "
+                "several models. If left out, models are guessed where the names of columns tell "
+                "(NAME_CLASS, p_NAME, NAME_prob, …).",
             ),
             click.option(
                 "--scores",
@@ -121,9 +131,11 @@ def prediction_options(command: F) -> F:
                 metavar="NAME=COL",
                 help="Raw scores of a model for two classes, on any scale.",
             ),
-            click.option("--weights", metavar="COLUMN", help="Weights of the cases."),
+            click.option("--weights", metavar="COLUMN", help=WEIGHTS),
             click.option(
-                "--clusters", metavar="COLUMN", help="What was sampled together: patients, sites."
+                "--clusters",
+                metavar="COLUMN",
+                help="The column that says which cases were sampled together: patients, sites.",
             ),
             memory_option,
         )

@@ -58,8 +58,8 @@ def check(file: str) -> None:
 def new(out: str, force: bool) -> None:
     """Ask what is at stake and write the answers to the problem file OUT.
 
-    Two classes and two decisions can do without costs: it is enough to say from which probability
-    on you would act.
+    Two classes and two decisions can do without costs: it is enough to say above which
+    probability you would act.
     """
     target = check_target(out)
     if target.exists() and not force:
@@ -128,7 +128,7 @@ def _asked() -> Problem:
     unit = click.prompt("Unit of the costs, say EUR", default="", show_default=False, err=True)
     two = len(classes) == len(decisions) == 2
     if two and not click.confirm("Can you say what each mistake costs?", default=True, err=True):
-        question = f"From which probability of {classes[1]} on would you choose {decisions[1]}?"
+        question = f"Above which probability of {classes[1]} would you choose {decisions[1]}?"
         costs = Problem.from_threshold(_number(question, low=0, high=1)).costs.tolist()
     else:
         costs = [[_cost(c, d, classes, decisions) for d in decisions] for c in classes]

@@ -17,7 +17,7 @@ BLOCK = 1 << 16  # rows at a time, so that memory stays flat
 _FEW = 1 << 12  # those whose products stay in the cache, and on one thread
 MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
-ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic upon it, at most
+ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic on it, at most
 
 
 def costs_of_cases(
@@ -211,6 +211,6 @@ def _rounded_size(costs: FloatArray) -> FloatArray:
 
 
 def blocks(n_rows: int, size: int = BLOCK) -> Iterator[slice]:
-    """Rows from place to place, so many at a time."""
+    """Slices that divide the rows into blocks, at most `size` in each."""
     for start in range(0, n_rows, size):
         yield slice(start, start + size)

@@ -58,9 +58,9 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
             argument=argument,
         )
     if hasattr(estimator, "predict_proba"):
-        return Posteriors(np.asarray(estimator.predict_proba(X)), classes=list(classes))
+        return Posteriors(_check.array(argument, estimator.predict_proba(X)), classes=list(classes))
     if hasattr(estimator, "decision_function") and len(classes) == 2:
-        return DecisionScores(np.asarray(estimator.decision_function(X)), list(classes))
+        return DecisionScores(_check.array(argument, estimator.decision_function(X)), list(classes))
     raise InputError(
         f"{argument} must have predict_proba or, for two classes, decision_function; "
         f"{type(estimator).__name__} with {len(classes)} classes has neither. "

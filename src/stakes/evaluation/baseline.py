@@ -55,7 +55,7 @@ def read_incumbent(
     if baseline is None:
         if margin is not None:
             raise InputError(
-                f"margin must stand beside a baseline; got {margin!r} alone. Name the baseline, "
+                f"margin must come with a baseline; got {margin!r} alone. Name the baseline, "
                 f"too.",
                 argument="margin",
             )
@@ -137,7 +137,7 @@ def unpaired(first: Measured, second: Measured, factor: float = 1.0) -> Measured
     r"""Cost on some cases less a factor times a cost on others, from their two intervals.
 
     The bounds of independent intervals are combined by their distances from the estimates (Zou and
-    Donner 2008): the lower end is
+    Donner 2008): the lower bound is
     :math:`x - f y - \sqrt{(x - l_x)^2 + f^2 (u_y - y)^2}`, the upper one its mirror image.
 
     >>> unpaired(Measured(5.0, 2.0, 9.0), Measured(3.0, 1.0, 7.0))
@@ -223,7 +223,7 @@ def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[st
     if margin.relative:
         return (
             text,
-            f"No worse: clearly at most {_text.percent(margin.value)} dearer than {name}.",
+            f"No worse: clearly at most {_text.percent(margin.value)} costlier than {name}.",
         )
     amount = _text.number(margin.value)
-    return (text, f"No worse: clearly at most {amount} per case dearer than {name}.")
+    return (text, f"No worse: clearly at most {amount} per case costlier than {name}.")

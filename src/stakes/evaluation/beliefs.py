@@ -1,4 +1,4 @@
-"""What is not quite known of a problem: distributions of costs, experts' matrices, a prior."""
+"""What is uncertain about a problem: distributions of costs, experts' matrices, a prior."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """All that is not quite known of a problem."""
+    """All that is uncertain about a problem."""
 
     problem: Problem
     prior: FloatArray  # that counts where none is drawn

@@ -75,8 +75,8 @@ def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
             LEFT_OUT,
-            f"From where on a flip is clear is told by Bonferroni's critical value, so that "
-            f"unclear zones are somewhat wider than need be: how differences vary together while "
+            f"The point at which a flip is clear rests on Bonferroni's critical value, so that "
+            f"unclear zones are somewhat wider than necessary: how differences vary together while "
             f"costs move is worked out for up to {MOST_RIVALS:,} systems, and "
             f"{len(costs.choice.names):,} are compared.",
         )
@@ -145,8 +145,8 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         elif size < SMALLEST:
             yield Caveat(
                 "tiny class",
-                f"Cases of {label}: {number(size)}. Its rates, and the costs that hang on them, "
-                f"are hardly known, which makes intervals wide.",
+                f"Cases of {label}: {number(size)}. Its rates, and the costs that depend on them, "
+                f"are poorly known, which makes intervals wide.",
             )
 
 
@@ -268,7 +268,7 @@ def _sampling(evidence: Evidence) -> Iterator[Caveat]:
     if sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:
         yield Caveat(
             "few clusters",
-            f"There are only {sample.clusters} clusters: how they differ is hardly known. "
+            f"There are only {sample.clusters} clusters: how they differ is poorly known. "
             f"Intervals rest on cluster effects that are normally distributed.",
         )
     elif sample.clusters is None and evidence.weighted:

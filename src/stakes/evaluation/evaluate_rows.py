@@ -65,7 +65,7 @@ def evaluate(
     y_true : labels of the true classes, (n,)
     models : predictions of one model, or a mapping from name to predictions
         `Posteriors`, `Decisions` or `Scores`; a bare float array is posteriors, a bare array of
-        ints, booleans or text is decisions. The columns of a bare array stand in the order of
+        ints, booleans or text is decisions. The columns of a bare array are in the order of
         ``problem.classes``. scikit-learn sorts them: write
         ``Posteriors(model.predict_proba(X), classes=model.classes_)``, and they go by their names.
     problem : what is at stake
@@ -98,13 +98,13 @@ def evaluate(
         Differences on the same cases are paired. Each interval is for its own pair.
     margin : what `Report.is_no_worse` allows above the baseline: an amount per case, or a share of
         its cost as in "2%"; none if left out
-    uncertain : what is not quite known besides the costs that are distributions in the problem
+    uncertain : what is uncertain besides the costs that are distributions in the problem
         Experts' cost matrices, of which the problem has the mean; a distribution of the prior such
         as `stakes.inference.Dirichlet`, whose mean the problem states; or ``{"costs": …, "prior":
         …}``. ``report.uncertainty`` says over how much of it the verdict holds, and what it would
         be worth to know.
     key : (n,) whole numbers, from which the folds are made by arithmetic that every engine shares
-        Cases with one key stay in one fold. Left out, folds are dealt at random, and anew several
+        Cases with one key stay in one fold. Left out, folds are dealt at random, and several
         times where the cases are few.
 
     Returns

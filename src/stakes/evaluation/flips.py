@@ -1,7 +1,7 @@
 """Where the verdict would flip: how far numbers may move, and where each system is the cheapest.
 
-The point at which another system gets as cheap is exact for these cases. The point from which on
-that is statistically clear depends on the contenders: a choice is one of them until it clearly
+The point at which another system gets as cheap is exact for these cases. The point at which
+that becomes statistically clear depends on the contenders: a choice is one of them until it clearly
 costs more than the cheapest.
 """
 
@@ -137,7 +137,7 @@ def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Reg
 
 
 def _rivals(systems: tuple[System, ...], evidence: Evidence) -> dict[Any, Counts]:
-    """All that could be deployed: every decision made blindly, which wins ties, and the systems."""
+    """All that could be deployed: every constant decision, which wins ties, and the systems."""
     candidates: dict[Any, Counts] = {
         system.name: system.counts for system in systems if system.candidate
     }

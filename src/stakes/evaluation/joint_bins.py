@@ -1,4 +1,4 @@
-"""Joint counts of the scores of two systems in bins, from which a page compares them later on."""
+"""Joint counts of the scores of two systems in bins, by which a page compares them later."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from stakes.report import System
 
 
 def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
-    """How a system fares under every limit, and what the limit costs at the margin."""
+    """How a system meets every limit, and what the limit costs at the margin."""
     sentences = []
     for check in system.limits:
         sentences.append(_stands(check, level))

@@ -1,7 +1,7 @@
 """What miscalibration costs where there is no calibrator: the regret in hindsight, less its bias.
 
 Thresholds that are the best for the same cases are too good: even calibrated scores would seem to
-lose something against them. Simulation says how much: classes are drawn anew from posteriors that
+lose something against them. Simulation says how much: classes are drawn again from posteriors that
 were recalibrated by a line in the log-odds, and decisions are made by these posteriors.
 """
 
@@ -27,6 +27,7 @@ from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 16  # numbers in a block of replicates
+_FEW = 32  # cases of one score up to which comparing is faster than drawing their number
 _TIE = 1e-12  # of the largest cost: what rounding may do to equal regrets
 _DOUBT = 0.01  # one-sided p-value, from simulated calibrated samples, below which there is no doubt
 
@@ -100,16 +101,19 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
 def _drawn(
     cases: FloatArray, posteriors: FloatArray, replicates: int, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
-    """Positives (R, S) among cases whose classes are drawn anew, where both classes occur.
+    """Positives (R, S) among cases whose classes are drawn again, where both classes occur.
 
     In blocks that fit into the cache.
     """
     alone = cases.max() == 1  # the same law, much faster
+    few = FewCases(cases, posteriors) if 1 < cases.max() <= _FEW else None
     size = max(_BLOCK // cases.size, 1)
     for first in range(0, replicates, size):
         shape = (min(size, replicates - first), cases.size)
         if alone:
             positives = (rng.random(shape) < posteriors).astype(np.float64)
+        elif few is not None:
+            positives = few.positives(rng.random(shape))
         else:
             positives = rng.binomial(cases.astype(np.int64), posteriors, shape).astype(np.float64)
         total = positives.sum(axis=1)
@@ -117,8 +121,36 @@ def _drawn(
 
 
 @dataclass(frozen=True, eq=False)
+class FewCases:
+    """Few cases (S,) of each score, whose classes are drawn by comparing uniform numbers."""
+
+    cases: FloatArray
+    posteriors: FloatArray
+
+    def positives(self, uniforms: FloatArray) -> FloatArray:
+        """Quantiles of the binomial laws at uniforms (R, S): positives, or all less negatives.
+
+        Of the class that is rarer at a score there are as many as cumulative probabilities below
+        the uniform number.
+        """
+        counted = sum((uniforms > at_most for at_most in self._at_most), np.zeros(uniforms.shape))
+        return np.where(self.posteriors > 0.5, self.cases - counted, counted)
+
+    @cached_property
+    def _at_most(self) -> list[FloatArray]:
+        """Probabilities (S,) of at most 0, 1, … cases of the rarer class; one for all of them."""
+        rarer = np.minimum(self.posteriors, 1 - self.posteriors)
+        exactly = (1 - rarer) ** self.cases
+        cumulative = [exactly]
+        for number in range(1, int(self.cases.max())):
+            exactly = exactly * (self.cases - number + 1) * rarer / (number * (1 - rarer))
+            cumulative.append(cumulative[-1] + exactly)
+        return [np.where(k < self.cases, each, 1.0) for k, each in enumerate(cumulative)]
+
+
+@dataclass(frozen=True, eq=False)
 class RedrawnClasses:
-    """The same cases (S,), in the order of their scores, with classes drawn anew."""
+    """The same cases (S,), in the order of their scores, with classes drawn again."""
 
     cases: FloatArray
     problem: Problem

@@ -67,7 +67,7 @@ def read_operation(
         )
     if period is not None and volume is None:
         raise InputError(
-            f"period must stand beside a volume; got {period!r} alone. State the number of cases "
+            f"period must come with a volume; got {period!r} alone. State the number of cases "
             f"in it, too.",
             argument="period",
         )

@@ -41,7 +41,7 @@ def remake_of(
     running: Mapping[str, float],
     from_prior: FloatArray | None,
 ) -> Remake:
-    """How to make Bayes decisions anew for each world, and what they cost: a column for each model.
+    """How to make Bayes decisions again for each world, and their costs: a column for each model.
 
     Posteriors as they came hold for one prior, recalibrated ones for that of the report; both are
     moved to the prior of the world, and the former also stay as they are where that is not drawn.

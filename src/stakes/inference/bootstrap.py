@@ -13,7 +13,7 @@ from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import cluster_pulls, depends_on_single_case, jackknife
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates, scheme_of
-from stakes.inference.tally_checks import Measure, T, checked_tally, numbers
+from stakes.inference.tally_checks import Measure, T, carried, checked_tally, numbers
 from stakes.problem import Problem
 from stakes.tally import ScoreTable, Tally
 
@@ -46,7 +46,7 @@ def bootstrap(
     problem : where there is one, the measure is a function of a tally and a problem
     replicates : their number
     rng : the generator that draws
-    scheme : what was drawn at random; by itself `scheme_of` chooses it from tally and problem
+    scheme : what was drawn at random; by default `scheme_of` chooses it from tally and problem
 
     Returns
     -------
@@ -150,9 +150,8 @@ def bootstrap_t(
     """
 
     def both(resampled: T) -> FloatArray:
-        value, error = (
-            numbers(of_problem(part, problem)(resampled)) for part in (measure, standard_error)
-        )
+        value = numbers(of_problem(measure, problem)(resampled))
+        error = numbers(of_problem(standard_error, problem)(resampled), "standard_error")
         if value.shape != error.shape:
             raise InputError(
                 f"measure and standard_error must give one shape; they gave {value.shape} and "
@@ -258,18 +257,6 @@ def _replicates(
     # A stratum of one case never varies, and the interval would be too narrow to be honest.
     values[:, depends_on_single_case(measure, summed, scheme, value)] = np.nan
     return value, values
-
-
-def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
-    """Values (size, …) of a measure; refused unless it carried the axis of replicates through."""
-    block = numbers(values)
-    if block.shape != (size, *shape):
-        raise InputError(
-            f"measure must carry leading axes through; of one tally it made an array of shape "
-            f"{shape}, of {size} tallies one of shape {block.shape}. Wrap a measure of single "
-            f"tallies: each(measure)."
-        )
-    return block
 
 
 def pooled_runs(table: ScoreTable) -> ScoreTable:

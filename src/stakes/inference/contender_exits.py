@@ -26,6 +26,7 @@ from stakes.tally import JointCounts
 
 _STEPS = 60  # the secant method needs about four, bisection thirty
 _CLOSE, _ROUGH = 1e-6, 1e-2  # tolerances of the root of a ratio over that of its threshold
+_ROUNDING = 1e-12  # share of the way: who leaves before it leaves at the start
 _FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
 _NEAR_END = 1 - 1e-9  # share of the way: at the end itself a class may have no prior left
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
@@ -332,6 +333,7 @@ def _crossings(
         crossing[places] = now
         near, beyond = np.where(value < 0, now, near), np.where(value < 0, beyond, now)
         ended = (np.abs(value) < close) | (near >= np.minimum(far, beyond * (1 - close)))
+        ended |= beyond < _ROUNDING
         if ended.all():
             break
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -12,7 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.bootstrap import carried, estimate_of, intervals_of, replicate_blocks
+from stakes.inference.bootstrap import estimate_of, intervals_of, replicate_blocks
 from stakes.inference.comparison import Comparison, comparison_of, joint_costs, refuse_groups
 from stakes.inference.estimate import Estimate, counted
 from stakes.inference.jackknife import depends_on_single_case
@@ -21,7 +21,7 @@ from stakes.inference.schemes import (
     checked_replicates,
     scheme_of,
 )
-from stakes.inference.tally_checks import T, checked_tally, numbers
+from stakes.inference.tally_checks import T, carried, checked_tally, numbers
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
@@ -103,8 +103,9 @@ def uncertain_problems(
                 f"{type(sampler).__name__}. Dirichlet(cases) is one of priors; what is known for "
                 f"sure belongs in the problem."
             )
-    priors = None if prior is None else np.asarray(prior(rng, count))
-    tables = None if costs is None else np.asarray(costs(rng, count))
+    remedy = "Draw with the generator that it is given."
+    priors = None if prior is None else _check.returned("prior", prior(rng, count), remedy)
+    tables = None if costs is None else _check.returned("costs", costs(rng, count), remedy)
     for name, array, shape in (
         ("prior", priors, (count, problem.n_classes)),
         ("costs", tables, (count, *problem.costs.shape)),
@@ -171,9 +172,9 @@ def bootstrap_problems(
     checked_tally(tally)
 
     def mean(resampled: T) -> FloatArray:
-        return np.asarray(
-            sum(numbers(measure(resampled, problem)) for problem in checked) / len(checked)
-        )
+        values = (numbers(measure(resampled, problem)) for problem in checked)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is infinite
+            return np.asarray(sum(values) / len(checked))
 
     all_cases = scheme.whole(tally)
     value = mean(all_cases)

@@ -10,7 +10,15 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates
-from stakes.inference.tally_checks import Measure, T, cells_of, cluster_count, numbers, whole_cells
+from stakes.inference.tally_checks import (
+    Measure,
+    T,
+    carried,
+    cells_of,
+    cluster_count,
+    numbers,
+    whole_cells,
+)
 from stakes.tally import CellTally
 
 _BLOCK = 1 << 18  # numbers at a time: two megabytes stay in the cache
@@ -134,7 +142,10 @@ def _without_groups(measure: Measure[T], tally: T, group: IntArray) -> FloatArra
     names = np.arange(int(group.max()) + 1)
     blocks = (names[first : first + size] for first in range(0, names.size, size))
     remaining = ((group != block[:, None]).astype(np.float64) for block in blocks)
-    return np.concatenate([numbers(measure(tally.sum_clusters(times))) for times in remaining])
+    shape = numbers(measure(Clusters().whole(tally))).shape
+    return np.concatenate(
+        [carried(measure(tally.sum_clusters(times)), len(times), shape) for times in remaining]
+    )
 
 
 def _without_one(cells: FloatArray, occupied: IntArray) -> Iterator[FloatArray]:
@@ -170,9 +181,10 @@ def _values(
     measure: Measure[T], tally: T, without: Iterator[FloatArray], times: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Measures (D, …) with something left out, and how often each counts, broadcast to them."""
-    tallies = (cells_of(tally).with_cell_weights(block) for block in without)
-    measured = [numbers(measure(reduced)) for reduced in tallies]
-    values = np.concatenate(measured) if measured else np.empty((0, *numbers(measure(tally)).shape))
+    reduced = cells_of(tally).with_cell_weights
+    shape = numbers(measure(tally)).shape
+    measured = [carried(measure(reduced(block)), len(block), shape) for block in without]
+    values = np.concatenate([np.empty((0, *shape)), *measured])
     times = times.reshape(*times.shape, *(1,) * (values.ndim - times.ndim))
     return values, np.broadcast_to(times, values.shape)
 

@@ -63,7 +63,7 @@ class Pairwise(Value):
     ----------
     pairs : P pairs of names; a difference is first minus second
     differences, low, high, p_values : (P,)
-    level : at which all intervals together hold their truths
+    level : at which all intervals together contain the true differences
     method : in words
     """
 

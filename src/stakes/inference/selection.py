@@ -46,7 +46,7 @@ class Contenders(Value):
     differences, low, high : (J,)
         Cost minus that of the cheapest, with intervals that hold for all differences of a system
         at once.
-    p_values : (J,) adjusted: 1 − the level from which on a system stays among the contenders
+    p_values : (J,) adjusted: 1 − the lowest level at which a system is among the contenders
     critical : (J,) the critical values of the intervals, squared the thresholds of the likelihood
     level : at which the set is meant to contain the system that is truly the cheapest
     errors : costs and sampling errors of all systems of the tally, compared or not
@@ -470,7 +470,8 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
     looked_at = range(size) if rows is None else list(rows)
-    if not rank or errors.degrees < FEW_DEGREES:
+    # A single comparison has Student's law: what it would be integrated to.
+    if not rank or comparisons < 2 or errors.degrees < FEW_DEGREES:
         return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
     drawn = np.empty((_DIRECTIONS, size))
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
@@ -479,7 +480,7 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
 
 
 def bonferroni_law(degrees: float, comparisons: int) -> _MaxLaw:
-    """The law of the largest of so many differences, whatever they have to do with each other."""
+    """The law of the largest of this many differences, however they depend on each other."""
     return _MaxLaw(np.empty((0, 1)), 0, degrees, comparisons)
 
 

@@ -78,7 +78,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     """Put an estimate of a tally that was made with ``by=`` into words, group by group.
 
     A class with fewer than `smallest` cases in a group earns a note, and so do replicates that
-    are undefined: such an interval holds its truth less often than it says.
+    are undefined: such an interval contains the true value less often than it says.
 
     Parameters
     ----------

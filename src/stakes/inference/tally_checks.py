@@ -120,18 +120,22 @@ def each(measure: Callable[[T], object]) -> Measure[T]:
     return looped
 
 
-def numbers(value: object) -> FloatArray:
+def numbers(value: object, name: str = "measure") -> FloatArray:
     """What a measure gave, as an array of floats; anything else is refused."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind in "biuf":
-            return array.astype(np.float64, copy=False)
-    except ValueError:  # lists of several lengths
-        pass
-    raise InputError(
-        f"measure must give a number or an array of numbers; it gave {type(value).__name__}. "
-        f"Let it return an array whose first axis is that of the replicates."
-    )
+    remedy = "Let it return an array whose first axis is that of the replicates."
+    return _check.returned(name, value, remedy)
+
+
+def carried(values: object, size: int, shape: tuple[int, ...]) -> FloatArray:
+    """Values (size, …) of a measure; refused unless it carried the axis of replicates through."""
+    block = numbers(values)
+    if block.shape != (size, *shape):
+        raise InputError(
+            f"measure must carry leading axes through; of one tally it made an array of shape "
+            f"{shape}, of {size} tallies one of shape {block.shape}. Wrap a measure of single "
+            f"tallies: each(measure)."
+        )
+    return block
 
 
 def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:

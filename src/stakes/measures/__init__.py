@@ -1,6 +1,6 @@
 """Measures: pure functions of counts (and of a problem), one formula each.
 
-`cost` holds expected cost and its relatives, also as sums of terms; `confusion` the familiar
+`cost` holds expected cost and related measures, also as sums of terms; `confusion` the familiar
 metrics of a square table, agreement beyond chance among them; `clinical` the measures of diagnostic
 tests. Leading axes are carried through; undefined is nan.
 

@@ -55,8 +55,8 @@ def calibration_table(
     the cases vary by more or less than the regression believes.
 
     ICI, E50, E90 and Emax are never zero in a sample and larger still in resamples of it, so that
-    quantiles of replicates do not hold the truth of a calibrated model. The upper end is the
-    bootstrap's quantile; the lower end is zero where calibrated scores would show as much, else the
+    quantiles of replicates miss the truth of a calibrated model. The upper bound is the
+    bootstrap's quantile; the lower one is zero where calibrated scores would show as much, else the
     reflected quantile. What calibrated scores would show is drawn case by case. With clusters, or
     with weights that are not whole, replicates draw whole clusters, and the residuals of clusters,
     or of cases, change their sign at random about the scores (wild bootstrap). Fewer than ten
@@ -129,7 +129,7 @@ class _Cases(NamedTuple):
     def weights_by_score(
         self, table: ScoreTable, times: FloatArray, hits: FloatArray
     ) -> FloatArray:
-        """Weights (S, 2) when each case counts so many times and its outcome is any number."""
+        """Weights (S, 2) when each case counts this many times and its outcome is any number."""
         mass, size = self.weights * times, table.scores.size
         parts = [np.bincount(self.place, mass * part, size) for part in (1 - hits, hits)]
         return np.stack(parts, axis=-1)

@@ -1,4 +1,4 @@
-"""Costs that are not quite known: a distribution in place of a number."""
+"""Uncertain costs: a distribution in place of a number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMS = "Between(80, 300), a frozen distribution of scipy.stats, or {'between':
 
 @dataclass(frozen=True, eq=False)
 class Between(Value):
-    """A cost that lies somewhere between two amounts, none of them likelier than another.
+    """A cost that lies somewhere between two amounts, all of them equally likely.
 
     Decisions use the mean; `evaluate` says over how much of the range its verdict holds, and what
     it would be worth to know the cost.

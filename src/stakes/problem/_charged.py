@@ -33,7 +33,7 @@ class Charged(Value):
 
     @property
     def beliefs(self) -> Beliefs:
-        """Row, column and distribution of every cost that is not quite known; else ()."""
+        """Row, column and distribution of every uncertain cost; else ()."""
         return self._beliefs
 
     @property

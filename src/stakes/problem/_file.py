@@ -83,7 +83,7 @@ def _parsed(path: str | Path) -> dict[str, Any]:
             f"{path} must be TOML that can be read; it is too deep. Write it flat."
         ) from None
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
-        raise InputError(f"{path} must be TOML; it is not: {error}. Mend that line.") from None
+        raise InputError(f"{path} must be TOML; it is not: {error}. Correct that line.") from None
 
 
 def _limits(
@@ -101,7 +101,7 @@ def _limits(
             fault = f"one holds {unknown[0]!r}" if unknown else "one has no decision"
             raise InputError(
                 f"{path}: every limit must have a decision, at_most or at_least, and given where "
-                f"it is a rate within a class; {fault}. Mend it."
+                f"it is a rate within a class; {fault}. Correct it."
             )
         known = {"decision": decisions, "given": classes}
         labels = {

@@ -58,7 +58,7 @@ class Problem(Charged):
         name. Negative costs are gains. None lies further than 1e100 from zero. Text is an
         expression of columns that every case has: numbers, names, ``column["odd name"]``, + − * /,
         comparisons, and, or, not, min, max, abs and where(condition, then, otherwise). A cost that
-        is not quite known is a distribution, `Between(80, 300)` or a frozen one of SciPy.
+        is uncertain is a distribution, `Between(80, 300)` or a frozen one of SciPy.
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional
@@ -100,7 +100,7 @@ class Problem(Charged):
 
     _constants: FloatArray  # (K, M); nan where a cost is an expression of columns
     _expressions: Expressions  # () where all costs are numbers
-    _beliefs: Beliefs  # costs that are not quite known; the constants are their means
+    _beliefs: Beliefs  # uncertain costs; the constants are their means
     classes: Labels
     decisions: Labels
     prior: FloatArray | None
@@ -279,12 +279,12 @@ class Problem(Charged):
     def from_threshold(cls, p: float, **common: Any) -> Self:
         """The binary problem whose Bayes threshold is p: false alarms cost p, misses 1 − p.
 
-        "From which probability on would you act?" is often easier to answer than "what does
+        "Above which probability would you act?" is often easier to answer than "what does
         each mistake cost?".
 
         Parameters
         ----------
-        p : probability from which on one would act
+        p : probability above which one would act
         **common : further arguments of `Problem`: classes, decisions, prior, unit
 
         Returns

@@ -132,7 +132,7 @@ def clearly(gap: Measured | None) -> str:
     Returns
     -------
     str
-        "cheaper", "dearer", "no", or a dash without a difference.
+        "cheaper", "costlier", "no", or a dash without a difference.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def clearly(gap: Measured | None) -> str:
     """
     if gap is None:
         return "–"
-    return "cheaper" if gap.high < 0 else "dearer" if gap.low > 0 else "no"
+    return "cheaper" if gap.high < 0 else "costlier" if gap.low > 0 else "no"
 
 
 def _clearly(system: System) -> str:

@@ -16,7 +16,7 @@ from stakes.report import TUNED_APART, Flip, Report, Uncertainty
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
 _ANEW = "What would flip the verdict, if you decide anew"
-UNKNOWN = "Costs not quite known"
+UNKNOWN = "Uncertain costs"
 _ALONE = (
     "What it would be worth per case to find out each alone, the others being at their means: "
     "before one of today's rules is chosen{remade}. By the costs on these cases."
@@ -24,7 +24,7 @@ _ALONE = (
 _REMADE = ", and with rules made again once it is known"
 _FACTORS = (
     f"Each cost multiplied alone, {{priors}}{_FROZEN}: where another costs as little on these "
-    "cases. From where on that is clear is not worked out for such costs."
+    "cases. The point at which that becomes clear is not computed for such costs."
 )
 
 
@@ -67,7 +67,7 @@ def margin_section(report: Report) -> Section:
     best = report.best
     unknown = all(isnan(margin.clear_low) and isnan(margin.clear_high) for margin in report.margins)
     clearly = (
-        ". From where on the data can tell is not known for these costs"
+        ". The point at which the data can tell is not known for these costs"
         if unknown
         else ", and where it is clear that today's choice costs more. Up to there it is a "
         "contender, and the data cannot tell"

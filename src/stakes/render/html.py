@@ -130,7 +130,7 @@ def _still(report: Report) -> str:
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
-            "Every case has its own costs, and these have more than 32 terms or such as are too "
+            "Every case has its own costs, and these have more than 32 terms, or terms too "
             "large to be summed, so this page has no sliders: what each system costs is shown for "
             "the costs as they are written, and what would flip the verdict for factors on them, "
             "with the decisions as they are made now."

@@ -22,7 +22,7 @@ _ROUNDED = (
     "Rules decide equal cases alike; deciding some by chance would use up the limits and cost less"
 )
 _LEFT = (
-    "Normalised costs are counted in the cost of the best constant decision, whether it keeps the "
+    "Normalised costs are relative to the cost of the best constant decision, whether it keeps the "
     "limits or not."
 )
 _UNMOVED = (

@@ -190,7 +190,7 @@ def _money(report: Report) -> Section:
             return Section("Where the money goes", (text,), table)
     table = _cell_list(problem, values, shares)
     left = np.count_nonzero(values) - len(table.rows)
-    more = (f"The dearest cells first; {left} more have cases.",) if left else ()
+    more = (f"The most expensive cells first; {left} more have cases.",) if left else ()
     return Section("Where the money goes", (text, *more), table)
 
 
@@ -227,10 +227,10 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     """A table of the cells with cases, the most expensive first."""
     labels, decisions = _names(problem)
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
-    dearest = order[counts.ravel()[order] > 0][:_LARGEST_COST].tolist()
+    costliest = order[counts.ravel()[order] > 0][:_LARGEST_COST].tolist()
     rows = tuple(
         (labels[k], decisions[d], number(counts[k, d]), _text.whole_percent(float(shares[k, d])))
-        for k, d in (divmod(int(place), counts.shape[1]) for place in dearest)
+        for k, d in (divmod(int(place), counts.shape[1]) for place in costliest)
     )
     return Table(("class", "decision", "cases", "share"), rows)
 

@@ -114,7 +114,7 @@ class Elsewhere:
         """What may be the cheapest: contenders, and the constant decision that may be."""
         saving = self.saving()
         systems = self.contenders if saving.high > 0 else ()
-        if saving.low == saving.high:  # the cheapest decides blindly; others may still be cheaper
+        if saving.low == saving.high:  # it is a constant decision; others may still be cheaper
             systems = tuple(name for name in self.contenders if self._saving_of(name).high > 0)
         return (*systems, self.named) if saving.low <= 0 else systems
 

@@ -171,7 +171,7 @@ class UncertainPart(Value):
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty(Value):
-    """What costs and priors that are not quite known do to the verdict.
+    """What uncertain costs and priors do to the verdict.
 
     `choice` is what the report chooses today, a blind decision where it deploys none; `holds` is
     the share of what costs and prior may be over which that is the cheapest, `cheapest` the share

@@ -210,10 +210,10 @@ class Report(Value):
     rules: Rules  # by the name of their system
     no_model: System | None = None  # where every case has its own costs: what these decide alone
     baseline: Baseline | None = None  # what `System.difference` is a difference to
-    uncertainty: Uncertainty | None = None  # where costs or the prior are not quite known
+    uncertainty: Uncertainty | None = None  # where costs or the prior are uncertain
     coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
     joint: JointBins | None = None  # of what systems decide by, where each case counts as one
-    flips_under_limits: tuple[Flip, ...] = ()  # of a limit and of costs, rules being priced anew
+    flips_under_limits: tuple[Flip, ...] = ()  # of a limit and of costs, rules being priced again
 
     @property
     def best(self) -> System:
@@ -389,9 +389,9 @@ class Report(Value):
     def is_no_worse(self, system: str | None = None) -> bool:
         """Whether a system clearly costs no more than the baseline and the margin.
 
-        The upper end for its cost less the baseline's and the margin is at most zero. At a level of
-        95 % a system that costs just that much passes in 2.5 % of samples. The argument is that of
-        `is_better`, which has an example.
+        The upper bound for its cost less the baseline's and the margin is at most zero. At a level
+        of 95 % a system that costs just that much passes in 2.5 % of samples. The argument is that
+        of `is_better`, which has an example.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ def wrapped(predictions: Any, takes: str) -> Predicted:
 
 
 def _refuse_labels(predictions: object) -> None:
-    """Whole numbers are seldom probabilities: they are what ``predict`` gives."""
+    """Whole numbers are rarely probabilities: they are what ``predict`` gives."""
     if _check.array("predictions", predictions).dtype.kind not in "fO":
         raise InputError(
             "predictions must be posteriors, which are numbers with a fraction; these are labels "

@@ -328,7 +328,7 @@ class GaussianWorld(Value):
 
         Thresholds of any shape (…) give counts of shape (…, 2, 2). The positive decision, the
         second, is taken when log-odds > threshold. Where the variances differ, log-odds rise and
-        fall again, and the positive region is an interval or all but one. The decisions bear no
+        fall again, and the positive region is an interval or all but one. The decisions carry no
         labels, so the counts meet any problem of these classes.
 
         Parameters

@@ -124,22 +124,17 @@ def evaluate_estimators(
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    predictions: dict[str, Responses] = {
-        name: WRAPPERS[kind](
-            out_of_fold(
-                estimator,
-                rows,
-                target,
-                splits,
-                kind,
-                problem,
-                fit_params=_routed(estimator, fit_params or {}),
+    predictions: dict[str, Responses] = {}
+    for name, (estimator, kind) in requests.items():
+        params = _routed(estimator, fit_params or {})
+        with _check.renamed(estimator=f"estimators[{name!r}]"):
+            answers = out_of_fold(
+                *(estimator, rows, target, splits, kind, problem),
+                fit_params=params,
                 data=data,
                 n_jobs=n_jobs,
             )
-        )
-        for name, (estimator, kind) in requests.items()
-    }
+        predictions[name] = WRAPPERS[kind](answers)
     report = evaluate(y, predictions, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
     frozen_caveats = _frozen({name: estimator for name, (estimator, _) in requests.items()})
@@ -246,7 +241,7 @@ def _frozen(estimators: Mapping[str, Any]) -> list[Caveat]:
         )
     ]
     text = (
-        f"{', '.join(names)}: frozen, and not fitted anew in the folds. The costs hold only if "
+        f"{', '.join(names)}: frozen, and not refitted in the folds. The costs hold only if "
         f"none of these cases was among those of its own fit; else they are too low."
     )
     return [Caveat("frozen", text)] if names else []

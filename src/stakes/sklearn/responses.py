@@ -54,8 +54,10 @@ def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object =
         return _decisions(estimator, X, data)
     order = column_order(estimator, problem)
     if kind == SCORES:
-        return _scores(np.asarray(estimator.decision_function(X)), order)
-    rows = np.asarray(estimator.predict_proba(X))
+        return _scores(
+            _check.array("estimator.decision_function", estimator.decision_function(X)), order
+        )
+    rows = _check.array("estimator.predict_proba", estimator.predict_proba(X))
     if rows.ndim != 2 or rows.shape[1] != len(order):
         raise InputError(
             f"predict_proba must have a column for each of the {len(order)} classes; that of "
@@ -83,8 +85,8 @@ def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
         # Meta-estimators take **params instead, and say by routing whether one consumes data.
         asks = "data" in inspect.signature(estimator.predict).parameters
         if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
-            return np.asarray(estimator.predict(X, data=data))
-    return np.asarray(estimator.predict(X))
+            return _check.array("estimator.predict", estimator.predict(X, data=data))
+    return _check.array("estimator.predict", estimator.predict(X))
 
 
 def column_order(estimator: Any, problem: Problem) -> list[int]:

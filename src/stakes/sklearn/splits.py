@@ -162,7 +162,14 @@ def _fit_and_ask(
     known = {name: some(values, train, len(y)) for name, values in fit_params.items()}
     estimator.fit(_cases(estimator, X, train, train), y[train], **known)
     rows = _cases(estimator, X, test, train)
-    return np.asarray(response(estimator, rows, kind, problem, some(data, test, len(y))))
+    answers = np.asarray(response(estimator, rows, kind, problem, some(data, test, len(y))))
+    if answers.shape[:1] != test.shape:
+        raise InputError(
+            f"estimator must give a prediction for every case; {type(estimator).__name__} gave "
+            f"{_check.described(answers)} for {len(test)} cases. Take another.",
+            argument="estimator",
+        )
+    return answers
 
 
 def _cases(estimator: Any, X: Any, rows: IntArray, train: IntArray) -> Any:

@@ -80,7 +80,7 @@ class SortedRuns:
             value += 0.0  # one zero only
             signed = np.concatenate(weights)
             np.negative(signed, out=signed, where=label == 0)
-            for start in range(0, value.size, _RANGE):  # more than a sort of keys can bear
+            for start in range(0, value.size, _RANGE):  # argsort needs room for positions, too
                 chunk = slice(start, start + _RANGE)
                 order = np.argsort(value[chunk])
                 self._weighed.append((value[chunk][order], signed[chunk][order]))

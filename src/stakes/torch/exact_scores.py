@@ -251,7 +251,7 @@ def _keys(score: Tensor, truth: Tensor) -> Tensor:
         )
     raw = score.float()
     bits = torch.where(raw == 0, 0.0, raw).view(torch.int32)
-    # Single precision with both signs needs 33 bits with the label, hence 64-bit keys.
+    # Single precision with both signs needs 33 bits with the label, so keys have 64.
     order = bits ^ ((bits >> 31) & torch.iinfo(torch.int32).max)
     return (order.long() << 1) + truth
 

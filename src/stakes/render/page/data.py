@@ -284,7 +284,7 @@ def _stakes(by_threshold: ByThreshold) -> dict[str, Any]:
 
 
 def _short(values: FloatArray, digits: int) -> list[Any]:
-    """Whole numbers as such, fractions to so many digits, to save room."""
+    """Whole numbers as such, fractions to this many digits, to save room."""
     if (values == np.floor(values)).all() and np.isfinite(values).all():
         return [int(value) for value in values.tolist()]
     return [float(f"{value:.{digits}g}") for value in values.tolist()]
