@@ -321,11 +321,11 @@ def fold_numbers(
     >>> fold_numbers(np.array([0, 0, 1, 1]), 2, rng=np.random.default_rng(0)).shape
     (4,)
     """
-    count = _check.number("folds", folds, low=2)
+    count = _check.whole("folds", folds, low=2)
     n_clusters = codes.size if clusters is None else int(clusters.max(initial=-1)) + 1
-    if not (count.is_integer() and count <= n_clusters):
+    if count > n_clusters:
         raise InputError(
-            f"folds must be a whole number, at most the {n_clusters} "
+            f"folds must be at most the {n_clusters} "
             f"{'cases' if clusters is None else 'clusters'} there are; got {folds!r}. Use fewer "
             f"folds."
         )
@@ -340,7 +340,7 @@ def fold_numbers(
     order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
     number = np.empty(n_clusters, dtype=np.intp)
     # Going on counting from class to class keeps the folds equal in size, too.
-    number[np.concatenate(order)] = np.arange(n_clusters) % int(count)
+    number[np.concatenate(order)] = np.arange(n_clusters) % count
     return number if clusters is None else np.asarray(number[clusters])
 
 

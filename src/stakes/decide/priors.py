@@ -136,7 +136,7 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
             f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out.",
             argument="from_prior",
         )
-    moved = _moved(rows, class_ratios(old, new))
+    moved = moved_rows(rows, old, new)
     return np.asarray(moved[:, 1] if single else moved)
 
 
@@ -162,8 +162,25 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
     return np.minimum(ratios, _LARGEST)
 
 
-def _moved(rows: FloatArray, ratio: FloatArray) -> FloatArray:
-    scaled = rows * ratio
+def moved_rows(rows: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray:
+    """The same as `shift_prior` for posteriors (n, K) and priors that were checked before.
+
+    Parameters
+    ----------
+    rows : P(class) for every case, (n, K)
+    old : class shares for which they hold, (K,)
+    new : class shares to move to, (K,), zero where the old ones are
+
+    Returns
+    -------
+    posteriors under the new prior, (n, K)
+
+    Examples
+    --------
+    >>> moved_rows(np.array([[0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+    array([[0.9, 0.1]])
+    """
+    scaled = rows * class_ratios(old, new)
     with np.errstate(invalid="ignore"):
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
@@ -245,6 +262,6 @@ def estimate_prior(
 
 def _read(posteriors: object) -> tuple[FloatArray, bool]:
     """Posteriors of shape (n, K), and whether they came as P(second class)."""
-    array = _check.probabilities("posteriors", posteriors)
+    array = _check.array("posteriors", posteriors)
     size = array.shape[1] if array.ndim == 2 else 2
     return _check.posteriors("posteriors", posteriors, size), array.ndim == 1

@@ -21,7 +21,6 @@ from stakes.displays.scored_cases import (
     ScoredCases,
     grid_of,
     read_scored,
-    refuse_unnamed_columns,
     two_class_problem,
 )
 from stakes.plot import BandedLine
@@ -73,8 +72,7 @@ class LossDisplay(CurvesDisplay):
         LossDisplay
             The display, ready to plot.
         """
-        problem = two_class_problem(y_true, positive, prevalence)
-        refuse_unnamed_columns(models, problem.classes)
+        problem = two_class_problem(y_true, models, positive, prevalence)
         needed = cls.probabilities
         cases = read_scored(
             y_true, models, problem, weights=weights, clusters=clusters, probabilities=needed

@@ -18,7 +18,6 @@ from stakes.displays.scored_cases import (
     ScoredCases,
     grid_of,
     read_scored,
-    refuse_unnamed_columns,
     two_class_problem,
 )
 from stakes.errors import InputError
@@ -219,8 +218,7 @@ def _read(
     weights: object,
     clusters: object,
 ) -> tuple[ScoredCases, FloatArray]:
-    problem = two_class_problem(y_true, positive, prevalence)
-    refuse_unnamed_columns(models, problem.classes)
+    problem = two_class_problem(y_true, models, positive, prevalence)
     cases = read_scored(
         y_true, models, problem, weights=weights, clusters=clusters, probabilities=True
     )

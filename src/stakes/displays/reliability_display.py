@@ -11,7 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
 from stakes.displays.display import Display, percent
-from stakes.displays.scored_cases import ScoredCases, refuse_unnamed_columns, two_class_problem
+from stakes.displays.scored_cases import ScoredCases, two_class_problem
 from stakes.displays.smooth_line import smooth_line
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
@@ -204,9 +204,7 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     shape: tuple[int, ...] = _check.array("models", values).shape
     size = shape[-1] if len(shape) == 2 else 2
     if size == 2 and classes is None:
-        problem = two_class_problem(y_true, positive, None)
-        refuse_unnamed_columns(models, problem.classes)
-        return problem
+        return two_class_problem(y_true, models, positive, None)
     stated = classes if classes is not None else named
     labels = _check.labels(
         "classes", _check.distinct("y_true", y_true) if stated is None else stated

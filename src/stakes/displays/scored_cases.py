@@ -228,7 +228,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
     return towards.read(name)
 
 
-def refuse_unnamed_columns(models: Any, classes: Labels) -> None:
+def _refuse_unnamed_columns(models: Any, classes: Labels) -> None:
     """Refuse two columns without names where the positive class is not the last in sorted order.
 
     Scikit-learn sorts classes; here the positive class is the second.
@@ -253,10 +253,16 @@ def _sorted(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first < second)
 
 
-def two_class_problem(y_true: object, positive: Label | None, prevalence: object) -> Problem:
-    """The zero-one problem of two classes, the positive one second, with a prevalence or None."""
+def two_class_problem(
+    y_true: object, models: Any, positive: Label | None, prevalence: object
+) -> Problem:
+    """The zero-one problem of two classes, the positive one second, with a prevalence or None.
+
+    Models whose columns could be in another order are refused.
+    """
     names, _ = two_classes(y_true, positive)
     classes = names or (f"not {positive}", positive)
+    _refuse_unnamed_columns(models, classes)
     prior = None
     if prevalence is not None:
         share = _check.number("prevalence", prevalence, low=0, high=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.calibration import CalibrationMap, Calibrator
-from stakes.decide import cheapest_decisions, class_ratios, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios, moved_rows
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule, is_movable
@@ -49,7 +49,9 @@ class Predictions:
     @property
     def moved(self) -> FloatArray | None:
         """Posteriors (n, K) for the prior of the report, where they came for another."""
-        return None if self.moving is None else shift_prior(self.posteriors, *self.moving)
+        if self.moving is None or self.posteriors is None:
+            return None
+        return moved_rows(self.posteriors, *self.moving)
 
     def believed(self, rule: str) -> FloatArray:
         """The posteriors (n, K) by which a Bayes rule decides.
@@ -184,6 +186,6 @@ def _moving(
         return None, (left_out(model, text),)
     if not is_movable(start, end):
         return None, ()
-    if (end == 0).any() and np.isnan(shift_prior(rows, start, end)).any():
+    if (end == 0).any() and np.isnan(moved_rows(rows, start, end)).any():
         return None, (no_move(model),)
     return (start, end), ()

@@ -105,9 +105,7 @@ def evaluate_estimators(
     ('line', 'cross-validation')
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    requests = {
-        name: _request(name, stated, problem) for name, stated in _named(estimators).items()
-    }
+    requests = {name: _request(name, stated) for name, stated in _named(estimators).items()}
     if fit_params is not None:
         _check.require("fit_params", fit_params, Mapping, "Write {'sample_weight': weights}.")
     if n_jobs is not None and _check.whole("n_jobs", n_jobs, low=-1000, high=1000) == 0:
@@ -174,7 +172,7 @@ def _named(estimators: Any) -> Mapping[str, Any]:
     return estimators
 
 
-def _request(name: str, stated: Any, problem: Problem) -> tuple[Any, str]:
+def _request(name: str, stated: Any) -> tuple[Any, str]:
     """The estimator, and the kind of its predictions."""
     kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
     stated_kind = kinds.get(type(stated))

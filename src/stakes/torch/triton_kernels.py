@@ -12,8 +12,8 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 1024
-COUNT_SHIFT = 38  # a packed sum holds the number of cases in the bits above, rests below
-MOST_PACKED = 1 << 25  # cases that one packed sum can hold: rests have 13 bits, 25 + 13 = 38
+# A packed sum holds the number of cases from bit 38 on, and rests of 13 bits below: 38 = 25 + 13.
+MOST_PACKED = 1 << 25  # cases that one packed sum can hold
 COPIES = 8  # copies of the packed sums, so that atomic adds of equal scores collide less
 N_SUMS = 8  # log loss, Brier score and probability 0, of both classes; bad scores, bad labels
 
