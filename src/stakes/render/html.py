@@ -24,6 +24,7 @@ from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.flip_tables import moves_factors, nearest_change
 from stakes.render.json import plain, refuse_too_long
+from stakes.render.key_figures import clarity, key_figures
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
@@ -104,9 +105,12 @@ def to_html(
         percent=percent,
         probability=probability,
         rules=rules_explained(report.systems),
+        rule=rules_explained([report.best]),
+        clarity=clarity(report),
+        figures=list(key_figures(report)),
         rivals=sum(system.candidate for system in report.systems),
         still=still,
-        nearest=nearest_change(report) if still else "",
+        nearest=nearest_change(report),
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
         wholes=_wholes(report.problem),
