@@ -216,7 +216,8 @@ def _tight_line(line: str) -> str:
 
 def _tight(style: str) -> str:
     """A style sheet without comments and needless spaces."""
-    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    return re.sub(r"\s*([{};,])\s*|(:) ", r"\1\2", style)
 
 
 def _policy(style: str, script: str) -> str:
