@@ -110,6 +110,7 @@ def tasks(share: float) -> list[Task]:
     queue += [Task("amounts", max(8, round(share * 600)), (design,)) for design in amount_designs()]
     for fitting in fitting_designs():
         wanted = 400 if fitting.kind == "decisions" else 200
+        wanted *= 4 if (fitting.size, fitting.prevalence) == (1_000, 0.3) else 1  # the hardest
         queue.append(Task("fitting", max(4, round(share * wanted)), (fitting,)))
     for prevalence in (0.5, 0.02, 0.002):
         for stated in (False, True):

@@ -46,11 +46,23 @@ def ratio_of(counts, shares):
     return 2 * np.sum(counts[seen] * np.log(fitted[seen] / np.maximum(shares[seen], 1e-300)))
 
 
+def pseudo_case(counts, values):
+    """0.4 / (1 + m² / 5), m the variance over the square of what one more costliest case moves."""
+    cases = [value for count, value in zip(counts, values, strict=True) for _ in range(int(count))]
+    if not cases:
+        return 0.4
+    mean = sum(cases) / len(cases)
+    variance = sum((case - mean) ** 2 for case in cases) / len(cases) ** 2
+    move = (max(values) - mean) / len(cases)
+    return 0.4 / (1 + (variance / move**2) ** 2 / 5) if move > 0 else 0.4
+
+
 def with_pseudo_case(counts, values, sign):
-    """The tables with 0.4 of a case at the highest value of each stratum in turn."""
+    """The tables with the pseudo-case at the highest value of each stratum in turn."""
     for k in range(len(counts)):
         table = counts.copy()
-        table[k, np.argmax(sign * values[k])] += 0.4
+        extra = pseudo_case(counts[k], sign * values[k])
+        table[k, np.argmax(sign * values[k])] += extra
         yield table
 
 
@@ -361,7 +373,7 @@ def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 @pytest.mark.parametrize(("size", "prevalence"), [(100, 0.02), (1000, 0.02), (10**6, 0.001)])
 def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prevalence, prior):
-    """Where all depends on 0.4 of a case, Newton's method alone would jump back and forth."""
+    """Where all depends on the pseudo-case, Newton's method alone would jump back and forth."""
     shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
     tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
     support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, _upper_end, stacked
+from stakes.inference.likelihood import Support, stacked, upper_end
 from stakes.inference.sampling import CostErrors
 
 _OUTER = 64  # losses on each side that are bins of their own
@@ -473,6 +473,7 @@ class LossSample:
             lowest=bottom * shares,
             highest=top * shares,
             degrees=np.asarray(self.degrees),
+            limited=False,
         )
 
     def _own(self, rows: IntArray | slice) -> FloatArray | None:
@@ -595,15 +596,15 @@ def ratio_bounds(
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
+    def end(values: FloatArray, top: FloatArray) -> float:
+        ends = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
+        return float(upper_end(Support(values * shares[:, None], counts, *ends, limited=False), q))
+
     def upper(ratio: float) -> float:
-        values = a - ratio * b
-        top = np.maximum(costly, values.max(axis=1))
-        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+        return end(a - ratio * b, costly)
 
     def lower(ratio: float) -> float:
-        values = ratio * b - a
-        top = np.maximum(ratio * highest, values.max(axis=1))
-        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+        return end(ratio * b - a, ratio * highest)
 
     # Both functions are positive at the estimate and fall away from it, so that brackets are known.
     start = sample.mean(above) / unit
