@@ -54,11 +54,10 @@ def report() -> Report:
 
 def upper_end(counts: np.ndarray, values: np.ndarray, most: float) -> float:
     """The greatest mean whose likelihood ratio is within χ², a pseudo-case at the most; loops."""
-    mean = sum(a * b for a, b in zip(counts, values, strict=True)) / sum(counts)
-    seen_alike = sum(
-        a * ((b - mean) / (most - mean)) ** 2 for a, b in zip(counts, values, strict=True)
-    )
-    n = [*(float(count) for count in counts), 0.4 / (1 + seen_alike**2 / 5)]
+    cases = list(zip(counts, values, strict=True))
+    mean = sum(a * b for a, b in cases) / sum(counts)
+    alike = sum(a * ((b - mean) / (most - mean)) ** 2 for a, b in cases)
+    n = [*(float(count) for count in counts), 0.4 / (1 + alike**2 / 5)]
     v = [*(float(value) for value in values), most]
     seen = [(a, b) for a, b in zip(n, v, strict=True) if a > 0]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import chi2, t
+from scipy.stats import chi2, poisson, t
 
 from stakes.errors import InputError
 from stakes.inference import (
@@ -218,6 +218,41 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     assert effect > 1.5
     assert interval.low == pytest.approx(low, rel=1e-8)
     assert interval.high == pytest.approx(high, rel=1e-8)
+
+
+# Coverage that can be computed -------------------------------------------------------------------
+
+MOST = 36  # rare events of one kind, and nearly none of the probability beyond
+
+
+def rare_ends(values, tables):
+    """Both ends, in numbers of rare events, for tables of them among a million cases."""
+    tables = np.array([[[10**6 - sum(rare), *rare]] for rare in tables], float)
+    grid = np.broadcast_to(np.array([[0.0, *values]]), tables.shape)
+    support = Support(grid, tables, grid.min(axis=-1), grid.max(axis=-1))
+    return tuple(10**6 * end for end in profile_bounds(support, np.array(CHI2)))
+
+
+def test_rare_mistakes_of_one_cost_are_covered_at_every_rate():
+    """A Poisson number of them; summed over all numbers that may come."""
+    low, high = rare_ends([1.0], [[count] for count in range(MOST)])
+    for rate in np.arange(0.05, 14, 0.05):
+        inside = (low - 1e-9 <= rate) & (rate <= high + 1e-9)
+        assert poisson.pmf(np.arange(MOST), rate) @ inside > 0.93
+    assert low[0] == 0
+    assert high[0] == pytest.approx(3.15, abs=0.01)  # the rule of three
+
+
+def test_rare_differences_of_one_size_are_covered_at_every_rate():
+    """Two independent Poisson numbers, of cases that one or the other model gets wrong."""
+    places = list(itertools.product(range(MOST), repeat=2))
+    low, high = (end.reshape(MOST, MOST) for end in rare_ends([1.0, -1.0], places))
+    rates = np.arange(0.1, 9.5, 0.3)
+    numbers = poisson.pmf(np.arange(MOST), rates[:, None])
+    cases = list(zip(rates, numbers, strict=True))
+    for (first, more), (second, less) in itertools.product(cases, repeat=2):
+        inside = (low - 1e-9 <= first - second) & (first - second <= high + 1e-9)
+        assert more @ inside @ less > 0.93
 
 
 # Laws --------------------------------------------------------------------------------------------

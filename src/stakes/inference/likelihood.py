@@ -44,9 +44,10 @@ Two things keep such intervals honest in small samples, where the ratio is not y
 For :math:`\theta` above the estimate the ratio is
 :math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
 falls when a value rises: with a fixed pseudo-case the bounds are monotone in every cost. A costlier
-mistake that was seen makes the pseudo-case smaller, but by less than it adds itself. Values of
-equal cost may be merged without changing the ratio or m, so that the bounds are continuous in the
-costs even where another value becomes the costliest.
+mistake that was seen makes the pseudo-case smaller, but by less than it adds itself: in random
+tables of whole cases no bound fell, and below one effective case by a ten-millionth of the range.
+Values of equal cost may be merged without changing the ratio or m, so that the bounds are
+continuous in the costs even where another value becomes the costliest.
 """
 
 from __future__ import annotations
@@ -85,9 +86,6 @@ class Support(Value):
     lowest, highest : (…, R) least and greatest value that is possible in each stratum
     degrees : (…)
         Degrees of freedom of the threshold that these counts need: clusters less one; inf for cases
-    limited : whether `lowest` and `highest` are known limits, as those of a table of costs are
-        Otherwise they are guesses from the sample, whose spread does not tell what it lacks: the
-        pseudo-case is 0.4 whatever was seen.
     """
 
     values: FloatArray
@@ -95,7 +93,6 @@ class Support(Value):
     lowest: FloatArray
     highest: FloatArray
     degrees: FloatArray = field(default_factory=lambda: np.asarray(np.inf))
-    limited: bool = True
 
     def of_quantity(self, position: int) -> Support:
         """The support of one of several quantities.
@@ -120,7 +117,6 @@ class Support(Value):
             self.lowest[..., position, :],
             self.highest[..., position, :],
             np.broadcast_to(self.degrees, self.lowest.shape[:-1])[..., position],
-            self.limited,
         )
 
     def negated(self) -> Support:
@@ -137,7 +133,7 @@ class Support(Value):
         array([-0.])
         """
         ends = -self.highest, -self.lowest
-        return Support(-self.values, self.counts, *ends, self.degrees, self.limited)
+        return Support(-self.values, self.counts, *ends, self.degrees)
 
     def shifted(self, amount: FloatArray | float) -> Support:
         """The support of the quantity plus a known amount.
@@ -164,7 +160,6 @@ class Support(Value):
             self.lowest + move,
             self.highest + move,
             self.degrees,
-            self.limited,
         )
 
 
@@ -181,7 +176,6 @@ def stacked(supports: list[Support]) -> Support:
         lowest=np.stack([support.lowest for support in supports]),
         highest=np.stack([support.highest for support in supports]),
         degrees=np.stack([support.degrees for support in supports]),
-        limited=all(support.limited for support in supports),
     )
 
 
@@ -372,8 +366,8 @@ def _with_pseudo_cases(
     gaps = np.maximum(support.highest[..., None] - support.values, 0.0)  # else it was never seen
     counts, strata = support.counts, gaps.shape[-2]
     shape = np.broadcast_shapes(gaps.shape, counts.shape, (*leading, 1, 1))
-    extra = pseudo_cases(gaps, counts) if support.limited else np.array(_PSEUDO_CASES)
-    extra = np.broadcast_to(extra, shape[:-1])[..., None] * np.eye(strata)  # (…, R, R)
+    extra = np.broadcast_to(pseudo_cases(gaps, counts), shape[:-1])
+    extra = extra[..., None] * np.eye(strata)  # (…, R, R)
     extra = np.moveaxis(extra, -1, 0)[..., None]
     shape = (strata, *shape)
     gaps = np.concatenate([np.broadcast_to(gaps, shape), np.zeros_like(extra)], axis=-1)

@@ -2,7 +2,7 @@ r"""Intervals of mean losses: what profile likelihood makes of costs that differ
 
 The costs of a table take few known values; losses of single cases take as many as there are cases,
 and the largest that is possible was not seen. The likelihood is that of the losses seen (Owen
-1990), in at most 512 bins of which the outermost hold single cases, and the 0.4 of a case of
+1990), in at most 512 bins of which the outermost hold single cases, and the pseudo-case of
 `likelihood`, which stands for a costly case that this sample happens to lack, is put at
 
 .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
@@ -427,7 +427,7 @@ class LossSample:
         return self.loss(name), self.loss(name)
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
-        """The value of the 0.4 of a case in each stratum, (R,), as the head of this file has it."""
+        """The value of the pseudo-case in each stratum, (R,), as the head of this file has it."""
         parts = []
         for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
@@ -473,7 +473,6 @@ class LossSample:
             lowest=bottom * shares,
             highest=top * shares,
             degrees=np.asarray(self.degrees),
-            limited=False,
         )
 
     def _own(self, rows: IntArray | slice) -> FloatArray | None:
@@ -598,7 +597,7 @@ def ratio_bounds(
 
     def end(values: FloatArray, top: FloatArray) -> float:
         ends = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
-        return float(upper_end(Support(values * shares[:, None], counts, *ends, limited=False), q))
+        return float(upper_end(Support(values * shares[:, None], counts, *ends), q))
 
     def upper(ratio: float) -> float:
         return end(a - ratio * b, costly)

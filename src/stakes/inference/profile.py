@@ -40,7 +40,7 @@ def profile_interval(
 ) -> Interval:
     """Interval of the expected cost of a model, or of the difference of two on the same cases.
 
-    The likelihood-ratio interval over all that the costs can be, with 0.4 of a case at the
+    The likelihood-ratio interval over all that the costs can be, with up to 0.4 of a case at the
     costliest (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior
     the class shares vary with the sample; with one, each class is a sample of its own, and a class
     without cases may cost anything that its decisions cost. A class of prior zero is ignored.
