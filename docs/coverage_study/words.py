@@ -32,9 +32,6 @@ def page(rows: list[Row]) -> str:
     )
     minutes = sum(row["seconds"] for row in rows) / 60
     missed, most = exceptions(rows), 300
-    newest = max(row["version"] for row in rows)
-    older = sorted({row["section"] for row in rows if row["version"] < newest})
-    count = sum(row["version"] < newest for row in rows)
     return f"""# How often the intervals cover
 
 Written by `docs/coverage.py`; do not edit. Data sets are drawn from populations whose costs are
@@ -42,7 +39,7 @@ known exactly; a number covers when its 95 % interval contains the true value. C
 and bold where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds
 are fixed: `python docs/coverage.py` runs all of them, with up to {most} data sets of every report;
 with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of
-each.{f" {count} rows ({', '.join(older)}) are older than the last change of the intervals; `--resume` runs them again." if count else ""}
+each.{_older(rows)}
 
 | goal | rows | missed |
 |---|---|---|
@@ -188,6 +185,19 @@ def _fitting_table(rows: list[Row]) -> str:
         marked = [_marked(row[f"{a}, {b}"], _missed(row, a, b)) for a, b in parts]
         body.append([*about, *marked, *(f"{value:+.2f}" for value in excess)])
     return _table([*header, *(f"{learner}: excess" for learner in LEARNERS[:2])], body)
+
+
+def _older(rows: list[Row]) -> str:
+    """Which sections have rows of an earlier version, if any."""
+    newest = max(row["version"] for row in rows)
+    older = [row["section"] for row in rows if row["version"] < newest]
+    if not older:
+        return ""
+    parts = ", ".join(f"{section}: {older.count(section)}" for section in sorted({*older}))
+    return (
+        f"\n\nThe intervals have changed since some of these rows were made ({parts}); `--resume` "
+        "runs them again."
+    )
 
 
 # Goals -------------------------------------------------------------------------------------------

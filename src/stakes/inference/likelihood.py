@@ -356,9 +356,7 @@ def _ratio_above(
     return np.asarray(ratio.min(axis=0)), tilt
 
 
-def _with_pseudo_cases(
-    support: Support, leading: tuple[int, ...]
-) -> tuple[FloatArray, FloatArray]:
+def _with_pseudo_cases(support: Support, leading: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Gaps below the costliest value and counts, (R, …, R, C + 1), the pseudo-case in each in turn.
 
     Leading axes are at least those given.
@@ -442,7 +440,7 @@ def _tilted_to(
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
         step = _newton_step(value, slope, goal)
         # Halve the bracket where Newton leaves it or does not halve its own step: where nearly all
-        # mass depends on the pseudo-case, the ratio bends so sharply that it would jump back and forth.
+        # mass depends on the pseudo-case, the ratio bends so sharply that it would jump to and fro.
         jumps = (log_s + step < low) | (log_s + step > high)
         jumps |= np.abs(step) > np.maximum(last / 2, _NEAR)
         halve = jumps & np.isfinite(high - low)
