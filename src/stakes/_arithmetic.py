@@ -17,9 +17,7 @@ _TIE = 1e-12  # relative to what the values span: what rounding may do to equal 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
 
-def ratio(
-    part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = None
-) -> FloatArray:
+def ratio(part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
     """Divide in silence: 0/0 is nan, and x/0 is inf."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient: FloatArray = np.divide(part, whole, out=out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from stakes._check import Label
@@ -39,6 +41,12 @@ def decision_regions(problem: Problem) -> Regions:
             f"problem must have two classes, so that one probability decides; it has "
             f"{problem.n_classes}. bayes_decisions takes any number of them."
         )
+    return _of_two(problem)
+
+
+@lru_cache(maxsize=16)
+def _of_two(problem: Problem) -> Regions:
+    """The same, once for all parts of a report that ask for it."""
     lines = {
         decision: Curve([0.0, 1.0], [[costs[0], costs[1] - costs[0]]])
         for decision, costs in zip(problem.decisions, problem.costs.T.tolist(), strict=True)
