@@ -103,6 +103,7 @@ lint: .venv-lint/lint.stamp  ## ruff and mypy
 docs: .venv-docs/docs.stamp  ## build the site into docs/_build/html, and run examples that test leaves out
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -E -b html -W --keep-going -q -j auto \
 		docs docs/_build/html
+	@.venv-docs/bin/python docs/site_links.py docs/_build/html
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m pytest -q -n auto --doctest-glob='*.md' $(PAGES)
 	@echo "the site is docs/_build/html/index.html"
 

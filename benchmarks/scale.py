@@ -2,10 +2,11 @@
 
 Writes Parquet files of predictions (one model, distinct scores, labels as text, weights, a key),
 then runs every task in separate processes, in turns with the scan, so that other work on the
-machine affects both alike. Prints medians over the turns: elapsed seconds without the start of
-Python, seconds of processor time (of all threads), the ratios of both to DuckDB's scan of the label
-and the score (for Spark's tasks, to Spark's scan), and the peak of resident memory. Tasks of Spark
-run if pyspark and Java are installed.
+machine affects both alike; those of Spark share a session, which one turn more warms up. Prints
+medians over the turns: elapsed seconds without the start of Python, seconds of processor time (of
+all threads, and of Spark's Java), the ratios of both to DuckDB's scan of the label and the score
+(for Spark's tasks, to Spark's scan), and the peak of resident memory. Tasks of Spark run if pyspark
+and Java are installed.
 
     python benchmarks/scale.py [ROWS …] [--only PART …] [--turns 3] [--folder FOLDER]
 
@@ -22,7 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +48,7 @@ build = build.config("spark.driver.bindAddress", "127.0.0.1")
 spark = build.config("spark.driver.host", "127.0.0.1").getOrCreate()
 frame = spark.read.parquet(rows)
 spark.range(1000).count()
+java_process = spark.sparkContext._gateway.proc.pid
 """
 RANKS = """
 bins = Bins.from_frame({frame}, y_true="truth", scores="p", positive="fraud",
@@ -106,7 +108,8 @@ TASKS: dict[str, Task] = {
     "report, bins, Spark": Task(SPARK, evaluation("spark", "frame")),
 }
 START = f"""
-import resource, sys, time
+import os, resource, sys, time
+from pathlib import Path
 import duckdb, scipy.optimize, scipy.special
 from stakes import *
 from stakes.adapters import report_on
@@ -115,13 +118,21 @@ from stakes.ranking import certified, roc_hull
 from stakes.tally import Bins, BitGrid
 rows = sys.argv[1]
 problem, two = {PROBLEM}, Problem.binary(false_alarm=1, miss=9, classes=["legit", "fraud"])
+java_process = None
 {{before}}
-start, before = time.perf_counter(), time.process_time()
-{{timed}}
-took, used = time.perf_counter() - start, time.process_time() - before
-peak = max(resource.getrusage(who).ru_maxrss for who in
-           (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-print("DONE", took, used, peak / 2**20)
+def of_java(name):
+    return Path(f"/proc/{{{{java_process}}}}/{{{{name}}}}").read_text() if java_process else ""
+def used():
+    ticks = sum(map(int, of_java("stat").rpartition(")")[2].split()[11:13]))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+for timed in {{timed}}:
+    start, before = time.perf_counter(), used()
+    exec(timed)
+    took, worked = time.perf_counter() - start, used() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if java_process:
+        peak += int(of_java("status").split("VmHWM:")[1].split()[0])
+    print("DONE", took, worked, peak / 2**20)
 """
 
 
@@ -133,9 +144,10 @@ class Figures(NamedTuple):
     peak: float
 
 
-def measure(task: Task, rows: Path, size: int) -> Figures | None:
-    """One run in a separate process; None if it ends with an error."""
-    code = START.format(before=task.before, timed=task.timed.replace("{rows} - 1", f"{size} - 1"))
+def measure(tasks: list[Task], rows: Path, size: int) -> list[Figures]:
+    """Run tasks one after the other in a separate process; fewer figures where one fails."""
+    timed = [task.timed.replace("{rows} - 1", f"{size} - 1") for task in tasks]
+    code = START.format(before=tasks[0].before, timed=timed)
     completed = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, str(rows)],
         capture_output=True,
@@ -143,14 +155,27 @@ def measure(task: Task, rows: Path, size: int) -> Figures | None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "src")},
         check=False,
     )
-    line = [text for text in completed.stdout.splitlines() if text.startswith("DONE")]
-    if not line:
+    if completed.returncode:
         print(*completed.stderr.strip().splitlines()[-3:], sep="\n", file=sys.stderr)
-        return None
-    return Figures(*map(float, line[-1].split()[1:]))
+    done = [text for text in completed.stdout.splitlines() if text.startswith("DONE")]
+    return [Figures(*map(float, line.split()[1:])) for line in done]
 
 
-def median(runs: list[Figures]) -> Figures:
+def in_turns(names: list[str], rows: Path, size: int, turns: int) -> list[list[Figures]]:
+    """The figures of the scan and of each task, one list for each turn."""
+    scan = SCANS["Spark" in names[0]]
+    tasks = [scan, *(TASKS[name] for name in names)]
+    if "Spark" not in names[0]:
+        return [
+            [figures for task in tasks for figures in measure([task], rows, size)]
+            for _ in range(turns)
+        ]
+    # One session for all turns, and the first one warms it up.
+    figures = measure(tasks * (turns + 1), rows, size)
+    return [figures[i : i + len(tasks)] for i in range(len(tasks), len(figures), len(tasks))]
+
+
+def median(runs: Sequence[Figures]) -> Figures:
     """The medians, and the highest peak."""
     clock, processor, peak = zip(*runs, strict=True)
     return Figures(statistics.median(clock), statistics.median(processor), max(peak))
@@ -169,21 +194,24 @@ def parquet_file(size: int, folder: Path | None) -> Iterator[Path]:
 
 def lines(size: int, rows: Path, names: list[str], turns: int) -> Iterator[str]:
     """The lines of the table of one size."""
-    for name in names:
-        task, scan = TASKS[name], SCANS["Spark" in name]
-        pairs = [(measure(scan, rows, size), measure(task, rows, size)) for _ in range(turns)]
-        scans, runs = (
-            [figures for figures in column if figures] for column in zip(*pairs, strict=True)
-        )
-        if not runs or not scans:
-            yield f"| {size:.0e} | {name} | failed | | | | |"
+    of_spark = [name for name in names if "Spark" in name]
+    groups = [[name] for name in names if name not in of_spark] + ([of_spark] if of_spark else [])
+    for group in groups:
+        complete = [
+            figures
+            for figures in in_turns(group, rows, size, turns)
+            if len(figures) == 1 + len(group)
+        ]
+        if not complete:
+            yield f"| {size:.0e} | {', '.join(group)} | failed | | | | |"
             continue
-        base, timing = median(scans), median(runs)
-        yield (
-            f"| {size:.0e} | {name} | {timing.clock:.2f} | {timing.processor:.2f} | "
-            f"{timing.clock / base.clock:.1f} | {timing.processor / base.processor:.1f} | "
-            f"{timing.peak:.2f} |"
-        )
+        base, *timings = map(median, zip(*complete, strict=True))
+        for name, timing in zip(group, timings, strict=True):
+            yield (
+                f"| {size:.0e} | {name} | {timing.clock:.2f} | {timing.processor:.2f} | "
+                f"{timing.clock / base.clock:.1f} | {timing.processor / base.processor:.1f} | "
+                f"{timing.peak:.2f} |"
+            )
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ def trim_blocks(app: Any, doctree: nodes.document) -> None:
     for block in doctree.findall(nodes.literal_block):
         text = block.astext().rstrip()
         if block.rawsource == block.astext():  # else Sphinx takes it for text with markup
-            block.rawsource, block.children = text, [nodes.Text(text)]
+            block.rawsource, block[:] = text, [nodes.Text(text)]
 
 
 # Pages link to what lies in the repository, so that GitHub can follow; the site has pages for it.

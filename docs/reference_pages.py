@@ -11,6 +11,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from types import GenericAlias, ModuleType
@@ -48,6 +49,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "command_line", command_line_page()
     yield "schema", schema_page()
     yield "rule_format", rule_page()
+    yield "map_format", map_page()
 
 
 def write(folder: Path) -> None:
@@ -147,7 +149,7 @@ def index_page() -> str:
             summary = first_line(import_module(f"stakes.{room}").__doc__)
             parts += [f"   * - :doc:`stakes.{room} <{room}>`\n     - {summary}"]
         parts += ["", ".. toctree::\n   :hidden:\n", *(f"   {room}" for room in names.split()), ""]
-    formats = "   command_line\n   schema\n   rule_format\n"
+    formats = "   command_line\n   schema\n   rule_format\n   map_format\n"
     parts += [heading("Formats", "-"), ".. toctree::\n", formats]
     parts += [
         "The TOML of a problem has :doc:`a page with every key </problem_file>`.\n",
@@ -240,5 +242,34 @@ def rule_page() -> str:
             f".. list-table::\n   :widths: 20 80\n\n{rows}\n",
             "Rules under limits have two more keys: ``limits`` in the problem, and ``added``, what "
             "the price of each limit adds to the costs. Costs that are expressions are text.\n",
+        ]
+    )
+
+
+def map_page() -> str:
+    """The JSON of a calibration map: an example, and the fields of every kind."""
+    from stakes.calibration import Affine, CalibrationMap
+
+    fitted = Affine().fit([0.2, 0.4, 0.5, 0.7], [0, 1, 0, 1], classes=[0, 1])
+    text = json.dumps(json.loads(fitted.to_json()), indent=2, ensure_ascii=False)
+    kinds = sorted(CalibrationMap.__subclasses__(), key=lambda kind: kind.kind)
+    rows = "\n".join(
+        f"   * - ``{kind.kind}``\n"
+        f"     - {', '.join(f'``{field.name}``' for field in fields(kind))}\n"
+        f"     - {first_line(kind.__doc__)}"
+        for kind in kinds
+    )
+    return "\n".join(
+        [
+            heading("The JSON of a calibration map"),
+            "``map.to_json()`` and ``stakes calibrate fit`` write a fitted map; "
+            "``stakes.calibration.from_json``, ``stakes calibrate apply`` and ``stakes decide "
+            "--map`` read it. A rule holds its map in the same form.\n",
+            f".. code-block:: json\n\n{indented(text)}\n",
+            "``format``, ``version`` and ``checksum`` are those of the file; a file that was edited"
+            " is refused. The command line adds ``prior``, the class shares for which the "
+            "posteriors hold. The other keys depend on the kind:\n",
+            f".. list-table::\n   :widths: 20 30 50\n   :header-rows: 1\n\n"
+            f"   * - kind\n     - keys\n     - what it is\n{rows}\n",
         ]
     )

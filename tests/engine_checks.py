@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ pytest.importorskip("narwhals")
 
 import narwhals.stable.v2 as nw
 
-from stakes import Counts, LossMoments, Problem, ScoreTable
+from stakes import Counts, LossMoments, Problem, ScoreTable, evaluate_frame
 from stakes.adapters.columns import key_name
 from stakes.adapters.sources import opened
 from stakes.errors import InputError
@@ -117,6 +118,68 @@ def check_labels_of_other_types(make: Make) -> None:
     assert by.groups == ("false", "true")
 
 
+NAMES = ('p "q"', "p'q", "p`q", "p.q", "p q", "größe", "truth", "rows", "text", "low", "a\\b")
+
+
+def check_any_name_will_do(make: Make) -> None:
+    """Quotes, points, blanks, other letters, and names that tallies have for their own columns."""
+    frame = make({**ROWS, **dict.fromkeys(NAMES, ROWS["p"]), "weight": ROWS["w"]})
+    expected = ScoreTable.from_scores(
+        ROWS["what"], ROWS["p"], positive="fraud", weights=ROWS["w"], by=ROWS["site"]
+    )
+    for name in NAMES:
+        asked: Columns = {"y_true": "what", "scores": name, "weights": "weight", "by": "site"}
+        same(ScoreTable.from_frame(frame, **asked, positive="fraud"), expected)
+
+
+MOMENTS = np.array(
+    ["2026-01-05", "2026-01-05T12:30", "2026-01-05T12:30:05", "2026-01-05T00:00:05"], "M8[us]"
+)
+
+
+def check_times_are_labels(make: Make) -> None:
+    """The same texts as in memory, however an engine writes midnight and whole seconds."""
+    moments = MOMENTS[np.arange(N) % 4]
+    frame = make({"what": ROWS["what"], "did": ROWS["did"], "when": moments})
+    asked: Columns = {"y_true": "what", "decisions": "did", "problem": PROBLEM}
+    counts = Counts.from_frame(frame, **asked, by="when")
+    expected = Counts.from_decisions(ROWS["what"], ROWS["did"], PROBLEM, by=moments)
+    assert counts.groups == expected.groups
+    assert counts == expected
+    assert counts.groups[:2] == ("2026-01-05", "2026-01-05T00:00:05")
+    days = Counts.from_frame(
+        make({**ROWS, "when": MOMENTS[np.zeros(N, int)]}), **asked, by="when"
+    )  # pandas leaves out the hours where all are 0
+    assert days.groups == ("2026-01-05",)
+
+
+def check_decimals_are_numbers(make: Make) -> None:
+    """Decimals as scores, as weights and as labels."""
+    tenths = [Decimal(round(10 * p)) / 10 for p in ROWS["p"]]
+    units = [Decimal(int(fraud)) for fraud in FRAUD]
+    weights = [Decimal(int(8 * w)) / 8 for w in ROWS["w"]]
+    frame = make({"y": units, "s": tenths, "w": weights})
+    table = ScoreTable.from_frame(frame, y_true="y", scores="s", weights="w")
+    same(table, ScoreTable.from_scores(FRAUD, ROWS["p"] + 0.0, weights=ROWS["w"]))
+
+
+def check_what_is_no_label_is_refused(make: Make) -> None:
+    frame = make({"y": [0, 1] * 4, "s": [0.5] * 8, "pair": [[1, 2]] * 8})
+    told = r"^column 'pair' of the frame must hold labels: text, .*; its type is (List|Array)"
+    with pytest.raises(InputError, match=told):
+        ScoreTable.from_frame(frame, y_true="y", scores="s", by="pair")
+    with pytest.raises(InputError, match=r"^column 'pair' of the frame must hold numbers"):
+        ScoreTable.from_frame(frame, y_true="y", scores="pair")
+
+
+def check_frames_without_rows_are_refused(make: Make) -> None:
+    frame = make({"what": np.array([], dtype=str), "p": np.array([])})
+    with pytest.raises(InputError, match="at least one"):
+        ScoreTable.from_frame(frame, y_true="what", scores="p")
+    with pytest.raises(InputError, match="at least one row"):
+        evaluate_frame(frame, PROBLEM, y_true="what", models={"m": "p"})
+
+
 def check_single_precision_is_summed_in_double(make: Make) -> None:
     """In single precision the sum would stand still at 2²⁴."""
     ones = np.full(N, 1.0, dtype=np.float32)
@@ -203,4 +266,8 @@ CHECKS = [
     check_labels_of_other_types,
     check_single_precision_is_summed_in_double,
     check_folds_of_keys,
+    check_any_name_will_do,
+    check_times_are_labels,
+    check_frames_without_rows_are_refused,
 ]
+TYPED_CHECKS = [check_decimals_are_numbers, check_what_is_no_label_is_refused]  # not in pandas

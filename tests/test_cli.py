@@ -105,7 +105,7 @@ def test_models_are_guessed_and_the_guess_is_printed():
     assert done.exit_code == 0, done.stderr
     assert done.stderr == (
         "stakes: guessed from named.parquet: truth in column truth; p_good: P(fraud) in p_good; "
-        "poor_prob: P(fraud) in poor_prob.\n"
+        "poor_prob: P(fraud) in poor_prob. Not read: discount; name models with --model.\n"
     )
 
 
@@ -414,7 +414,7 @@ BAD = {
     ),
     "a map that is none": (
         (*DECIDE, "--map", "rows.csv", "-o", "out.csv"),
-        "rows.csv must be a calibration map",
+        "rows.csv must be JSON; it is not",
     ),
     "a map that is not there": (
         (*DECIDE, "--map", "none.json", "-o", "out.csv"),
@@ -434,8 +434,8 @@ BAD = {
     ),
     "posteriors beyond one": (
         ("decide", "big.csv", "-p", "fraud.toml", "--model", "p", "-o", "out.csv"),
-        "rows 0 to 1 of the file (counted from 0): posteriors must hold probabilities in [0, 1]; "
-        "1 of 2 does not, "
+        "rows 0 to 1 of the file (counted from 0): column p of big.csv must hold probabilities in "
+        "[0, 1]; 1 of 2 does not, "
         "the first being 1.5 at position 1. Pass raw scores as scores (Scores, or a ScoreTable), "
         "or have a calibrator turn them into probabilities.",
     ),

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 import stakes
+from stakes.calibration import CalibrationMap
 
 pytest.importorskip("click", reason="the command line has a page of its own")
 ROOT = Path(__file__).parents[1]
@@ -85,6 +86,12 @@ def test_the_page_of_the_rule_has_every_key_of_a_rule() -> None:
     assert all(f"``{key}``" in reference_pages.rule_page() for key in reference_pages.RULE_KEYS)
 
 
+def test_the_page_of_maps_has_every_kind_of_map() -> None:
+    kinds = {kind.kind for kind in CalibrationMap.__subclasses__()}
+    assert "isotonic" in kinds
+    assert {kind for kind in kinds if f"``{kind}``" not in reference_pages.map_page()} == set()
+
+
 def contents(page: Path) -> set[str]:
     """The pages that the tables of contents of one page name."""
     trees = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
@@ -107,6 +114,24 @@ def test_links_of_a_page_lead_to_files_of_the_repository(page: Path) -> None:
     generated = [link for link in local if re.match(r"gallery|reference|_build", link)]
     assert generated == []
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("link", "is_fine"),
+    [
+        ('<a href="#here">', True),
+        ('<a href="other.html#there">', True),
+        ('<a href="https://doi.org/10.1">', True),
+        ('<a href="#there">', False),
+        ('<a href="other.html#here">', False),
+        ('<a href="none.html">', False),
+        ('<img src="https://doi.org/10.1">', False),
+    ],
+)
+def test_a_dead_link_of_the_site_is_found(link: str, is_fine: bool, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(f'<p id="here">{link}', encoding="utf-8")
+    (tmp_path / "other.html").write_text('<p id="there">', encoding="utf-8")
+    assert (load("site_links").faults(tmp_path.resolve()) == []) == is_fine
 
 
 CITED = re.compile(r"\b([A-ZÀ-Ž][\w-]+)(?:'s)?(?: and others| et al\.)?,? \(?((?:19|20)\d\d)\b")

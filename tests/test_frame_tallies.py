@@ -20,8 +20,16 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from engine_checks import CHECKS, GAPS, PROBLEM, ROWS, check_gaps_are_counted
-from stakes import Counts, InputError, LossMoments, ScoreTable, auc
+from engine_checks import CHECKS, GAPS, PROBLEM, ROWS, TYPED_CHECKS, check_gaps_are_counted
+from stakes import (
+    Counts,
+    InputError,
+    LossMoments,
+    Problem,
+    ScoreTable,
+    auc,
+    evaluate_frame,
+)
 from stakes.ranking import certified
 from stakes.tally import Bins, BitGrid
 
@@ -52,6 +60,24 @@ def pairs(many: Any) -> list[Any]:
 @pytest.mark.parametrize(("library", "check"), pairs(CHECKS))
 def test_every_library_sums_what_arrays_hold(library, check):
     check(MAKERS[library])
+
+
+@pytest.mark.parametrize("library", [library for library in MAKERS if library != "pandas"])
+@pytest.mark.parametrize("check", TYPED_CHECKS, ids=lambda check: check.__name__)
+def test_columns_that_have_a_type(library, check):
+    check(MAKERS[library])
+
+
+def test_keys_beyond_63_bits_are_refused(tmp_path):
+    large = pa.table(
+        {"y": [0, 1] * 20, "p": [0.2, 0.7] * 20, "k": pa.array([2**64 - 1] * 40, pa.uint64())}
+    )
+    pyarrow.parquet.write_table(large, tmp_path / "rows.parquet")
+    for frame in (large, pl.from_arrow(large), tmp_path / "rows.parquet"):
+        with pytest.raises(InputError, match=r"^key .* must hold whole numbers below 2⁶³; the"):
+            evaluate_frame(
+                frame, Problem.zero_one(2), y_true="y", models={"m": "p"}, key="k", engine="numpy"
+            )
 
 
 @pytest.mark.parametrize(("library", "what"), pairs(GAPS))

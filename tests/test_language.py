@@ -174,9 +174,17 @@ def test_local_names_of_scripts_say_what_they_hold():
     assert {path for path, count in counts.items() if count} == set()
 
 
-def test_no_script_has_an_archaic_word():
-    words = {path: {*ARCHAIC.findall(text)} for path, text in scripts().items()}
-    words.pop("tests/test_language.py")
+def sources_and_pages() -> dict[str, str]:
+    """Every module of the library and every page of prose, by its path in the repository."""
+    pages = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+    paths = (*SOURCE.rglob("*.py"), *pages)
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+@pytest.mark.parametrize("texts", [scripts, sources_and_pages], ids=lambda texts: texts.__name__)
+def test_nothing_has_an_archaic_word(texts):
+    words = {path: {*ARCHAIC.findall(text)} for path, text in texts().items()}
+    words.pop("tests/test_language.py", None)
     assert {path: archaic for path, archaic in words.items() if archaic} == {}
 
 

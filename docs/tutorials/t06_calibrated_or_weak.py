@@ -18,12 +18,12 @@ from stakes.displays import ReliabilityDisplay
 rng = np.random.default_rng(3)
 n, share = 4000, 0.1
 fraud = rng.random(n) < share
-prior = np.log(share / (1 - share))
+prior_log_odds = np.log(share / (1 - share))
 
 
 def log_odds(strength: float) -> np.ndarray:
     """Calibrated log-odds of a model whose evidence has this strength."""
-    return rng.normal(np.where(fraud, strength, -strength), np.sqrt(2 * strength)) + prior
+    return rng.normal(np.where(fraud, strength, -strength), np.sqrt(2 * strength)) + prior_log_odds
 
 
 weak, strong = log_odds(1.0), log_odds(3.0)

@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
 
-from engine_checks import CHECKS, GAPS, Columns, check_gaps_are_counted
+from engine_checks import CHECKS, GAPS, TYPED_CHECKS, Columns, check_gaps_are_counted
 from engine_decisions import check_bayes_decisions, check_gaps_have_no_decision, check_rule
 from engine_reports import (
     CHARGED,
@@ -56,6 +56,21 @@ def makers(spark) -> dict[str, Callable[[Columns], Any]]:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_tallies_are_those_of_arrays(makers, engine, check):
     check(makers[engine])
+
+
+@pytest.mark.parametrize("check", TYPED_CHECKS, ids=lambda check: check.__name__)
+def test_columns_that_have_a_type(makers, check):
+    check(makers["spark"])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_partitions_without_rows_change_nothing(makers, engine):
+    frame = makers[engine](rows(800))
+    if engine == "spark":
+        frame = frame.repartition(3).filter("customer >= 0").union(frame.filter("customer < 0"))
+    else:
+        frame = dd.concat([frame[frame.customer < 0], frame])
+    check_engine(frame, engine, 800)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

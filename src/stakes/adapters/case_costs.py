@@ -189,6 +189,7 @@ def _means(groups: Arrays, column: str, weight: FloatArray) -> FloatArray:
     """The mean of each group, to the last bit where its rows are equal."""
     low, high = groups[low_of(column)], groups[high_of(column)]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Rounded sums must not give a group a cost beyond those of its rows.
         mean = np.clip(groups[f"sum {column}"] / weight, low, high)
     return np.asarray(np.where(low == high, low, mean))
 

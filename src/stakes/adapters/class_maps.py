@@ -109,7 +109,7 @@ def fitted_maps(
         maps = _Choice(model, rows, cells, calibrator).maps(hear)
         if maps is not None:
             return maps, ()
-        reason = "no best map was found in the engine; perhaps its classes are told without error."
+        reason = "no best map was found in the engine; perhaps its posteriors separate the classes."
     return None, (left_out(model.name, f"it was not recalibrated: {reason}"),)
 
 

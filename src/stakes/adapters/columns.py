@@ -205,6 +205,17 @@ def text_name(column: str) -> str:
     return f"{column} (as text)"
 
 
+def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
+    """Patterns, and what replaces them, that make the text of a time as short as numpy's.
+
+    Engines write fractions of zero, seconds of zero and midnight, or leave them out; those that
+    know of a time zone show the times of theirs.
+    """
+    zone = [(r"(Z|[+-]\d\d(:?\d\d)?)$", "")] if zoned else []
+    date = [(" ", "T"), (":00$", ""), ("T00:00$", "")] if dated else []
+    return [*zone, (r"\.0+$", ""), *date]
+
+
 def key_name(column: str) -> str:
     """The name of the column that holds the keys of another column as 64-bit integers."""
     return f"{column} (as key)"
@@ -306,7 +317,7 @@ def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
     >>> labels, places.tolist()
     (['a', 'b', '(missing)'], [1, 2, 0])
     """
-    known = group_labels({text for text in texts.tolist() if text is not None})
+    known = group_labels({text for text in texts.tolist() if isinstance(text, str)})
     place = {text: k for k, text in enumerate(known)}
     codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
     gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []

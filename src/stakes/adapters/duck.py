@@ -29,6 +29,7 @@ from stakes.adapters.columns import (
     group_labels,
     key_name,
     no_key,
+    shorter_times,
     spellings,
     text_name,
 )
@@ -53,6 +54,7 @@ _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the c
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
 _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_NO_LABELS = ("STRUCT", "MAP", "UNION", "INTERVAL")
 _WHOLE = {name for kind in _INTEGERS for name in (kind, f"U{kind}")}
 
 
@@ -93,6 +95,16 @@ class FileSource(Source):
     def is_whole(self, column: str) -> bool:
         """Whether a column holds whole numbers."""
         return self.types[column] in _WHOLE
+
+    def is_label(self, column: str) -> bool:
+        """Whether every engine writes the entries of a column as the same text."""
+        kind = str(self.types[column])
+        return not (kind.endswith("]") or kind.startswith(_NO_LABELS))
+
+    def most(self, column: str) -> int:
+        """The largest of the whole numbers of a column, or 0 where there are none."""
+        ((most,),) = self._fetch(f"SELECT max({_name(column)}) FROM {self._rows()}")
+        return most or 0
 
     def is_single(self, columns: Sequence[str]) -> bool:
         """Whether all of some columns hold numbers of single precision."""
@@ -286,7 +298,12 @@ class FileSource(Source):
 
     def _as_text(self, column: str) -> str:
         """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
-        name = _name(column)
+        name, kind = _name(column), str(self.types[column])
+        if kind.startswith("TIME") and self.files.format is not Format.CSV:
+            text, dated = f"{name}::VARCHAR", kind.startswith("TIMESTAMP")
+            for pattern, other in shorter_times(dated=dated, zoned=kind.endswith("ZONE")):
+                text = f"regexp_replace({text}, {literal(pattern)}, {literal(other)})"
+            return text
         if self.files.format is Format.CSV or not self.is_fraction(column):
             return f"{name}::VARCHAR"
         is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"

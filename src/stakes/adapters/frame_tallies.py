@@ -293,14 +293,15 @@ class _Named:
 def _opened(frame: Any, columns: Columns) -> Iterator[Source]:
     """The source of the rows; errors name the argument and its column."""
     with opened(frame) as source, source.engine_errors():
-        source.require(columns.y_true, "y_true")
+        source.require_label(columns.y_true, "y_true")
         for column in columns.by:
-            source.require(column, "by")
+            source.require_label(column, "by")
         if columns.weights is not None:
             source.require_number(columns.weights, "weights")
         for name, model in columns.models.items():
             (column,) = columns_of(model)
-            require = source.require if isinstance(model, Decisions) else source.require_number
+            is_label = isinstance(model, Decisions)
+            require = source.require_label if is_label else source.require_number
             require(column, "losses" if isinstance(model, Numbers) else name)
         try:
             yield source

@@ -108,6 +108,7 @@ class Joint:
             names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][kept])))}
             units = np.array([names[text] for text in self.sums[CLUSTER][kept]])
             place, shape = units * len(cells) + place, [len(names), *shape]
+        # Clusters by cells is a dense table, which may be far larger than what occurs.
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
@@ -167,6 +168,8 @@ def joint_decisions(
         rows = with_blind(rows, problem, prior)
         tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
+        # One row beyond the limit is enough to know that the groups do not fit; the others stay in
+        # the engine.
         groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
         tallied = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
         if more:
@@ -267,6 +270,8 @@ def _by_costs(
     summed = {**sums, **term_sums(problem)}
     each = 8 * (len(sizes) + 3 * len(binned) + len(summed) + problem.n_classes * many * len(terms))
     each += 64 * len(more)
+    # Wider bins make fewer groups, at the price of more spread within each: the first width whose
+    # groups fit is the finest.
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
         wide, bins = with_bins(rows, binned, facts.sizes, width)
         keys = {**sizes, BLIND: many, PERFECT: many, **bins}

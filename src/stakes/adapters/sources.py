@@ -14,7 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 from stakes import _check
-from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, text_name
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    columns_of,
+    key_name,
+    shorter_times,
+    text_name,
+)
 from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
@@ -31,6 +38,7 @@ except ImportError:
 Lazy = nw.LazyFrame[Any]
 
 NUMPY = "numpy"  # no engine: the rows are arrays
+_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # beyond 2⁶³
 ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 
@@ -172,6 +180,26 @@ class Source(ABC):
             )
         return column
 
+    @abstractmethod
+    def is_label(self, column: str) -> bool:
+        """Whether every engine writes the entries of a column as the same text."""
+
+    @abstractmethod
+    def most(self, column: str) -> int:
+        """The largest of the whole numbers of a column, or 0 where there are none."""
+
+    def require_label(self, column: object, argument: str | None = None) -> str:
+        """The name of the column, after a check that it exists and holds labels."""
+        known = self.require(column, argument)
+        if not self.is_label(known):
+            where = f"column {known!r} of {self.name}"
+            raise InputError(
+                f"{where} must hold labels: text, categories, whole numbers, dates or times; its "
+                f"type is {self.types[known]}. Make text of it, or name another column.",
+                argument=where,
+            )
+        return known
+
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
         """The columns that the costs depend on, after a check that they exist and hold numbers."""
         say = {"need": ", which the costs need", "remedy": "Add it, or write the costs otherwise."}
@@ -302,6 +330,15 @@ class FrameSource(Source):
         """Whether a column holds whole numbers."""
         return bool(self.types[column].is_integer())
 
+    def is_label(self, column: str) -> bool:
+        """Whether every engine writes the entries of a column as the same text."""
+        return not (self.types[column].is_nested() or self.types[column] == nw.Duration)
+
+    def most(self, column: str) -> int:
+        """The largest of the whole numbers of a column, or 0 where there are none."""
+        most = self.frame.lazy().select(nw.col(column).max().alias("most")).collect()["most"][0]
+        return 0 if most is None else int(most)
+
     def is_single(self, columns: Sequence[str]) -> bool:
         """Whether all of some columns hold numbers of single precision."""
         return all(self.types[column] == nw.Float32 for column in columns)
@@ -367,9 +404,16 @@ class FrameSource(Source):
 
     def text(self, column: str) -> nw.Expr:
         """The text of a label; an integer stored as a float is written without ``.0``."""
-        label = nw.col(column)
-        if self.types[column] == nw.Boolean:  # pandas writes them as Python does
+        label, kind = nw.col(column), self.types[column]
+        if kind == nw.Boolean:  # pandas writes them as Python does
             return label.cast(nw.String).str.to_lowercase()
+        if kind in (nw.Datetime, nw.Time):
+            dated = isinstance(kind, nw.Datetime)
+            zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
+            text = label.cast(nw.String)
+            for pattern, other in shorter_times(dated=dated, zoned=zoned):
+                text = text.str.replace_all(pattern, other)
+            return text
         if not self.is_fraction(column):
             return label.cast(nw.String)
         # Up to 1e15 every integer is exact as a double, and fits into 64 bits.
@@ -383,11 +427,11 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     if not columns.models:
         raise InputError("models must hold at least one model; there is none. Name one.")
     by = columns.by
-    source.require(columns.y_true, "y_true")
+    source.require_label(columns.y_true, "y_true")
     for column in by:
-        source.require(column, "by")
+        source.require_label(column, "by")
     if columns.clusters is not None:
-        source.require(columns.clusters, "clusters")
+        source.require_label(columns.clusters, "clusters")
     if columns.weights is not None:
         source.require_number(columns.weights, "weights")
     source.require_costs(problem)
@@ -411,6 +455,13 @@ def _require_key(columns: Columns, source: Source) -> None:
         raise InputError(
             f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
             f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
+            argument="key",
+        )
+    is_wide = str(source.types[columns.key or ""]) in _WIDE
+    if is_wide and (most := source.most(columns.key or "")) >= 1 << 63:
+        raise InputError(
+            f"key must hold whole numbers below 2⁶³; the largest in {columns.key!r} of "
+            f"{source.name} is {most}. Take half of each, or number the cases.",
             argument="key",
         )
     if columns.clusters not in (None, columns.key):
@@ -444,7 +495,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
             f"Name one.",
             argument="models",
         )
-    require = source.require if isinstance(columns, Decisions) else source.require_number
+    require = source.require_label if isinstance(columns, Decisions) else source.require_number
     return type(columns)(require(names[0], "models"))
 
 

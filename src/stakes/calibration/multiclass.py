@@ -181,6 +181,7 @@ def fit_slopes(scores: FloatArray, cases: CalibrationCases, slopes: FloatArray) 
     many = len(rows) > _MANY and slopes.shape[1] == len(rows) and _is_broad(rows)
     fit = _fit_each_class if many else partial(_fit_along, slopes=slopes)
     best, intercepts, converged = fit(of_classes, rows, cases.codes, share)
+    # Features were centred, which keeps slopes and intercepts apart in the fit; undo it here.
     intercepts = intercepts - best * centre
     return FittedVector._trusted(
         slopes=best,

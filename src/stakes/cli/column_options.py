@@ -74,12 +74,23 @@ class Request:
         used.update(column for model in models.values() for column in columns_of(model))
         truth = truth_column(source, problem, self.truth, used)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]
+        left = ""
         if not models:
             models = guessed_models(source, problem, used | {truth})
             guesses += [described(name, model, problem) for name, model in models.items()]
+            used.update(column for model in models.values() for column in columns_of(model))
+            left = _left(source, used | {truth})
         if guesses:
-            source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.")
+            source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
         return Columns(truth, models, self.weights, self.by, self.clusters, self.key)
+
+
+def _left(source: Source, used: set[str]) -> str:
+    """A sentence about columns of numbers that might be models, too, and were not read."""
+    others = [name for name in source.types if name not in used and source.is_fraction(name)]
+    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+    listed = f"{', '.join(others[:5])}{more}"
+    return f" Not read: {listed}; name models with --model." if others else ""
 
 
 def report_on(

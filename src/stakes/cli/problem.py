@@ -124,7 +124,7 @@ def _oddities(stakes: Problem) -> Iterator[str]:
 
 def _asked() -> Problem:
     classes = _labels("Classes of a case, separated by commas; what you look for comes last")
-    decisions = _labels("Decisions, in the same order where they suit a class", classes)
+    decisions = _labels("Decisions; those that suit a class in the order of the classes", classes)
     unit = click.prompt("Unit of the costs, say EUR", default="", show_default=False, err=True)
     two = len(classes) == len(decisions) == 2
     if two and not click.confirm("Can you say what each mistake costs?", default=True, err=True):

@@ -71,7 +71,7 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
         text = read_text(path)
-        fitted = from_json(text)
+        fitted = from_json(Path(path))  # of a text without a brace it would think that it is a path
         stated = json.loads(text).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
     except OSError as error:

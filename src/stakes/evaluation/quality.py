@@ -178,5 +178,6 @@ def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
         )
     return (
         f"set the threshold at the cost proportion: over all costs this loses {driven:.3g}, "
-        f"against {rate:.3g} for rates and {optimal:.3g} for the best thresholds in hindsight"
+        f"against {rate:.3g} for rates set by the costs and {optimal:.3g} for the best thresholds "
+        f"in hindsight"
     )

@@ -78,6 +78,7 @@ def evidence_of(
     small = np.min_scalar_type(-problem.n_decisions)  # one byte a case, for most problems
     decided = {name: each.codes.astype(small) for name, each in by_name.items()}
     bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
+    # Without limits the charges need no help; under limits even blind decisions need prices.
     blind = limited_blind(folds).decided if problem.limits and cases.costs is not None else None
     charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
     return Evidence(
@@ -193,7 +194,7 @@ def decided_by_rules(
 def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionRule:
     """The rule with its prices, and the threshold that they make."""
     prices, threshold = limited.whole, rule.threshold
-    if threshold is not None:
+    if threshold is not None:  # it follows from the costs, and prices are part of these
         threshold = cases.problem.plus(prices.added.sum(axis=0)).threshold
     return replace(
         rule,
@@ -255,6 +256,7 @@ def sample_of(
     charged = charges if charges is None or mask is None else charges.only(mask)
     if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
+    # Fractional weights count no cases: variances need the sums of their squares, sizes the rows.
     squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
     return Sample(joint, np.bincount(truth, None, problem.n_classes), squares, charged)
 

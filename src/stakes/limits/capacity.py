@@ -235,6 +235,7 @@ def capacity_of(
     >>> curve.prices.tolist()
     [121.0, 32.0]
     """
+    # What a case gets where there is no room: its best decision other than the limited one.
     other_costs = expected.copy()
     other_costs[:, column] = np.inf
     instead = other_costs.argmin(axis=1)
@@ -243,6 +244,7 @@ def capacity_of(
     saved = charged[every, instead] - charged[every, column]
     mass = mass / mass.sum()
     shares, prices, sums = _grouped(gains, mass, mass * saved)
+    # Cases that lose by the decision never get it, so that the curve is flat beyond the others.
     taken = prices > 0
     x = np.concatenate([[0.0], shares[taken], [1.0]])
     least = float(mass @ charged[every, instead]) - np.concatenate([[0.0], np.cumsum(sums[taken])])

@@ -25,6 +25,7 @@ from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
 from stakes.render.json import plain, refuse_too_long
+from stakes.render.key_figures import clarity, key_figures
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import page_data
@@ -100,9 +101,12 @@ def to_html(
         percent=percent,
         probability=probability,
         rules=rules_explained(report.systems),
+        rule=rules_explained([report.best]),
+        clarity=clarity(report),
+        figures=list(key_figures(report)),
         rivals=sum(system.candidate for system in report.systems),
         still=still,
-        nearest=nearest_change(report) if still else "",
+        nearest=nearest_change(report),
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
         wholes=_wholes(report.problem),
@@ -218,7 +222,8 @@ def _tight_line(line: str) -> str:
 
 def _tight(style: str) -> str:
     """A style sheet without comments and needless spaces."""
-    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    return re.sub(r"\s*([{};,])\s*|(:) ", r"\1\2", style)
 
 
 def _policy(style: str, script: str) -> str:

@@ -52,8 +52,8 @@ _EXPLAINED = {
     AS_DECIDED: "As decided: the model's own decisions.",
 }
 _CHANCE = (
-    "Chance: that of being the cheapest. It allows for luck, and is right on average over many "
-    "comparisons."
+    "Chance: the probability of being the cheapest. It allows for luck, and is right on average "
+    "over many comparisons."
 )
 _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "

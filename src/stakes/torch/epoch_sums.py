@@ -111,10 +111,13 @@ class EpochSums:
     def _add_losses(
         self, exact: Tensor, logs: Tensor, truth: Tensor, weight: Tensor | None
     ) -> None:
+        # Unknown labels are read as class 0, with no weight: an index out of range would stop the
+        # device, and they are refused later.
         known = (truth >= 0) & (truth < self.problem.n_classes)
         place = torch.where(known, truth, 0)
         of_truth = exact.gather(1, place[:, None]).squeeze(1)
         surprise = -logs.gather(1, place[:, None]).squeeze(1)
+        # Infinite losses are counted and not summed: 0 · inf would make cases without weight a nan.
         lost = surprise == torch.inf
         surprise = torch.where(lost, 0.0, surprise)
         # Sum over classes of (p − y)², expanded so that no one-hot matrix is needed.

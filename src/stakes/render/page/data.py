@@ -58,7 +58,6 @@ def page_data(report: Report) -> dict[str, Any]:
             "model": report.verdict.model,
             "reason": report.verdict.reason,
         },
-        "told_apart": report.verdict.told_apart,
         "contenders": report.verdict.contenders,
         "expected": _ends(report.verdict.cost),
         "normalized": _ends(report.verdict.normalized),

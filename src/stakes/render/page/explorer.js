@@ -1,7 +1,7 @@
 // Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
-const PANEL = { height: 86, gap: 20, top: 34, bottom: 40, side: 16 };
+const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16 };
 
 const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).flatMap((model) => [
   ...(model.recalibrated
@@ -137,7 +137,7 @@ function showExplorer() {
       explorerAxis(view, x, width, height),
       ...(view.bayes || []).map((cut) => cutMark(view, x, cut, "Bayes", height)),
       ...view.best.map((cut) => cutMark(view, x, cut, "best", height)),
-      view.cuts.map((cut, i) => cutHandle(view, x, cut, i, width, height)),
+      view.cuts.map((cut, i) => cutHandle(view, x, i, labelCentres(view, x, width)[i], height)),
     ),
   );
   if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
@@ -197,7 +197,7 @@ function explorerAxis(view, x, width, height) {
 /** Mark of a fixed cut, for comparison: that of the Bayes rule, or the cheapest on these cases. */
 function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
   const position = x(clamped(at(cut), [low, high]));
-  const y = height - PANEL.bottom + (name === "best" ? 36 : 27);
+  const y = height - PANEL.bottom + (name === "best" ? 42 : 29);
   const half = widthOf(name, TICK) / 2;
   const centre = clamped(position, [half, x(high) + PANEL.side - half]);
   return svg(
@@ -208,13 +208,29 @@ function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
   );
 }
 
+/** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
+function labelCentres({ cuts, axis: { low, high, at }, ...view }, x, width) {
+  const halves = cuts.map((cut) => widthOf(sayCut(view)(cut), LABEL) / 2 + 3);
+  let end = 0;
+  const centres = cuts.map((cut, i) => {
+    const centre = Math.max(x(clamped(at(cut), [low, high])), end + halves[i]);
+    end = centre + halves[i];
+    return centre;
+  });
+  for (let i = cuts.length - 1, start = width; i >= 0; i -= 1) {
+    centres[i] = Math.min(centres[i], start - halves[i]);
+    start = centres[i] - halves[i];
+  }
+  return centres;
+}
+
 /** A cut as a slider: dragged, or moved by the arrow keys in steps of a hundredth of the axis. */
-function cutHandle(view, x, cut, i, width, height) {
+function cutHandle(view, x, i, centre, height) {
+  const cut = view.cuts[i];
   const { low, high, at, from } = view.axis;
   const position = x(clamped(at(cut), [low, high]));
   const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
   const text = sayCut(view)(cut);
-  const half = widthOf(text, LABEL) / 2;
   const node = svg(
     "g",
     {
@@ -230,7 +246,7 @@ function cutHandle(view, x, cut, i, width, height) {
     svg("rect", { class: "grip", x: position - 12, y: 0, width: 24, height: height - PANEL.bottom }),
     svg("line", { x1: position, x2: position, y1: 18, y2: height - PANEL.bottom }),
     svg("path", { d: `M${position - 8} 16h16l-8 12z` }),
-    svg("text", { class: "mark-name", x: clamped(position, [half, width - half]), y: 12, "text-anchor": "middle" }, text),
+    svg("text", { class: "mark-name", x: centre, y: 12, "text-anchor": "middle" }, text),
   );
   node.addEventListener("pointerdown", (event) => {
     draggedCut = i;

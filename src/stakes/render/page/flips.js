@@ -273,7 +273,7 @@ function showFlipTable(rows, choice) {
       flip.move.name,
       numberCell(flip.move.now, "strong", nowText(flip.move), exactTextOf(flip.move)),
       { text: tied(movesTo(flip)), title: exactTextOf(flip.move)(flip.value), lines: [], look: "words" },
-      { text: inWords(flip.possible), title: flip.possible.join(", "), lines: [], look: "words" },
+      { text: html("span", {}, inWords(flip.possible)), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);

@@ -21,14 +21,14 @@ function ruleText(system) {
 /** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
 const dependsOnStakes = (system) => system.rule !== DATA.as_decided;
 
+const REPORTED_TAG = place("verdict-tag").textContent;
+
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
-  const reportedTag = `as reported${looking ? reportedClarity() : " · deploy none"}`;
-  const changedTag = `for your stakes${clarityOf(result)}`;
   document.body.classList.toggle("changed", changed);
   place("verdict-reported").hidden = changed;
   place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed ? changedTag : reportedTag;
+  place("verdict-tag").textContent = changed ? `for your stakes${clarityOf(result)}` : REPORTED_TAG;
   place("verdict-tag").title = place("verdict-tag").textContent;
   const paragraphs = changed ? changedParagraphs(result) : [];
   place("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
@@ -44,21 +44,13 @@ function showVerdict() {
   );
 }
 
-/** Whether the choice under changed stakes is clear, if that is known. */
+/** How clear the choice of the model and that of its rule are under changed stakes, if that is known. */
 function clarityOf({ sure, looking }) {
   if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
   const names = sure.possible();
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
-  return clarity(models.size === 1, names.length);
+  return models.size > 1 ? " · a close call" : names.length === 1 ? " · a clear call" : " · a clear model, its rule is close";
 }
-
-/** The same at the stakes of the report; empty if there was nothing to compare. */
-const reportedClarity = () =>
-  DATA.told_apart === null ? "" : clarity(DATA.told_apart, DATA.contenders.length);
-
-/** How clear the choice of the model is, and that of its rule. */
-const clarity = (oneModel, systems) =>
-  !oneModel ? " · a close call" : systems === 1 ? " · a clear call" : " · a clear model, its rule is close";
 
 /** Expected cost and saving of the best system, with intervals. */
 const expectedOf = ({ changed, sure, best }) =>
@@ -98,7 +90,7 @@ function factsOf(outcome) {
 function savedShare(fact, [saving], { cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
-  return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}, ${fact.note}` : amount };
+  return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
 }
 
 /** Explanation of the rule of a system; empty for a model that decides by itself. */

@@ -87,8 +87,9 @@ function showTotal() {
   if (!DATA.volume || !result.looking) return;
   const interval = savingOf(result).map((end) => DATA.volume * end);
   const [saving] = interval;
-  const note = `of ${withUnit(totalText(DATA.volume * result.unaided.cost))} for ${result.unaided.name}`;
-  const text = Number.isFinite(interval[1]) ? measured(interval)[0] : totalText(saving);
+  const known = Number.isFinite(interval[1]);
+  const text = known ? measured(interval)[0] : totalText(saving);
+  const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : unit;
   place("facts").append(factNode({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
 }
 

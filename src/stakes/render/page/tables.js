@@ -6,7 +6,8 @@
 /** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
-  const inferenceHead = [percent(DATA.level), "clearly"];
+  const anyCompared = clear.some((known) => known !== null);
+  const inferenceHead = anyCompared ? [percent(DATA.level), "clearly"] : [];
   const unknown = { text: "–", look: "unknown" };
   const yes = { true: "yes", false: "no" };
   const systemsOf = (i) =>
@@ -40,7 +41,7 @@ function showDisagreement() {
     const compared = index !== null && clear[index] !== null;
     const known = compared ? [intervalText(numbers(more[index])), yes[clear[index]]] : ["", ""];
     const sure = result.changed && index !== null ? [unknown, unknown] : known;
-    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...sure, ...cells] };
+    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...(anyCompared ? sure : []), ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),

@@ -1,0 +1,72 @@
+"""The key figures beside the verdict of a page, and how clear the verdict is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import NamedTuple
+
+from stakes import _text
+from stakes.inference import Measured
+from stakes.render.rounding import ends, ranked, triple
+from stakes.report import Report
+
+
+class KeyFigure(NamedTuple):
+    """A number with its name above and a note below."""
+
+    name: str
+    text: str
+    note: str
+
+
+def clarity(report: Report) -> str:
+    """How clear the choice of the model is, and that of its rule; empty without a comparison."""
+    verdict = report.verdict
+    if verdict.deploy is None:
+        return "deploy none"
+    if verdict.told_apart is None:
+        return ""
+    if not verdict.told_apart:
+        return "a close call"
+    return "a clear call" if len(verdict.contenders) == 1 else "a clear model, its rule is close"
+
+
+def key_figures(report: Report) -> Iterator[KeyFigure]:
+    """Cost, saving and contenders at the stakes of the report, as the page writes them."""
+    verdict, n_rivals = report.verdict, len(ranked(report))
+    without_model = verdict.cost.value + verdict.saving_over_naive.value
+    if verdict.deploy is None:
+        if isfinite(without_model):
+            cost = _text.number(without_model)
+            yield KeyFigure(f"cost of {verdict.unaided}", cost, report.problem.unit or "")
+        yield KeyFigure("cost per case of the best model", *_written(verdict.cost, report))
+        return
+    yield KeyFigure("cost per case", *_written(verdict.cost, report))
+    if verdict.unaided is not None:
+        yield _saved(report, without_model)
+    if n_rivals > 1:
+        note = "systems that the data cannot tell from the cheapest"
+        contenders = f"{len(verdict.contenders)} of {n_rivals}"
+        yield KeyFigure("may be the cheapest", contenders, note)
+    if verdict.total_saving is not None and verdict.unaided is not None:
+        period = report.assumptions.period
+        name = f"saved {f'per {period}' if period else 'in all'}"
+        yield KeyFigure(name, *_written(verdict.total_saving, report))
+
+
+def _written(interval: Measured, report: Report) -> tuple[str, str]:
+    """A number as its interval supports it, and the interval."""
+    text = _text.measured(*triple(interval))
+    bounds = ends(triple(interval), text, missing="")
+    return text[0], f"{_text.percent(report.assumptions.level)}: {bounds}" if bounds else ""
+
+
+def _saved(report: Report, without_model: float) -> KeyFigure:
+    """What the deployed system saves, as a share of the cost without a model if it is one."""
+    saving = report.verdict.saving_over_naive
+    text, note = _written(saving, report)
+    if 0 < saving.value <= without_model:
+        amount = " ".join(filter(None, [text, report.problem.unit, "per case"]))
+        text, note = _text.whole_percent(saving.value / without_model), "\n".join(filter(None, [amount, note]))
+    return KeyFigure(f"saved against {report.verdict.unaided}", text, note)
