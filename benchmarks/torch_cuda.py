@@ -46,7 +46,7 @@ from stakes.torch import (
     score_hull,
     score_table,
 )
-from stakes.torch.device_bins import BinSums
+from stakes.torch.device_bins import DeviceBins
 
 GPU = torch.device("cuda")
 PROBLEM = Problem.binary(false_alarm=1, miss=9)
@@ -98,7 +98,7 @@ def _compare(scores: Any, positive: Any, weights: Any, scale: Scale, whole: bool
     np.testing.assert_array_equal(table.scores, expected.scores)
     same = np.testing.assert_array_equal if whole else np.testing.assert_allclose
     same(table.weights, expected.weights)
-    sums = [BinSums.empty(torch.device("cpu")), BinSums.empty(GPU)]
+    sums = [DeviceBins.empty(torch.device("cpu")), DeviceBins.empty(GPU)]
     sums[0].add(scores, truth, weight, scale)
     sums[1].add(*there, scale)
     for name in STATES:
@@ -215,7 +215,7 @@ def _floor(scores: Any, truth: Any) -> tuple[float, float, float]:
 
 
 def _bins(scores: Any, truth: Any, goal: float) -> None:
-    scale, sums = Scale.PROBABILITIES, BinSums.empty(GPU)
+    scale, sums = Scale.PROBABILITIES, DeviceBins.empty(GPU)
     small = len(scores) <= 10**8
     labels = truth.int() if small else truth
     ours = milliseconds(lambda: sums.add(scores, truth, None, scale))
