@@ -117,8 +117,8 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
-        "json line_picture layout rounding key_figures against systems limit_tables flip_tables "
-        "tables page page.data html text_formats schema"
+        "json line_picture layout rounding against systems limit_tables flip_tables tables "
+        "key_figures page page.data html text_formats schema"
     ),
     "report": "_parts _gates _pairs _other_stakes _flips _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",
