@@ -473,9 +473,6 @@ def _apart(values: FloatArray) -> FloatArray:
     return values.reshape(len(values), -1).T
 
 
-# SQL ---------------------------------------------------------------------------------------------
-
-
 def _floats(column: Any) -> FloatArray:
     """Numbers as float64; missing ones become nan."""
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
