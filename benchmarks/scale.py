@@ -132,7 +132,7 @@ for timed in {{timed}}:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     if java_process:
         peak += int(of_java("status").split("VmHWM:")[1].split()[0])
-    print("DONE", took, worked, peak / 2**20)
+    print("DONE", took, worked, peak / 2**20, flush=True)
 """
 
 

@@ -332,7 +332,7 @@ SCALINGS: dict[str, Any] = {
     "temperature, with a prior": Temperature(),
     "full": FullAffine(),
     "select": Select(),
-    "select, with a prior": Select([Temperature(), VectorScaling(), FullAffine()]),
+    "select, with a prior": Select([Temperature(), VectorScaling()]),
 }
 
 

@@ -22,12 +22,13 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
+from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
 from stakes.adapters.data_files import Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import memory_size
-from stakes.adapters.sources import Rows, Watch, checked
+from stakes.adapters.sources import Rows, Watch
 from stakes.cli.column_options import Request, posterior_columns, report_on
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from stakes._files import temporary_folder
+from stakes.adapters.columns import shorter_times
 from stakes.errors import InputError, MissingExtraError
 
 try:
@@ -296,6 +297,19 @@ def _opened_text(path: Path) -> TextIO:
     with path.open("rb") as file:
         packed = file.read(2) == _GZIP
     return gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8")
+
+
+def label_text(name: str, kind: str, *, has_fraction: bool) -> str:
+    """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
+    text = f"{name}::VARCHAR"
+    if kind.startswith("TIME"):
+        dated, zoned = kind.startswith("TIMESTAMP"), kind.endswith("ZONE")
+        for pattern, other in shorter_times(dated=dated, zoned=zoned):
+            text = f"regexp_replace({text}, {literal(pattern)}, {literal(other)})"
+    if not has_fraction:
+        return text
+    is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
+    return f"CASE WHEN {is_whole} THEN {name}::BIGINT::VARCHAR ELSE {text} END"
 
 
 @contextmanager

@@ -29,7 +29,6 @@ from stakes.adapters.columns import (
     group_labels,
     key_name,
     no_key,
-    shorter_times,
     spellings,
     text_name,
 )
@@ -38,6 +37,7 @@ from stakes.adapters.data_files import (
     Files,
     Format,
     engine_errors,
+    label_text,
     literal,
     located,
     refuse_alike,
@@ -297,17 +297,9 @@ class FileSource(Source):
         return _reader(self.files, types)
 
     def _as_text(self, column: str) -> str:
-        """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
-        name, kind = _name(column), str(self.types[column])
-        if kind.startswith("TIME") and self.files.format is not Format.CSV:
-            text, dated = f"{name}::VARCHAR", kind.startswith("TIMESTAMP")
-            for pattern, other in shorter_times(dated=dated, zoned=kind.endswith("ZONE")):
-                text = f"regexp_replace({text}, {literal(pattern)}, {literal(other)})"
-            return text
-        if self.files.format is Format.CSV or not self.is_fraction(column):
-            return f"{name}::VARCHAR"
-        is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-        return f"CASE WHEN {is_whole} THEN {name}::BIGINT::VARCHAR ELSE {name}::VARCHAR END"
+        """The text of a label in SQL; what CSV files hold is text already."""
+        kind = "" if self.files.format is Format.CSV else str(self.types[column])
+        return label_text(_name(column), kind, has_fraction=kind.startswith(_FRACTIONS))
 
     def _batches(self, parts: Sequence[str], rows: str) -> Iterator[pa.RecordBatch]:
         select = ", ".join(
@@ -479,9 +471,6 @@ def _remedy(n_columns: int, numbers: FloatArray) -> str:
 def _apart(values: FloatArray) -> FloatArray:
     """Rows (n,) or (n, K) as one array for each column."""
     return values.reshape(len(values), -1).T
-
-
-# SQL ---------------------------------------------------------------------------------------------
 
 
 def _floats(column: Any) -> FloatArray:

@@ -11,8 +11,9 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import Label
+from stakes.adapters.checked_columns import holds_probabilities
 from stakes.adapters.columns import Columns, Predicted, spellings
-from stakes.adapters.sources import Source, holds_probabilities, opened
+from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Posteriors

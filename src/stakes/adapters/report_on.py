@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stakes import _check
+from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.interrupts import interruptible
 from stakes.adapters.limited_cells import why_no_limits
 from stakes.adapters.refits import why_none
-from stakes.adapters.sources import NUMPY, Passes, Rows, Source, checked, opened, without_rows
+from stakes.adapters.sources import NUMPY, Passes, Rows, Source, opened, without_rows
 from stakes.adapters.tallies import n_passes, tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from stakes.adapters.checked_columns import holds_probabilities, in_class_order
 from stakes.adapters.cluster import spark_files
 from stakes.adapters.columns import (
     Columns,
@@ -20,7 +21,7 @@ from stakes.adapters.columns import (
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
 from stakes.adapters.guessing import NOT_MEANT, guessed_models, named_after, truth_column
-from stakes.adapters.sources import Source, holds_probabilities, in_class_order
+from stakes.adapters.sources import Source
 from stakes.cli.output import Terminal
 from stakes.errors import InputError
 from stakes.problem import Problem
