@@ -30,8 +30,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from contenders import compiling
-
 HERE = Path(__file__).parent
 ROUNDS = 2
 REPETITIONS = 3  # in each round
@@ -65,7 +63,7 @@ def contenders(*arguments: str, limit: float = 60, python: str = sys.executable)
     try:
         completed = subprocess.run(
             command,
-            env={**compiling(), **ONE_THREAD, **source},
+            env={**environment(), **ONE_THREAD, **source},
             capture_output=True,
             text=True,
             timeout=limit,
@@ -77,6 +75,12 @@ def contenders(*arguments: str, limit: float = 60, python: str = sys.executable)
         last = completed.stderr.strip().splitlines()[-1:] or [f"exit code {code}"]
         return f"failed: {last[0]}"
     return json.loads(completed.stdout)
+
+
+def environment() -> dict[str, str]:
+    """That of a process which keeps the modules that it compiles for those after it."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "stakes-bench-pyc")}
 
 
 def measure(row: str, names: list[str], limit: float, peers: str) -> dict[str, Result]:
