@@ -68,5 +68,6 @@ def _saved(report: Report, without_model: float) -> KeyFigure:
     text, note = _written(saving, report)
     if 0 < saving.value <= without_model:
         amount = " ".join(filter(None, [text, report.problem.unit, "per case"]))
-        text, note = _text.whole_percent(saving.value / without_model), "\n".join(filter(None, [amount, note]))
+        note = "\n".join(filter(None, [amount, note]))
+        text = _text.whole_percent(saving.value / without_model)
     return KeyFigure(f"saved against {report.verdict.unaided}", text, note)
