@@ -109,6 +109,26 @@ def test_what_does_not_fit_is_refused_before_it_starts_with_the_size_that_would(
         Problem.zero_one(10**5)
 
 
+@pytest.mark.parametrize("n_cases", [0, 10, 100_000])
+def test_the_number_of_classes_that_would_fit_does_and_one_more_does_not(n_cases):
+    """5,000 classes of 10⁵ posteriors take 17 GiB, most of it for rows, which grow with classes."""
+    available = 8 << 30 if n_cases > 10 else 1 << 30
+    fitting = memory._fitting(5000, 10_000, [n_cases], available)
+    assert memory.needed_bytes(fitting, 2 * fitting, [n_cases]) <= available
+    assert memory.needed_bytes(fitting + 1, 2 * fitting + 2, [n_cases]) > available
+
+
+def test_posteriors_of_five_thousand_classes_are_refused_with_the_number_that_would_fit(
+    monkeypatch,
+):
+    problem = Problem.zero_one(5000)
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 8 << 30)
+    with pytest.raises(InputError, match=r"17\.1 GiB, and there are 8\.0 GiB. About 2,[0-9]{3} c"):
+        memory.refuse_too_large(problem, {"a": object()}, 100_000)
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 32 << 30)
+    memory.refuse_too_large(problem, {"a": object()}, 100_000)
+
+
 @pytest.mark.slow
 def test_a_thousand_classes_are_evaluated_within_two_gibibytes():
     """ImageNet-1k is ordinary; a table of class by pairs of decisions would take 8 GB."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Mapping
 
 from stakes.errors import InputError
@@ -24,10 +25,10 @@ def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int
     """Refuse what does not fit, with the number of classes that would."""
     rows = [0 if isinstance(predictions, Decisions) else n_rows for predictions in models.values()]
     sizes = problem.n_classes, problem.n_decisions
-    needed, available = needed_bytes(*sizes, rows), memory_bytes()
-    if needed <= max(available, _FEW):
+    needed, available = needed_bytes(*sizes, rows), max(memory_bytes(), _FEW)
+    if needed <= available:
         return
-    fitting = int(problem.n_classes * (available / needed) ** 0.5)
+    fitting = _fitting(*sizes, rows, available)
     raise InputError(
         f"problem must have fewer classes than {problem.n_classes:,}: with {len(models):,} models "
         f"and {n_rows:,} cases it takes about {needed / 2**30:.1f} GiB, and there are "
@@ -35,6 +36,15 @@ def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int
         f"treated alike, or pass fewer models or cases.",
         argument="problem",
     )
+
+
+def _fitting(n_classes: int, n_decisions: int, rows: list[int], available: int) -> int:
+    """How many classes would fit, with as many decisions for each."""
+
+    def needed(size: int) -> int:
+        return needed_bytes(size, -(-size * n_decisions // n_classes), rows)
+
+    return bisect_right(range(n_classes), available, key=needed) - 1
 
 
 def memory_bytes() -> int:

@@ -85,8 +85,8 @@ def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
         # Meta-estimators take **params instead, and say by routing whether one consumes data.
         asks = "data" in inspect.signature(estimator.predict).parameters
         if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
-            return _check.array("estimator.predict", estimator.predict(X, data=data))
-    return _check.array("estimator.predict", estimator.predict(X))
+            return np.asarray(_check.array("estimator.predict", estimator.predict(X, data=data)))
+    return np.asarray(_check.array("estimator.predict", estimator.predict(X)))
 
 
 def column_order(estimator: Any, problem: Problem) -> list[int]:
