@@ -187,7 +187,8 @@ def _counts_row(
 
 def _decisions(n: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(1)
-    posteriors = rng.dirichlet(np.ones(10), n)
+    posteriors = rng.standard_exponential((n, 10))  # divided by their sums: any posterior alike
+    posteriors /= posteriors.sum(axis=1, keepdims=True)
     return posteriors, rng.random((10, 11))
 
 
@@ -334,19 +335,24 @@ def _platt_sklearn(n: int) -> Call:
 
 
 _SHORT = 0.02  # seconds of warm-up, and of quick calls together
+_LONG = 20.0  # seconds of repetitions from which on no further one follows
 
 
 class Reported(float):
     """Seconds that a call has measured itself."""
 
 
+def compiling() -> dict[str, str]:
+    """The environment of a process that keeps the modules it compiles, for the next one."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**env, "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "stakes-bench-pyc")}
+
+
 def _import(statement: str) -> Call:
     """Time a statement in a fresh interpreter, whose modules have been compiled before."""
     code = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
     command = [sys.executable, "-c", code]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    env["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "stakes-benchmarks-pyc")
-    run = partial(subprocess.run, command, check=True, capture_output=True, env=env)
+    run = partial(subprocess.run, command, check=True, capture_output=True, env=compiling())
     run()
     return lambda: Reported(run().stdout)
 
@@ -530,19 +536,20 @@ SIZES = tuple(10**power for power in range(3, 9))
 
 
 def timed(call: Call, repetitions: int) -> list[float]:
-    """Seconds of single calls after a warm-up; quick calls are repeated within each."""
-    if isinstance(call(), Reported):
-        return [float(call()) for _ in range(repetitions)]
-    warm_up = time.process_time()
-    while True:
+    """Seconds of single calls after a warm-up; quick calls are repeated within each.
+
+    Calls that take long are repeated less often.
+    """
+    once = spent = 0.0
+    while spent <= _SHORT:
         start = time.process_time()
-        call()
+        if isinstance(call(), Reported):
+            return [float(call()) for _ in range(repetitions)]
         once = time.process_time() - start
-        if time.process_time() - warm_up > _SHORT:
-            break
+        spent += once
     inner = max(1, min(1000, int(_SHORT / max(once, 1e-9))))
-    seconds = []
-    for _ in range(repetitions):
+    seconds: list[float] = []
+    while len(seconds) < repetitions and sum(seconds) < _LONG:
         start = time.process_time()
         for _ in range(inner):
             call()

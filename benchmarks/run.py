@@ -30,6 +30,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from contenders import compiling
+
 HERE = Path(__file__).parent
 ROUNDS = 2
 REPETITIONS = 3  # in each round
@@ -63,7 +65,7 @@ def contenders(*arguments: str, limit: float = 60, python: str = sys.executable)
     try:
         completed = subprocess.run(
             command,
-            env={**os.environ, **ONE_THREAD, **source},
+            env={**compiling(), **ONE_THREAD, **source},
             capture_output=True,
             text=True,
             timeout=limit,

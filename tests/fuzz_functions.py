@@ -112,9 +112,9 @@ def _has_methods(value: Any) -> bool:
 def _with_method(value: Any, part: str, answer: Any, after: int) -> Any:
     """An estimator of the same kind, one method of which is strange, also once it is copied."""
     method = getattr(type(value), part)
-    body = {part: strange(method, answer, after), "__reduce__": lambda self: (made, ())}
-    made = type(type(value).__name__, (type(value),), body)
-    new = made()
+    body = {part: strange(method, answer, after), "__reduce__": lambda self: (kind, ())}
+    kind = type(type(value).__name__, (type(value),), body)
+    new = kind()
     vars(new).update(vars(value))
     return new
 
@@ -123,15 +123,16 @@ def strange_functions(
     calls: list[Call], fault: Callable[[Call, dict[str, Any]], str | None], step: int = 1
 ) -> tuple[int, list[str]]:
     """How many calls were made with strange functions, and what they leaked."""
-    made, leaks = 0, []
+    count, leaks = 0, []
     for call in calls:
         for name, make in functions_of(call):
             # What estimators answer is not looked at before all of them were asked.
             times = (0,) if "estimator" in name else (0, 1, 2)
-            for label, answer in list({**answers(), "an error": Mine}.items())[made % step :: step]:
+            every = list({**answers(), "an error": Mine}.items())
+            for label, answer in every[count % step :: step]:
                 for after in times:
-                    made += 1
+                    count += 1
                     leak = fault(call, {name: make(answer, after)})
                     if leak and not leak.startswith("Mine:"):
                         leaks.append(f"{call.name}({name} gives {label} after {after}): {leak}")
-    return made, leaks
+    return count, leaks

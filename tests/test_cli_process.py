@@ -297,6 +297,43 @@ def test_a_place_that_takes_no_files_is_named_as_it_was_given(folder):
     assert ".part" not in done.stderr
 
 
+# Limits on memory --------------------------------------------------------------------------------
+
+
+def under(kilobytes: int, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run with a limit on memory; a library that waits for more of it forever ends the test."""
+    shell = f'ulimit -v {kilobytes}; exec "$@"'
+    return run(*arguments, cwd=cwd, prefix=("bash", "-c", shell, "bash"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are those of Linux")
+@pytest.mark.parametrize("kilobytes", [25_000, 100_000, 400_000, 1_500_000])
+def test_a_limit_on_memory_below_what_libraries_need_is_refused_before_they_are_loaded(
+    folder, kilobytes
+):
+    """Libraries would exit with 1, the code of a gate, or 127, or never come back."""
+    done = under(kilobytes, "evaluate", "rows.csv", "-p", "fraud.toml", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "stakes: the limit on memory must leave 1536 MiB for the libraries; it does not. Raise it "
+        "(ulimit -v, ulimit -d), or lift it.\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are those of Linux")
+@pytest.mark.parametrize("kilobytes", [1_600_000, 1_700_000, 2_000_000, 4_000_000])
+def test_any_other_limit_on_memory_gives_a_code_of_the_contract(folder, kilobytes):
+    evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--calibrate", "none")
+    done = under(kilobytes, *evaluate, "--html", "out.html", cwd=folder)
+    assert done.returncode in (0, 2), done.stderr
+    assert (folder / "out.html").exists() == (done.returncode == 0)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "memory" in done.stderr.lower()
+    assert done.returncode == 0 or kilobytes < 4_000_000
+
+
 def test_a_progress_bar_shows_names_as_they_are(monkeypatch):
     console_module = pytest.importorskip("rich.console")
     progress = pytest.importorskip("rich.progress")

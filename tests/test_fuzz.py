@@ -68,8 +68,8 @@ def test_a_function_that_answers_with_nonsense_must_be_named_and_its_own_errors_
     call = Call("trusting", _trusting, {"function": float, "x": 1}, ())
     assert [name for name, _ in functions_of(call)] == []  # a class is no function
     call = Call("trusting", _trusting, {"function": abs, "x": 1}, ())
-    made, leaks = strange_functions([call], fault)
-    assert made == 3 * 21
+    count, leaks = strange_functions([call], fault)
+    assert count == 3 * 21
     assert "trusting(function gives None after 0): TypeError" in leaks[0]
     assert not any("an error" in leak for leak in leaks)
     with pytest.raises(Mine):
@@ -79,16 +79,16 @@ def test_a_function_that_answers_with_nonsense_must_be_named_and_its_own_errors_
 def test_strange_functions_are_refused_by_the_name_of_their_argument():
     wanted = {"inference.jackknife", "inference.bootstrap_t", "audit.disagreement"}
     calls = [call_of(name, kind) for name, kind in public() if name in wanted]
-    made, leaks = strange_functions([call for call in calls if call], fault)
-    assert made == 4 * 3 * 21
+    count, leaks = strange_functions([call for call in calls if call], fault)
+    assert count == 4 * 3 * 21
     assert leaks == []
 
 
 @pytest.mark.slow
 def test_no_callable_that_takes_a_function_leaks_when_it_is_strange():
     calls, _, _ = all_calls()
-    made, leaks = strange_functions(calls, fault)
-    assert made > 2000
+    count, leaks = strange_functions(calls, fault)
+    assert count > 2000
     assert leaks == []
 
 

@@ -53,8 +53,11 @@ def report() -> Report:
 
 
 def upper_end(counts: np.ndarray, values: np.ndarray, most: float) -> float:
-    """The greatest mean whose likelihood ratio is within χ², 0.4 of a case at the most; loops."""
-    n = [*(float(count) for count in counts), 0.4]
+    """The greatest mean whose likelihood ratio is within χ², a pseudo-case at the most; loops."""
+    cases = list(zip(counts, values, strict=True))
+    mean = sum(a * b for a, b in cases) / sum(counts)
+    alike = sum(a * ((b - mean) / (most - mean)) ** 2 for a, b in cases)
+    n = [*(float(count) for count in counts), 0.4 / (1 + alike**2 / 5)]
     v = [*(float(value) for value in values), most]
     seen = [(a, b) for a, b in zip(n, v, strict=True) if a > 0]
 

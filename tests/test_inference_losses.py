@@ -76,7 +76,7 @@ def test_errors_of_losses_are_those_of_the_table_where_costs_are_constant(weight
 def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     weights, clusters, prior
 ):
-    """Up to where the 0.4 of a case stands, which a table knows and losses do not."""
+    """Up to where the pseudo-case stands, which a table knows and losses do not."""
     sample, joint, problem, squares = drawn(2000, weights=weights, clusters=clusters, prior=prior)
     support = sample.cost_support("a")
     threshold = profile_threshold(0.95, support.degrees)

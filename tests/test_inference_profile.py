@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import chi2, t
+from scipy.stats import chi2, poisson, t
 
 from stakes.errors import InputError
 from stakes.inference import (
@@ -46,11 +46,23 @@ def ratio_of(counts, shares):
     return 2 * np.sum(counts[seen] * np.log(fitted[seen] / np.maximum(shares[seen], 1e-300)))
 
 
+def pseudo_case(counts, values):
+    """0.4 / (1 + m² / 5), m the variance over the square of what one more costliest case moves."""
+    cases = [value for count, value in zip(counts, values, strict=True) for _ in range(int(count))]
+    if not cases:
+        return 0.4
+    mean = sum(cases) / len(cases)
+    variance = sum((case - mean) ** 2 for case in cases) / len(cases) ** 2
+    move = (max(values) - mean) / len(cases)
+    return 0.4 / (1 + (variance / move**2) ** 2 / 5) if move > 0 else 0.4
+
+
 def with_pseudo_case(counts, values, sign):
-    """The tables with 0.4 of a case at the highest value of each stratum in turn."""
+    """The tables with the pseudo-case at the highest value of each stratum in turn."""
     for k in range(len(counts)):
         table = counts.copy()
-        table[k, np.argmax(sign * values[k])] += 0.4
+        extra = pseudo_case(counts[k], sign * values[k])
+        table[k, np.argmax(sign * values[k])] += extra
         yield table
 
 
@@ -208,6 +220,41 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     assert interval.high == pytest.approx(high, rel=1e-8)
 
 
+# Coverage that can be computed -------------------------------------------------------------------
+
+MOST = 36  # rare events of one kind, and nearly none of the probability beyond
+
+
+def rare_ends(values, tables):
+    """Both ends, in numbers of rare events, for tables of them among a million cases."""
+    tables = np.array([[[10**6 - sum(rare), *rare]] for rare in tables], float)
+    grid = np.broadcast_to(np.array([[0.0, *values]]), tables.shape)
+    support = Support(grid, tables, grid.min(axis=-1), grid.max(axis=-1))
+    return tuple(10**6 * end for end in profile_bounds(support, np.array(CHI2)))
+
+
+def test_rare_mistakes_of_one_cost_are_covered_at_every_rate():
+    """A Poisson number of them; summed over all numbers that may come."""
+    low, high = rare_ends([1.0], [[count] for count in range(MOST)])
+    for rate in np.arange(0.05, 14, 0.05):
+        inside = (low - 1e-9 <= rate) & (rate <= high + 1e-9)
+        assert poisson.pmf(np.arange(MOST), rate) @ inside > 0.93
+    assert low[0] == 0
+    assert high[0] == pytest.approx(3.15, abs=0.01)  # the rule of three
+
+
+def test_rare_differences_of_one_size_are_covered_at_every_rate():
+    """Two independent Poisson numbers, of cases that one or the other model gets wrong."""
+    places = list(itertools.product(range(MOST), repeat=2))
+    low, high = (end.reshape(MOST, MOST) for end in rare_ends([1.0, -1.0], places))
+    rates = np.arange(0.1, 9.5, 0.3)
+    numbers = poisson.pmf(np.arange(MOST), rates[:, None])
+    cases = list(zip(rates, numbers, strict=True))
+    for (first, more), (second, less) in itertools.product(cases, repeat=2):
+        inside = (low - 1e-9 <= first - second) & (first - second <= high + 1e-9)
+        assert more @ inside @ less > 0.93
+
+
 # Laws --------------------------------------------------------------------------------------------
 
 cells = st.lists(st.integers(0, 12), min_size=6, max_size=6)
@@ -361,7 +408,7 @@ def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
 @pytest.mark.parametrize("prior", [None, (0.8, 0.2)])
 @pytest.mark.parametrize(("size", "prevalence"), [(100, 0.02), (1000, 0.02), (10**6, 0.001)])
 def test_every_one_of_many_ends_lies_where_its_ratio_is_the_threshold(size, prevalence, prior):
-    """Where all depends on 0.4 of a case, Newton's method alone would jump back and forth."""
+    """Where all depends on the pseudo-case, Newton's method alone would jump back and forth."""
     shares = np.outer([1 - prevalence, prevalence], [0.5, 0.35, 0.15])
     tables = RNG(4).multinomial(size, shares.ravel(), size=200).reshape(200, 2, 3)
     support = cost_support(Counts(tables), Problem([[0, 0.4, 2], [98, 30, 0]], prior=prior))

@@ -117,8 +117,8 @@ FLOORS: dict[str, str] = {
     "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
-        "json line_picture layout rounding against systems limit_tables flip_tables tables page "
-        "page.data html text_formats schema"
+        "json line_picture layout rounding against systems limit_tables flip_tables tables "
+        "key_figures page page.data html text_formats schema"
     ),
     "report": "_parts _gates _pairs _other_stakes _flips _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",
@@ -150,23 +150,6 @@ DOORS = {"adapters"}
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
 GUESTS = {"adapters", "render", "plot", "torch", "sklearn", "displays", "cli"}
-
-# Rooms that every import of a name from the front door may load: scipy waits until it is called.
-LIGHT = {
-    *(
-        "errors",
-        "_arithmetic",
-        "_check",
-        "_value",
-        "_text",
-        "_square",
-        "rows",
-        "problem",
-        "tally",
-        "decide",
-        "measures",
-    ),
-}
 
 
 # Reading the source ------------------------------------------------------------------------------
@@ -424,8 +407,8 @@ def test_core_modules_import_numpy_and_scipy_only(module: str) -> None:
     assert foreign == []
 
 
-@pytest.mark.parametrize("module", [name for name in modules() if room_of(name) in LIGHT])
-def test_light_rooms_load_scipy_only_where_it_is_used(module: str) -> None:
+@pytest.mark.parametrize("module", [name for name in modules() if room_of(name) not in GUESTS])
+def test_core_modules_load_scipy_only_where_it_is_used(module: str) -> None:
     heavy = [
         where(module, statement.line)
         for statement in imports(module)
@@ -460,8 +443,8 @@ def test_importing_stakes_loads_numpy_and_nothing_heavier() -> None:
     assert third_party & HEAVY == set()
 
 
-def test_costing_decisions_loads_numpy_and_nothing_heavier() -> None:
-    statement = "from stakes import Counts, Problem, bayes_decisions, expected_cost"
+def test_importing_evaluate_loads_numpy_and_nothing_heavier() -> None:
+    statement = "from stakes import Counts, Problem, bayes_decisions, evaluate, expected_cost"
     assert loaded_after(statement) & HEAVY == set()
 
 

@@ -17,10 +17,10 @@ _TIE = 1e-12  # relative to what the values span: what rounding may do to equal 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
 
-def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> FloatArray:
+def ratio(part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
     """Divide in silence: 0/0 is nan, and x/0 is inf."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotient: FloatArray = np.divide(part, whole)
+        quotient: FloatArray = np.divide(part, whole, out=out)
     return quotient
 
 
@@ -50,7 +50,7 @@ def mean_defined(values: FloatArray) -> FloatArray:
     return ratio(np.nansum(values, axis=0), np.sum(~np.isnan(values), axis=0))
 
 
-def running_sum(values: FloatArray) -> FloatArray:
+def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Cumulative sum along the last axis whose error does not grow with its length.
 
     A plain cumulative sum of 10**7 equal fractions is off by 10**-10, always to the same side.
@@ -58,14 +58,30 @@ def running_sum(values: FloatArray) -> FloatArray:
     not negative never fall. Sums of whole numbers are exact without that.
     """
     length = values.shape[-1]
-    if length <= _BLOCK or (are_whole(values) and np.sum(values) <= _LARGEST_WHOLE):
-        return np.cumsum(values, axis=-1)
+    if values.size <= _BLOCK:
+        return np.cumsum(values, axis=-1, out=out)
+    if are_whole(values) and np.sum(np.abs(values)) <= _LARGEST_WHOLE:
+        return _whole_sums(values, np.empty(values.shape) if out is None else out)
+    if length <= _BLOCK:
+        return np.cumsum(values, axis=-1, out=out)
     blocks = np.zeros((*values.shape[:-1], -(-length // _BLOCK), _BLOCK))
     sums = blocks.reshape(*values.shape[:-1], -1)
     sums[..., :length] = values
     np.cumsum(blocks, axis=-1, out=blocks)
     blocks[..., 1:, :] += running_sum(blocks[..., :-1, -1])[..., None]
-    return np.maximum.accumulate(sums[..., :length], axis=-1)
+    return np.maximum.accumulate(sums[..., :length], axis=-1, out=out)
+
+
+def _whole_sums(values: FloatArray, out: FloatArray) -> FloatArray:
+    """Cumulative sums of whole numbers: integers add up several times as fast as floats do."""
+    before: Any = 0
+    for first in range(0, values.shape[-1], _PIECE):
+        piece = slice(first, first + _PIECE)
+        sums = np.cumsum(values[..., piece].astype(np.int64), axis=-1)
+        sums += before
+        out[..., piece] = sums
+        before = sums[..., -1:]
+    return out
 
 
 def are_whole(values: FloatArray) -> bool:

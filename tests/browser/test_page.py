@@ -79,6 +79,18 @@ def test_without_javascript_the_tables_are_there(demo, opened):
     assert not page.page.locator("#controls").is_visible()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits"])
+def test_the_verdict_has_the_same_key_figures_tag_and_rule_with_and_without_javascript(
+    name, opened, request
+):
+    report = request.getfixturevalue(name)
+    live, plain = opened(report), opened(report, java_script_enabled=False)
+    for part in ("#verdict-tag", "#facts", "#rule-meaning"):
+        assert live.text(part) == plain.text(part) != "", part
+    assert plain.text("#nearest-flip").startswith("Nearest change: if today's decisions stay")
+
+
 def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     page = opened(demo)
     shown = page.page.locator("#verdict-reported")

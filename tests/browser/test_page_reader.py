@@ -252,6 +252,8 @@ def test_the_first_screen_says_which_model_and_rule_what_it_costs_how_sure_and_w
         assert "% of that" in text  # what it saves, as a share
     assert "per case" in text
     assert "95 %" in text
+    if verdict.cheapest is not None:
+        assert "saved against" in page.text(".facts")
     change = page.text(".verdict .nearest")
     assert change.startswith("Nearest change: ")
     assert "decide anew" in change or "stay" in change
@@ -525,6 +527,21 @@ def test_the_share_and_the_number_of_cases_of_each_decision_move_with_the_cut(sh
         seen.append(treated)
     assert seen == sorted(seen, reverse=True)
     assert seen[0] > seen[-1]
+
+
+@pytest.mark.slow
+def test_the_values_of_cuts_never_overlap(shown):
+    page = shown("demo", viewport=PHONE)
+    apart = """() => {
+        const [left, right] = [...document.querySelectorAll("#explorer .mark-name")]
+            .map(node => node.getBoundingClientRect());
+        return left.left >= 0 && left.right <= right.left && right.right <= innerWidth;
+    }"""
+    for key in ("End", "Home"):  # both cuts at the same end of the axis
+        for cut in (0, 1):
+            page.page.locator("#explorer .cut").nth(cut).focus()
+            page.page.keyboard.press(key)
+        assert page.run(apart), key
 
 
 @pytest.mark.slow

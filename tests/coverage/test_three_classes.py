@@ -31,7 +31,7 @@ def draw(size: int, shares: Array, rng: np.random.Generator) -> tuple[Array, Arr
 def reported(x: Array, shares: Array, bend: float) -> Array:
     """Overconfident, shifted posteriors; with a bend, no map fits them exactly."""
     log = -0.5 * ((x[:, None] - MEANS) ** 2).sum(axis=-1) + np.log(shares)
-    log = 1.8 * log + np.array([-0.8, 0.0, 0.8]) + bend * np.sin(2 * x[:, :1])
+    log = 1.8 * log + (0.8 + bend * np.sin(2 * x[:, :1])) * np.array([-1.0, 0.0, 1.0])
     odds = np.exp(log - log.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -89,11 +89,7 @@ def _is_door(kind: type, part: str) -> bool:
 
 
 def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable[..., Any]:
-    @cache
-    def wanted() -> tuple[Wanted, Wanted]:  # read at the first call: imports may be under way
-        first, then = _wanted(function, beforehand)
-        return ((*first, *then), ()) if beforehand else (first, then)
-
+    wanted = partial(_wanted, function, beforehand)  # at the first call: imports may be under way
     if inspect.isgeneratorfunction(function):  # its body runs later, where nobody looks
         return _guarded_generator(function, wanted)
 
@@ -163,8 +159,12 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
 _ABSENT = object()
 
 
+@cache
 def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
-    """Places, names and checks of parameters: problems and tallies first, then all others."""
+    """Places, names and checks of parameters: what is looked at first, and what after a failure.
+
+    Problems and tallies are looked at first; everything is where that is asked for.
+    """
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
     then: list[tuple[int, str, Check]] = []
@@ -174,7 +174,7 @@ def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]
         if check and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
             (first if _is_stake(hint) else then).append((at, parameter.name, check))
-    return tuple(first), tuple(then)
+    return ((*first, *then), ()) if filled else (tuple(first), tuple(then))
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

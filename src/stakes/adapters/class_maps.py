@@ -76,9 +76,10 @@ def why_no_maps(calibrator: Calibrator, n_classes: int) -> str | None:
 def _candidates(
     calibrator: Calibrator, n_classes: int, rarest: float = np.inf
 ) -> tuple[Calibrator, ...]:
-    """What may be fitted where the rarest class has so many cases."""
-    chooses = isinstance(calibrator, Select)
-    return calibrator._among(n_classes, rarest) if chooses else (calibrator,)
+    """What may be fitted where the rarest class has this many cases."""
+    if isinstance(calibrator, Select):
+        return calibrator._among(n_classes, rarest)
+    return (calibrator,)
 
 
 def fitted_maps(

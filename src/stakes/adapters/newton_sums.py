@@ -128,11 +128,11 @@ class Newton:
     def _parameters(self, s: int) -> list[list[Term]]:
         """What each parameter adds to the logits."""
         size = self.size
-        own: list[Term] = [(k, k, 1.0) for k in range(size)]
+        terms: list[Term] = [(k, k, 1.0) for k in range(size)]
         if isinstance(self.calibrator, Temperature):
             offsets = np.log(self.sets.prior[s] / self.sets.shares[s]).tolist()
-            return [[*own, *((k, size, offset) for k, offset in enumerate(offsets))]]
-        slopes = [own] if isinstance(self.calibrator, Affine) else [[term] for term in own]
+            return [[*terms, *((k, size, offset) for k, offset in enumerate(offsets))]]
+        slopes = [terms] if isinstance(self.calibrator, Affine) else [[term] for term in terms]
         if isinstance(self.calibrator, FullAffine):
             slopes = [[(k, j, 1.0)] for k in range(1, size) for j in range(size)]
         # The first class has no intercept: a constant added to all logits changes nothing.

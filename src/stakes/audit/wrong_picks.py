@@ -216,8 +216,8 @@ def wrong_picks(
     plausible, unit = _draw_problems(problems, draws, weights, rng, observed)
     truth = plausible.of(true)
     single = observed[None]
-    one, many = by_position(single), by_position(true)
-    seen = [picked(goodness) for goodness in of_each(metrics, lambda metric: metric.goodness(one))]
+    table, many = by_position(single), by_position(true)
+    seen = [picked(some) for some in of_each(metrics, lambda metric: metric.goodness(table))]
     known = [picked(some) for some in of_each(metrics, lambda metric: metric.goodness(many))]
     for error in errors.values():
         assessed = plausible.assessed(error, rng)

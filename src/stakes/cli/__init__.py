@@ -21,6 +21,7 @@ __all__ = ["main"]
 
 _GUESTS = ("click", "rich", "duckdb", "pyarrow")
 _FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
+_START, _THREAD = 1536 << 20, 80 << 20  # bytes of address space: to start, and for each thread
 _ASCII = {"−": "-", "–": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "∞": "inf", "→": "->"}
 
 
@@ -40,6 +41,7 @@ def main() -> None:
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _ended)
     _require_guests()
+    _require_memory()
     try:
         front = import_module("stakes.cli.commands")
     except Exception as error:
@@ -82,6 +84,34 @@ def _require_guests() -> None:
             f"with: pip install 'stakes[cli]'"
         )
         sys.exit(2)
+
+
+def _require_memory() -> None:
+    """Refuse a limit on memory below what the libraries map before they read many rows.
+
+    OpenBLAS, below numpy and scipy, and the loader of threads would end the process with an exit
+    code of their own, or try again forever.
+    """
+    if _can_map(_START + _THREAD * (os.cpu_count() or 1)):
+        return
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which takes the least
+    if not _can_map(_START):
+        _said(
+            f"the limit on memory must leave {_START >> 20} MiB for the libraries; it does not. "
+            f"Raise it (ulimit -v, ulimit -d), or lift it."
+        )
+        sys.exit(2)
+
+
+def _can_map(size: int) -> bool:
+    """Whether this process may map so much more memory; none of it is used."""
+    try:
+        from mmap import ACCESS_COPY, mmap
+
+        mmap(-1, size, access=ACCESS_COPY).close()
+    except (ImportError, MemoryError, OSError):
+        return False
+    return True
 
 
 def _said(text: str) -> None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
@@ -169,7 +170,7 @@ class RedrawnClasses:
         the same.
         """
         worth = self._worth(positives)
-        cases_above, above = np.cumsum(self.cases[::-1]), np.cumsum(positives[:, ::-1], axis=1)
+        cases_above, above = np.cumsum(self.cases[::-1]), running_sum(positives[:, ::-1])
         total = above[:, -1]
         cost = self._steps[0] @ (worth * np.stack([cases_above[-1] - total, total]))
         for lower, upper in pairwise(self._steps):

@@ -15,7 +15,6 @@ from math import floor, inf, isfinite, log10
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 
 from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
@@ -161,6 +160,8 @@ class _There:
 
     def is_possible(self, name: str) -> bool:
         """Whether a system, or what needs no model, may be the cheapest."""
+        from scipy.special import ndtri
+
         spent = self._spent
         if name not in spent:
             return False
@@ -168,7 +169,7 @@ class _There:
         others = (of.cost for other, of in self._blind.items() if other != name)
         # What costs as much as something that needs no model may be it: only decisions tell.
         is_cheaper = all(cost.cost < other - self._rounding for other in others)
-        unclear = _UNCLEAR * float(norm.ppf((1 + self.level) / 2))
+        unclear = _UNCLEAR * float(ndtri((1 + self.level) / 2))
         if is_cheaper and cost.cost <= least.cost + unclear * self._error(
             cost.losses - least.losses
         ):

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray
 from stakes.inference.effective_cases import Cells, effective_factors
-from stakes.inference.likelihood import PSEUDO_CASES, costliest_shares
+from stakes.inference.likelihood import costliest_shares, pseudo_cases
 
 _FAR = 100  # binary exponent of costs from which products of them might overflow
 _STEPS = 50  # Dinkelbach's method needs about six
@@ -96,23 +96,29 @@ def _greatest_ratio(
     r"""The greatest :math:`E[r] / E[r_d]` (…, D) within the threshold (Dinkelbach 1967).
 
     The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
-    linear functions; Newton's step towards its zero is the ratio at its maximum, and never
-    overshoots from the second step on. The 0.4 of a case stand at the costliest possible cell.
+    linear functions; Newton's step towards its zero is the ratio at its maximum. The pseudo-case
+    stands at the costliest possible cell; since it changes a little with ρ, the last two
+    steps say how much further than to that ratio to go (a secant).
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
+    before, move_before = ratio, np.zeros_like(ratio)
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         costliest = values.max(axis=-1, keepdims=True)
-        extra = PSEUDO_CASES * (np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None])
         gaps = np.where(possible, costliest - values, 0.0)
-        shares = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)[
-            ..., 0, :
-        ]
+        at_costliest = np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None]
+        extra = at_costliest * pseudo_cases(gaps[..., None, :], counts[..., None, :])
+        shares = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
+        shares = shares[..., 0, :]
         above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
         step = above / np.where(below > 0, below, 1.0)
         step = np.where(below > 0, step, ratio)
-        done = np.abs(step - ratio).max() <= 1e-12 * np.abs(step).max()
-        ratio = step
-        if done:
+        move = step - ratio
+        apart = np.where(ratio != before, ratio - before, np.inf)
+        slope = (move_before - move) / apart  # one, if the pseudo-case did not change
+        sound = (slope > 1 / 2) & (slope < 2)
+        before, move_before = ratio, move
+        ratio = ratio + move / np.where(sound, slope, 1.0)
+        if np.abs(move).max() <= 1e-12 * np.abs(step).max():
             break
     return ratio

@@ -133,14 +133,22 @@ class _Race:
     def exits(self) -> FloatArray:
         """Where each choice leaves: roughly first, then with the critical values of that place.
 
-        Critical values hardly change along a move, but take most of the time.
+        Critical values hardly change along a move, but take most of the time; where they cannot
+        change at all, the first search is the last.
         """
         endless = np.isinf([move.end for move in self.moves])
         most = np.where(endless, _FARTHEST, _NEAR_END)
         far = np.minimum(most, (1 - _CLOSE) * self._sure_ends())
-        rough = partial(self._excess, self._rough_limits())
-        near = _crossings(rough, np.minimum(0.1, far), far, _ROUGH)
-        crossing = _crossings(partial(self._excess, self._limits(near)), near, far, _CLOSE)
+        limits, changing = self._rough_limits(), self._changing
+        close = np.where(changing, _ROUGH, _CLOSE)
+        rough = partial(self._excess, limits)
+        crossing = _crossings(rough, self._every, np.minimum(0.1, far), far, close)
+        if changing.any():
+            some = np.flatnonzero(changing)
+            limits[:, some] = self._limits(some, crossing[some])
+            exact = partial(self._excess, limits)
+            near = np.full(some.shape, _CLOSE)
+            crossing[some] = _crossings(exact, some, crossing[some], far[some], near)
         never = np.copysign(np.inf, self._units)
         return np.where(crossing < most, self._starts + self._units * crossing, never)
 
@@ -220,15 +228,30 @@ class _Race:
                 known[move.choice] = self._limit(move, costs[place], shares)
         return np.array([known[move.choice] for move in self.moves]).T
 
-    def _limits(self, away: FloatArray) -> FloatArray:
-        """Thresholds (2, B): the critical value among the systems, and that of one comparison."""
-        costs, prior = self._problems(self._every, away)
+    @property
+    def _changing(self) -> BoolArray:
+        """Whether the critical value of each move (B,) may change along it.
+
+        That of one comparison does not, nor does Bonferroni's, unless a class without cases gets a
+        prior, or one that lies in a single cluster.
+        """
+        sizes = np.array([len(self._names(move)) for move in self.moves])
+        known = self.joint.weights.ndim == 1 and bool(self._counts[0].any(axis=-1).all())
+        return ((sizes > 2) & (sizes <= MOST_RIVALS)) | (not known)
+
+    def _names(self, move: Move) -> Labels:
+        """The systems among which the choice is, itself included."""
+        return tuple(dict.fromkeys((*self.among, move.choice)))
+
+    def _limits(self, places: IntArray, away: FloatArray) -> FloatArray:
+        """Thresholds (2, B'): the critical value among the systems, and that of one comparison."""
+        costs, prior = self._problems(places, away)
         priors = [None] * len(costs) if prior is None else prior
-        every = zip(self.moves, costs, priors, strict=True)
+        every = zip((self.moves[place] for place in places), costs, priors, strict=True)
         return np.array([self._limit(*arguments) for arguments in every]).T
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
-        names = tuple(dict.fromkeys((*self.among, move.choice)))
+        names = self._names(move)
         many = len(names) > MOST_RIVALS
         joint, design = (self._first, {}) if many else (self.joint, self.design)
         problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
@@ -315,23 +338,27 @@ class _Race:
 
 def _crossings(
     excess: Callable[[IntArray, FloatArray], FloatArray],
+    places: IntArray,
     guess: FloatArray,
     far: FloatArray,
-    close: float,
+    close: FloatArray,
 ) -> FloatArray:
-    """How far (B,) each of B moves goes until its excess is no longer negative; `far` if it stays.
+    """How far (B,) the moves in places go until their excess is no longer negative; else `far`.
 
     Roots of ratios grow about in proportion to the distance, from −1 at the start: secants, between
-    a point that is too near and one that is not.
+    a point that is too near and one that is not. Where three secants do not halve what is between
+    them, as at a corner where another rival becomes the cheapest, the middle is taken.
     """
     crossing: FloatArray = far.copy()
-    places: IntArray = np.arange(len(far))
+    rows: IntArray = np.arange(len(far))
     now, near, beyond = guess, np.zeros(far.shape), np.full(far.shape, np.inf)
-    last, last_value = near, np.full(far.shape, -1.0)
-    for step in range(_STEPS):
+    last, last_value, slow = near, np.full(far.shape, -1.0), np.zeros(far.shape)
+    for _ in range(_STEPS):
         value = excess(places, now)
-        crossing[places] = now
+        crossing[rows] = now
+        width = beyond - near
         near, beyond = np.where(value < 0, now, near), np.where(value < 0, beyond, now)
+        slow = np.where(beyond - near > width / 2, slow + 1, 0)
         ended = (np.abs(value) < close) | (near >= np.minimum(far, beyond * (1 - close)))
         ended |= beyond < _ROUNDING
         if ended.all():
@@ -339,9 +366,10 @@ def _crossings(
         with np.errstate(divide="ignore", invalid="ignore"):
             secant = now - value * (now - last) / (value - last_value)
             between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
-        sound = (secant > near) & (secant < beyond) & (step < 6 or step % 3 > 0)
+        sound = (secant > near) & (secant < beyond) & (slow < 3)
         last, last_value = now, value
         now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
-        places, rows = places[~ended], (now, near, beyond, last, last_value, far)
-        now, near, beyond, last, last_value, far = (row[~ended] for row in rows)
+        rows, places = rows[~ended], places[~ended]
+        arrays = (now, near, beyond, last, last_value, slow, far, close)
+        now, near, beyond, last, last_value, slow, far, close = (row[~ended] for row in arrays)
     return crossing

@@ -2,7 +2,7 @@ r"""Intervals of mean losses: what profile likelihood makes of costs that differ
 
 The costs of a table take few known values; losses of single cases take as many as there are cases,
 and the largest that is possible was not seen. The likelihood is that of the losses seen (Owen
-1990), in at most 512 bins of which the outermost hold single cases, and the 0.4 of a case of
+1990), in at most 512 bins of which the outermost hold single cases, and the pseudo-case of
 `likelihood`, which stands for a costly case that this sample happens to lack, is put at
 
 .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, _upper_end, stacked
+from stakes.inference.likelihood import Support, stacked, upper_end
 from stakes.inference.sampling import CostErrors
 
 _OUTER = 64  # losses on each side that are bins of their own
@@ -427,7 +427,7 @@ class LossSample:
         return self.loss(name), self.loss(name)
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
-        """The value of the 0.4 of a case in each stratum, (R,), as the head of this file has it."""
+        """The value of the pseudo-case in each stratum, (R,), as the head of this file has it."""
         parts = []
         for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
@@ -595,15 +595,15 @@ def ratio_bounds(
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
+    def end(values: FloatArray, top: FloatArray) -> float:
+        ends = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
+        return float(upper_end(Support(values * shares[:, None], counts, *ends), q))
+
     def upper(ratio: float) -> float:
-        values = a - ratio * b
-        top = np.maximum(costly, values.max(axis=1))
-        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+        return end(a - ratio * b, costly)
 
     def lower(ratio: float) -> float:
-        values = ratio * b - a
-        top = np.maximum(ratio * highest, values.max(axis=1))
-        return float(_upper_end(values * shares[:, None], counts, top * shares, q))
+        return end(ratio * b - a, ratio * highest)
 
     # Both functions are positive at the estimate and fall away from it, so that brackets are known.
     start = sample.mean(above) / unit

@@ -40,7 +40,7 @@ def profile_interval(
 ) -> Interval:
     """Interval of the expected cost of a model, or of the difference of two on the same cases.
 
-    The likelihood-ratio interval over all that the costs can be, with 0.4 of a case at the
+    The likelihood-ratio interval over all that the costs can be, with up to 0.4 of a case at the
     costliest (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior
     the class shares vary with the sample; with one, each class is a sample of its own, and a class
     without cases may cost anything that its decisions cost. A class of prior zero is ignored.
@@ -68,7 +68,7 @@ def profile_interval(
     --------
     >>> problem = Problem([[0, 3, 25], [180, 8, 0]])
     >>> print(profile_interval(Counts([[900, 60, 20], [2, 8, 10]]), problem))
-    95% 0.7115 to 1.991
+    95% 0.7118 to 1.93
     >>> print(profile_interval(Counts([[940, 20, 20], [0, 10, 10]]), problem))
     95% 0.445 to 1.237
     >>> joint = JointCounts.from_decisions(
@@ -134,7 +134,7 @@ def profile_normalized_interval(
     --------
     >>> finley = Counts([[2680, 72], [23, 28]])
     >>> print(profile_normalized_interval(finley, Problem.zero_one(2)))
-    95% 1.404 to 2.504
+    95% 1.415 to 2.494
     >>> print(profile_normalized_interval(Counts([[95, 5], [0, 0]]), Problem.zero_one(2)))
     95% 1.2 to inf
     """

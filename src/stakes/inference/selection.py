@@ -175,8 +175,8 @@ def contenders(
     >>> contenders(joint, Problem.zero_one(2), level=0.95)
        cost  more   95% low     high         p
     a     0     0         0        0         1  contender
-    b  0.25  0.25    0.1606    0.349  4.05e-08
-    c  0.02  0.02  -0.02327  0.07456    0.4763  contender
+    b  0.25  0.25    0.1679    0.346  7.33e-09
+    c  0.02  0.02  -0.01912  0.07173    0.3644  contender
     """
     errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
     rivals = errors.among(_checked_names(joint, among))

@@ -74,11 +74,8 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     """
     n_scores, slack = len(weights), _slack(weights)
     weights = scaled(weights)
-    starts = np.arange(n_scores)
-    pieces = [
-        _pooled(starts[first : first + _PIECE], weights[first : first + _PIECE].T, slack)
-        for first in range(0, n_scores, _PIECE)
-    ]
+    parts = (slice(first, min(first + _PIECE, n_scores)) for first in range(0, n_scores, _PIECE))
+    pieces = [_pooled(np.arange(part.start, part.stop), weights[part].T, slack) for part in parts]
     starts, blocks = (np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
     starts, _ = _pooled(starts, blocks, slack)
     return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)

@@ -70,8 +70,7 @@ def weights_above(weights: FloatArray) -> FloatArray:
            [0., 0.]])
     """
     above = np.zeros((*weights.shape[:-2], 2, weights.shape[-2] + 1))
-    from_the_top = np.swapaxes(weights, -1, -2)[..., ::-1]
-    above[..., :-1] = running_sum(from_the_top)[..., ::-1]
+    running_sum(np.swapaxes(weights, -1, -2)[..., ::-1], out=above[..., :-1][..., ::-1])
     return np.swapaxes(above, -1, -2)
 
 
@@ -99,7 +98,7 @@ def roc(table: ScoreTable) -> Roc:
     ([1.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0])
     """
     above = weights_above(table.weights)
-    rates = ratio(above, above[..., :1, :])
+    rates = ratio(above, above[..., :1, :].copy(), out=above)
     return Roc._trusted(
         thresholds=table.thresholds, false_alarm_rate=rates[..., 0], hit_rate=rates[..., 1]
     )

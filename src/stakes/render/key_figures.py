@@ -68,6 +68,6 @@ def _saved(report: Report, without_model: float) -> KeyFigure:
     text, note = _written(saving, report)
     if 0 < saving.value <= without_model:
         amount = " ".join(filter(None, [text, report.problem.unit, "per case"]))
-        note = "\n".join(filter(None, [amount, note]))
         text = _text.whole_percent(saving.value / without_model)
+        note = "\n".join(filter(None, [amount, note]))
     return KeyFigure(f"saved against {report.verdict.unaided}", text, note)

@@ -154,7 +154,7 @@ class SymmetricRule(ScoringRule):
             return super().losses_by_class(forecasts)
         first, second = np.ascontiguousarray(np.moveaxis(forecasts, -1, 0))
         pairs = self.losses_of_two(first, second), self.losses_of_two(second, first)
-        return np.stack(pairs, axis=-1)
+        return np.moveaxis(np.stack(pairs), 0, -1)
 
 
 def require_rule(rule: object) -> None:

@@ -193,7 +193,10 @@ class ScoreTable(CellTally):
         """
         # A score of −inf is above no number. Raised to the lowest one, it still differs from the
         # threshold that gives every case the positive decision.
-        return np.concatenate([[-np.inf], np.maximum(self.scores, np.finfo(np.float64).min)])
+        thresholds = np.empty(self.scores.size + 1)
+        thresholds[0] = -np.inf
+        np.maximum(self.scores, np.finfo(np.float64).min, out=thresholds[1:])
+        return thresholds
 
     def counts(self) -> Counts:
         """The decisions at every threshold, as counts of shape (…, S + 1, 2, 2).

@@ -7,11 +7,13 @@ whole columns would wait for memory most of the time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray, IntArray
 from stakes.conditions import Distribution
 from stakes.tally import ScoreTable
@@ -19,13 +21,13 @@ from stakes.tally import ScoreTable
 # Weights (..., B, 2) of a block of scores; losses of a negative and of a positive case there.
 CaseLosses: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
-_BLOCK = 1 << 14  # numbers in a block, leading axes included
+_BLOCK = 1 << 16  # numbers in a block, leading axes included
 _LEAST = 64  # scores in a block
 
 
 def score_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Weights (..., B, 2) and scores (B,)."""
-    size = max(_BLOCK // max(table.n_cases.size, 1), _LEAST)
+    size = max(_BLOCK // max(prod(table.leading), 1), _LEAST)
     for start in range(0, table.scores.size, size):
         block = slice(start, start + size)
         yield table.weights[..., block, :], table.scores[block]
@@ -34,13 +36,13 @@ def score_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
 def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Weights (..., B, 2), and the shares of all cases that lie below and up to each score."""
     cases = np.asarray(table.n_cases)[..., None]
-    before = np.zeros_like(cases)
+    before, some = np.zeros_like(cases), np.where(cases > 0, cases, 1.0)
     for weights, _ in score_blocks(table):
-        cumulative = before + np.cumsum(weights[..., 0] + weights[..., 1], axis=-1)
-        edges = np.concatenate([before, cumulative], axis=-1)
-        edges = np.divide(edges, cases, out=np.zeros_like(edges), where=cases > 0)
+        edges = np.concatenate([before, weights[..., 0] + weights[..., 1]], axis=-1)
+        running_sum(edges, out=edges)
+        before = edges[..., -1:].copy()
+        edges /= some
         yield weights, edges[..., :-1], edges[..., 1:]
-        before = cumulative[..., -1:]
 
 
 def both_classes(table: ScoreTable) -> npt.NDArray[np.bool_]:
@@ -53,7 +55,8 @@ def mean_over_cases(blocks: Iterable[CaseLosses], class_weights: FloatArray) -> 
     losses, undefined = np.zeros((2, *class_weights.shape[:-1])), class_weights[..., 0] * np.nan
     for weights, *per_case in blocks:
         for k in (0, 1):
-            losses[k] += np.sum(weights[..., k] * per_case[k], axis=-1)
+            of_each = np.broadcast_to(per_case[k], weights.shape[:-1])
+            losses[k] += np.einsum("...s,...s->...", weights[..., k], of_each)
     both = np.all(class_weights > 0, axis=-1)
     cases = class_weights.sum(axis=-1)
     return np.asarray(np.divide(losses.sum(0), cases, out=np.asarray(undefined), where=both))

@@ -243,9 +243,9 @@ class RateFixed(_Blind):
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
         threshold = 1 - self.r
         for weights, low, high in rate_blocks(table):
-            above = np.asarray(high > threshold, dtype=np.float64)
+            width = high - low
             # A group of equal scores that the rate cuts gets the positive decision in part.
-            share = np.divide(high - threshold, high - low, out=above, where=high > low)
+            share = (high - threshold) / np.where(width > 0, width, np.finfo(np.float64).tiny)
             yield weights, np.clip(share, 0.0, 1.0)
 
 
@@ -411,7 +411,7 @@ class RateDriven(Method):
             # Within a group of equal scores the rate cuts at random: its share above, integrated
             # over c.
             above = distribution.moment(1, low, high) - low * distribution.moment(0, low, high)
-            among = np.divide(above, width, out=np.zeros_like(width), where=width > 0)
+            among = above / np.where(width > 0, width, 1.0)
             missed = distribution.moment(0, high, np.inf) + among
             yield weights, 2 * (mean - square), 2 * (missed - square)
 

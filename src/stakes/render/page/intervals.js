@@ -2,7 +2,9 @@
 // selecting the cheapest, as in Python's `inference`. Pure functions that do not touch the document.
 // A stratum is {values, counts, lowest, highest}; a quantity is the sum of the means of its strata.
 
-const PSEUDO_CASES = 0.4; // at an extreme value; chosen by simulated coverage, as in Python
+// A pseudo-case at an extreme value, the squared number of such cases seen that halves it, and the
+// number from which on it stays as it is: chosen by coverage, as in Python.
+const [PSEUDO_CASES, FADING, MANY] = [0.4, 5, 1e3];
 const LONGEST_STEP = 5; // of Newton's method, in the logarithm of the tilt
 
 /** A stratum without empty cells, where equal values are merged. */
@@ -31,19 +33,24 @@ const negated = (strata) =>
 
 /** Gaps below the highest value, scaled to [0, 1], with the pseudo-case added to one stratum. */
 function withPseudoCase(strata, index) {
-  const gapsAndCounts = strata.map(({ values, counts, highest }, r) => ({
-    gaps: [...values.map((value) => Math.max(highest - value, 0)), ...(r === index ? [0] : [])],
-    counts: r === index ? [...counts, PSEUDO_CASES] : counts,
+  const gapsOf = ({ values, highest }) => values.map((value) => Math.max(highest - value, 0));
+  const scale = Math.max(0, ...strata.flatMap(gapsOf));
+  const cells = strata.map((stratum) => ({
+    gaps: gapsOf(stratum).map((gap) => (scale > 0 ? gap / scale : 0)),
+    counts: stratum.counts,
+    total: sum(stratum.counts),
   }));
-  const scale = Math.max(0, ...gapsAndCounts.flatMap(({ gaps }) => gaps));
-  return {
-    scale,
-    cells: gapsAndCounts.map(({ gaps, counts }) => ({
-      gaps: gaps.map((gap) => (scale > 0 ? gap / scale : 0)),
-      counts,
-      total: sum(counts),
-    })),
-  };
+  const { gaps, counts, total } = cells[index];
+  const extra = pseudoCase(cells[index]);
+  cells[index] = { gaps: [...gaps, 0], counts: [...counts, extra], total: total + extra };
+  return { scale, cells };
+}
+
+/** How much of a case is added at the highest value: the less, the more such cases the data show. */
+function pseudoCase({ gaps, counts, total }) {
+  const meanGap = total > 0 ? dot(counts, gaps) / total : 0;
+  const seen = meanGap > 0 ? sum(gaps.map((gap, j) => counts[j] * (gap / meanGap - 1) ** 2)) : 0;
+  return PSEUDO_CASES / (1 + Math.min(seen, MANY) ** 2 / FADING);
 }
 
 /** The u ≥ 0 with Σ n / (u + s g) = 1 over counts n and gaps g; zero if the sum stays below 1. */
