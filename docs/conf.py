@@ -78,7 +78,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"start": []}  # it has no pages below it
+html_sidebars: dict[str, list[str]] = {"start": []}  # it has no pages below it
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],

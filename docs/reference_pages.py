@@ -15,6 +15,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from types import GenericAlias, ModuleType
+from typing import Any
 
 import stakes
 from stakes import MissingExtraError
@@ -252,7 +253,7 @@ def map_page() -> str:
 
     fitted = Affine().fit([0.2, 0.4, 0.5, 0.7], [0, 1, 0, 1], classes=[0, 1])
     text = json.dumps(json.loads(fitted.to_json()), indent=2, ensure_ascii=False)
-    kinds = sorted(CalibrationMap.__subclasses__(), key=lambda kind: kind.kind)
+    kinds: list[Any] = sorted(CalibrationMap.__subclasses__(), key=lambda kind: kind.kind)
     rows = "\n".join(
         f"   * - ``{kind.kind}``\n"
         f"     - {', '.join(f'``{field.name}``' for field in fields(kind))}\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,17 +84,22 @@ def functions_of(call: Call) -> Iterator[tuple[str, Make]]:
 def _ways(value: Any) -> Iterator[Make]:
     """How a value that is a function, or holds one, is made strange."""
     if isinstance(value, Metric | PositiveClass):
-        kind = type(value)
-        yield lambda answer, after: kind(strange(value.measure, answer, after))
+        kind, measure = type(value), value.measure
+        yield lambda answer, after: kind(strange(measure, answer, after))
     elif isinstance(value, Mapping) and value and all(map(_ours, value.values())):
         key, first = next(iter(value.items()))
         for make in _ways(first):
-            yield lambda answer, after, make=make: {**value, key: make(answer, after)}
+            yield partial(_with_entry, value, key, make)
     elif _has_methods(value):
         for part in ("fit", "predict", "predict_proba"):
-            yield lambda answer, after, part=part: _with_method(value, part, answer, after)
+            yield partial(_with_method, value, part)
     elif callable(value) and not isinstance(value, type) and _plain(value):
         yield lambda answer, after: strange(value, answer, after)
+
+
+def _with_entry(values: Mapping[Any, Any], key: Any, make: Make, answer: Any, after: int) -> Any:
+    """The same mapping with one strange entry."""
+    return {**values, key: make(answer, after)}
 
 
 def _ours(value: Any) -> bool:
@@ -112,8 +118,8 @@ def _has_methods(value: Any) -> bool:
 def _with_method(value: Any, part: str, answer: Any, after: int) -> Any:
     """An estimator of the same kind, one method of which is strange, also once it is copied."""
     method = getattr(type(value), part)
-    body = {part: strange(method, answer, after), "__reduce__": lambda self: (kind, ())}
-    kind = type(type(value).__name__, (type(value),), body)
+    kind: Any = type(type(value).__name__, (type(value),), {part: strange(method, answer, after)})
+    kind.__reduce__ = lambda self: (kind, ())
     new = kind()
     vars(new).update(vars(value))
     return new

@@ -365,6 +365,7 @@ def special() -> dict[str, dict[str, Any]]:
         "problem.Problem.case_costs": {"self": by_case, "data": {"amount": SCORES}},
         "problem.Problem.by_case": {"case_costs": np.ones((N, 2, 2)), "data": None},
         "problem.Problem.mean": {"self": by_case, "data": {"amount": SCORES}},
+        "problem.Problem.of": {"parts": PROBLEM.plain()},
         "problem.Problem.to_toml": {"path": "written.toml"},
         "audit.Disagreement.picks_of": {"metric": "accuracy"},
         "metrics.MetricTable.__getitem__": {"key": "slope"},

@@ -315,7 +315,7 @@ ANY: Any = stakes  # type checkers would refuse these calls, too
         (lambda: ANY.simulate.uniform_shares(3, (2,)), ("^rng must be a numpy Generator",)),
         (lambda: ANY.agreement.pairwise(3, COUNTS), ("^metric must be a function",)),
         (lambda: ANY.Counts.from_decisions([0], [0], None), ("^problem must be a Problem",)),
-        (lambda: ANY.Report.from_json(np.array(3.5)), ("^text must be the JSON", "path")),
+        (lambda: ANY.Report.from_json(np.array(3.5)), ("^text must be text or a path", "path")),
         (lambda: ANY.Problem.zero_one(2).to_toml(3), ("^path must be text or a path", "pathlib")),
     ],
 )

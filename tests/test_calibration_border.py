@@ -197,9 +197,9 @@ cal: Any = calibration  # what types forbid is what is tried here
 sco: Any = scoring
 crossed: Any = cross_calibrate
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
-    ("bins as a number", lambda: cal.calibration_error(table, 10, 1), "bins must be Bins"),
+    ("bins as a number", lambda: cal.calibration_error(table, 10, 1), "bins must be a Binning"),
     ("bins as a class", lambda: sco.calibration_loss(table, EqualWidth), "got the class EqualW"),
-    ("reliability bins", lambda: cal.reliability(table, 10), "bins must be Bins"),
+    ("reliability bins", lambda: cal.reliability(table, 10), "bins must be a Binning"),
     ("rows for a table", lambda: cal.decompose(y, LogLoss()), "table must be a ScoreTable"),
     ("rows for refinement", lambda: sco.refinement_loss(y, EqualWidth(2)), "table must be a S"),
     ("rows for brier", lambda: sco.brier(FRAUD), r"ScoreTable\.from_scores"),

@@ -90,7 +90,7 @@ def test_rows_beyond_the_limit_of_memory_are_refused_with_a_remedy():
 
 def test_limits_beyond_the_limit_of_memory_are_refused_with_a_remedy():
     limited = PAYMENTS.with_limits([Limit.share("review", at_most=0.1)])
-    with pytest.raises(InputError, match=r"leave room.*prices no engine fits"):
+    with pytest.raises(InputError, match=r"leave room.*fitted there for two classes only"):
         evaluate_frame(
             pl.DataFrame(ROWS).lazy(), limited, y_true="truth", models=MODELS, memory_limit=100
         )

@@ -119,32 +119,32 @@ def lines(command: Any, works: tuple[str, ...]) -> Iterator[list[str]]:
 def fault(words: list[str], before: dict[str, bytes]) -> str | None:
     """What is wrong with how the command ends, if anything is."""
     done = CliRunner(**SEPARATE).invoke(front, words, input="")
-    made = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-    for name in made.keys() - before.keys():
+    files = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    for name in files.keys() - before.keys():
         Path(name).unlink()
     gated = {"--fail-if", "--gate"} & set(words)
     if done.exit_code not in ((0, 1, 2) if gated or words[0] == "diff" else (0, 2)):
         return f"exit code {done.exit_code}: {done.stderr[-300:]}"
     if "Traceback" in done.stderr + done.stdout:
         return "a traceback"
-    if {name: made.get(name) for name in before} != before:
+    if {name: files.get(name) for name in before} != before:
         return "an input was changed"
-    if any(name.endswith(".part") for name in made):
+    if any(name.endswith(".part") for name in files):
         return "a part of a file was left"
     if {"\x1b", "\u202e"} & set(done.stdout + done.stderr):
         return "a terminal would obey what was printed"
     last = (done.stderr.splitlines() or [""])[-1]
     if done.exit_code == 2 and (done.stdout or not last.startswith("stakes: ")):
         return f"no sentence: {done.stdout[-80:]!r} {last!r}"
-    if done.exit_code == 2 and made.keys() != before.keys():
-        return f"refused, and yet written: {made.keys() - before.keys()}"
+    if done.exit_code == 2 and files.keys() != before.keys():
+        return f"refused, and yet written: {files.keys() - before.keys()}"
     return None
 
 
 def leaks(chosen: list[list[str]]) -> list[str]:
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     faults = ((words, fault(words, before)) for words in chosen)
-    return [f"{words}: {found}" for words, found in faults if found]
+    return [f"{words}: {leak}" for words, leak in faults if leak]
 
 
 def test_every_command_has_arguments_with_which_it_works():

@@ -251,7 +251,7 @@ def test_reports_travel_as_json():
         ("", "'' cannot: it is empty"),
         ("none.json", "'none.json' cannot: No such file"),
         (Path(), "'.' cannot: it is a folder"),
-        (None, "None cannot"),
+        (None, "text must be text or a path"),
         ("a\0b", "cannot: embedded null"),
     ],
 )
@@ -674,7 +674,7 @@ def test_the_share_of_calibration_is_of_the_cost_above_perfect():
 
 
 def test_of_a_single_model_the_rules_are_compared():
-    for n_cases, told in ((150, False), (3000, True)):
+    for n_cases, told in ((80, False), (3000, True)):
         y, models = two_models(n_cases)
         verdict = few(y, {"m": models["sharp"]}, BINARY, calibrator=Affine()).verdict
         assert verdict.told_apart == told == (len(verdict.contenders) == 1)

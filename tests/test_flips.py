@@ -186,7 +186,7 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
     (part,) = (
         section for section in sections(only_points) if section.title.startswith("What would flip")
     )
-    assert "not worked out" in " ".join(part.sentences)
+    assert "not computed" in " ".join(part.sentences)
     assert part.table is not None
     assert {row[3] for row in part.table.rows} <= {"–", "never"}
     parts = [

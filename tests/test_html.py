@@ -19,6 +19,7 @@ from stakes import Between, Decisions, Limit, Problem, Report, Scores, bayes_dec
 from stakes import report as names
 from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
+from stakes.render import html as page
 from stakes.render.html import to_html
 
 PAGE = Path(names.__file__).parents[1] / "render" / "page"
@@ -73,6 +74,7 @@ def test_the_same_report_gives_the_same_page(report):
 
 
 def test_a_missing_jinja_names_the_extra(report, monkeypatch):
+    page._template.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'stakes\[report\]'"):
         to_html(report)

@@ -290,7 +290,7 @@ def test_a_changed_truncated_or_newer_file_is_refused_with_its_reason(rule, tmp_
         changed(text, problem=costs): "it was changed since.*does not have its checksum",
         changed(text, checksum="0"): "it was changed since",
         changed(text, version=3): "must be of version 2; it is of version 3",
-        changed(text, format="stakes.calibration"): "its format is not 'stakes.rule'",
+        changed(text, format="stakes.calibration"): "must be a rule; it is a calibration map",
     }.items():
         path.write_text(wrong, encoding="utf-8")
         for source in (wrong, path):

@@ -152,7 +152,7 @@ def test_what_is_expected_to_be_spent_and_saved_is_what_not_looking_costs():
 def test_without_cases_of_a_class_the_normalised_cost_still_has_a_lower_end():
     report = few(np.zeros(100, int), {"m": np.where(np.arange(100) < 5, 0.9, 0.1)}, ZERO_ONE)
     interval = report.system("m (as is)").normalized
-    assert interval.low == pytest.approx(1.2, abs=0.01)  # as profile_normalized_interval has it
+    assert interval.low == pytest.approx(1.453, abs=0.01)  # as profile_normalized_interval has it
     assert interval.high == np.inf
 
 

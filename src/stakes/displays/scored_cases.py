@@ -261,7 +261,7 @@ def two_class_problem(
     Models whose columns could be in another order are refused.
     """
     names, _ = two_classes(y_true, positive)
-    classes = names or (f"not {positive}", positive)
+    classes: tuple[Any, ...] = names or (f"not {positive}", positive)
     _refuse_unnamed_columns(models, classes)
     prior = None
     if prevalence is not None:

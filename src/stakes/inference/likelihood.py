@@ -463,7 +463,7 @@ def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArra
 def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
     """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
     away = np.where(value < goal, _LONGEST, -_LONGEST)
-    sound = (value > 0) & (slope > 0)  # else rounding is all there is
+    sound = (value > 0) & (slope > 1e-300 * value)  # else rounding is all there is
     value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
     step = np.clip(-np.log(value / goal) * value / slope, -_LONGEST, _LONGEST)
     return np.where(sound, step, away)

@@ -70,12 +70,12 @@ def profile_interval(
     >>> print(profile_interval(Counts([[900, 60, 20], [2, 8, 10]]), problem))
     95% 0.7118 to 1.93
     >>> print(profile_interval(Counts([[940, 20, 20], [0, 10, 10]]), problem))
-    95% 0.445 to 1.237
+    95% 0.4452 to 1.232
     >>> joint = JointCounts.from_decisions(
     ...     [0, 0, 1, 1] * 25, {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25},
     ...     Problem.zero_one(2))
     >>> print(profile_interval(joint, Problem.zero_one(2)))
-    95% 0.1649 to 0.3436
+    95% 0.1719 to 0.3405
     """
     level = _check.level(level)
     if isinstance(tally, JointCounts):
@@ -136,7 +136,7 @@ def profile_normalized_interval(
     >>> print(profile_normalized_interval(finley, Problem.zero_one(2)))
     95% 1.415 to 2.494
     >>> print(profile_normalized_interval(Counts([[95, 5], [0, 0]]), Problem.zero_one(2)))
-    95% 1.2 to inf
+    95% 1.453 to inf
     """
     level = _check.level(level)
     added = _check.floats("added", added)

@@ -14,6 +14,7 @@ from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.limits.one_price import one_price
 from stakes.limits.several_prices import priced_costs, refuse_infeasible, several_prices
 
+_ROUNDING = 1e-12  # of a cost: what its bound may differ by although it is reached
 _NUDGE = 1e-8  # of the span of costs: beyond rounding, so that cases tied at a price take a side
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
 _TIGHTENED = 40  # how often limits are tightened before the search is given up
@@ -43,7 +44,13 @@ class FittedPrices:
     @property
     def rounding_loss(self) -> float:
         """What it costs per case that equal cases are decided alike, without randomisation."""
-        return max(self.cost - self.dual_value, 0.0)
+        return loss_beyond(self.cost, self.dual_value)
+
+
+def loss_beyond(cost: float, dual_value: float) -> float:
+    """By how much a cost lies above its lower bound; 0 where that may be rounding."""
+    loss = cost - dual_value
+    return loss if loss > _ROUNDING * max(abs(cost), abs(dual_value)) else 0.0
 
 
 def fit_prices(

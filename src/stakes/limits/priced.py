@@ -15,7 +15,7 @@ from stakes._value import Value
 from stakes.decide import label_array, mean_costs
 from stakes.errors import InputError
 from stakes.limits.deployed_cases import ROUNDING, CountedCases, counted_cases, read_deployed
-from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices
+from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices, loss_beyond
 from stakes.problem import CaseCosts, Limit, Problem
 
 
@@ -56,7 +56,7 @@ class PricedLimits(Value):
     @property
     def rounding_loss(self) -> float:
         """What it costs per case that the rule decides equal cases alike, without randomisation."""
-        return max(self.cost - self.dual_value, 0.0)
+        return loss_beyond(self.cost, self.dual_value)
 
     @property
     def kept(self) -> BoolArray:

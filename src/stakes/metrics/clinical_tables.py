@@ -103,9 +103,9 @@ def clinical_table(
     NPV                      0.991    0.987   0.994
     LR+                         21     14.7    28.9
     LR−                      0.463    0.331   0.602
-    net benefit            0.00714  0.00379  0.0115
-    interventions avoided    0.882    0.842   0.912
-    NNS                        100     69.9     148
+    net benefit            0.00714   0.0038  0.0113
+    interventions avoided    0.882    0.844   0.912
+    NNS                        100     70.8     148
     NNT                       3.57     2.67    4.97
     """
     threshold = _checked_threshold(problem)

@@ -421,12 +421,21 @@ class Problem(Charged):
         >>> Problem.of(problem.plain()) == problem
         True
         """
-        pairs = zip(parts["decisions"], parts["answers"], strict=True)
-        return cls(
-            **{name: parts[name] for name in ("costs", "classes", "decisions", "prior", "unit")},
-            answers={decision: label for decision, label in pairs if label is not None},
-            limits=[Limit(**limit) for limit in parts.get("limits", [])],
-        )
+        try:
+            pairs = zip(parts["decisions"], parts["answers"], strict=True)
+            answers = {decision: label for decision, label in pairs if label is not None}
+            names = "costs", "classes", "decisions", "prior", "unit"
+            stated = {name: parts[name] for name in names}
+            limits = [Limit(**limit) for limit in parts.get("limits", [])]
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise InputError(
+                f"parts must be what Problem.plain gives; got {_check.described(parts)}. "
+                f"Pass that.",
+                argument="parts",
+            ) from None
+        return cls(**stated, answers=answers, limits=limits)
 
     def plain(self) -> dict[str, Any]:
         """The problem made of dicts, lists, text, numbers and None alone.
