@@ -92,7 +92,7 @@ def _require_memory() -> None:
     OpenBLAS, below numpy and scipy, and the loader of threads would end the process with an exit
     code of their own, or try again forever.
     """
-    if _can_map(_START + _THREAD * (os.cpu_count() or 1)):
+    if not _is_limited() or _can_map(_START + _THREAD * (os.cpu_count() or 1)):
         return
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which takes the least
     if not _can_map(_START):
@@ -101,6 +101,15 @@ def _require_memory() -> None:
             f"Raise it (ulimit -v, ulimit -d), or lift it."
         )
         sys.exit(2)
+
+
+def _is_limited() -> bool:
+    """Whether this process has a limit on memory; a machine with little of it is no such limit."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getrlimit
+    except ImportError:  # not on Windows
+        return False
+    return any(getrlimit(kind)[0] != RLIM_INFINITY for kind in (RLIMIT_AS, RLIMIT_DATA))
 
 
 def _can_map(size: int) -> bool:
