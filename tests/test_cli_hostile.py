@@ -372,7 +372,7 @@ df disk | tail -1 | cut -d' ' -f1
 
 @pytest.mark.slow
 def test_a_full_file_system_keeps_the_old_report_and_nothing_else():
-    Path("old.html").write_text("the old report " * 1000)
+    Path("old.html").write_text("<!DOCTYPE html>" + "the old report " * 1000)
     evaluate = ["evaluate", "rows.csv", *EVALUATE, "--html", "disk/out.html"]
     shell = ["bash", "-c", SMALL, SMALL, *COMMAND, *evaluate]
     done = subprocess.run(shell, capture_output=True, text=True, check=False, timeout=120)

@@ -39,13 +39,13 @@ known exactly; a number covers when its 95 % interval contains the true value. C
 and bold where they miss a goal. These rows took {minutes:.0f} minutes of processor time. Seeds
 are fixed: `python docs/coverage.py` runs all of them, with up to {most} data sets of every report;
 with as many as the table says, a row comes out the same again. `--quick` runs a few data sets of
-each.{_older(rows)}
+each.
 
 | goal | rows | missed |
 |---|---|---|
 {_goals(reports, intervals, fittings)}
 
-[docs/verdict.md](verdict.md) says in plain words how these numbers are made.
+[docs/verdict.md](verdict.md) says in plain words how these numbers are made.{_older(rows)}
 
 ## What a report says
 

@@ -422,6 +422,7 @@ class Problem(Charged):
         True
         """
         try:
+            parts = dict(parts)
             pairs = zip(parts["decisions"], parts["answers"], strict=True)
             answers = {decision: label for decision, label in pairs if label is not None}
             names = "costs", "classes", "decisions", "prior", "unit"
@@ -429,7 +430,7 @@ class Problem(Charged):
             limits = [Limit(**limit) for limit in parts.get("limits", [])]
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"parts must be what Problem.plain gives; got {_check.described(parts)}. "
                 f"Pass that.",
