@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("narwhals")
+
 from stakes import (
     Decisions,
     Limit,

@@ -146,6 +146,7 @@ def test_at_every_flip_and_just_before_it_the_report_says_so_too(report):
 
 
 def test_the_text_and_the_page_say_what_would_change_the_verdict(report):
+    pytest.importorskip("jinja2")
     sentence = nearest_change(report)
     choice = report.verdict.cheapest
     assert sentence.startswith(f"if you decide anew, {choice} cannot be ruled out until ")

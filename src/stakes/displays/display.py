@@ -146,7 +146,7 @@ class Display(Value, ABC):
         --------
         >>> from stakes.displays import BrierCurveDisplay
         >>> display = BrierCurveDisplay.from_predictions([0, 0, 1] * 9, [0.1, 0.2, 0.7] * 9)
-        >>> display.frame("pyarrow").column_names
+        >>> display.frame("polars").columns
         ['model', 'cost_proportion', 'loss', 'low', 'high']
         """
         return frame_of(self.columns(), library, self.library)
