@@ -185,7 +185,7 @@ def _template() -> Any:
     )
     world.filters["tied"] = pass_context(_tied)
     world.filters["groupby_kind"] = _by_kind
-    return world.from_string(re.sub(r"\n\s+", "\n", _part("page.html.j2")))  # browsers need no indents
+    return world.from_string(re.sub(r"\n\s+", "\n", _part("page.html.j2")))  # no indents
 
 
 def _tied(context: Any, text: str) -> str:
