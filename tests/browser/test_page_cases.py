@@ -16,7 +16,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Report, Scores, evaluate
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 
 SETTINGS = 20
 READ = """settings => settings.map(given => {
