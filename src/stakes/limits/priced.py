@@ -72,7 +72,7 @@ class PricedLimits(Value):
                 self.problem.limits, self.prices.tolist(), self.values.tolist(), strict=True
             )
         ]
-        loss = f"{number(self.rounding_loss)}{unit} more than with chance decisions"
+        loss = f"{number(self.rounding_loss)}{unit} more than the best randomised rule"
         head = f"PricedLimits: {number(self.cost)}{unit} per case, {loss}"
         return "\n".join([head, *lines])
 
@@ -132,7 +132,7 @@ def price_limits(
     >>> payments = np.linspace(0.005, 0.5, 100) ** 2
     >>> priced = price_limits(payments, problem)
     >>> priced
-    PricedLimits: 9.582 EUR per case, 0 EUR more than with chance decisions
+    PricedLimits: 9.582 EUR per case, 0 EUR more than the best randomised rule
       review: at most 10 % of cases: price 17.32 EUR, met at 0.1
     >>> from stakes import bayes_decisions
     >>> bool((bayes_decisions(payments, priced.priced) == priced.decisions).all())
