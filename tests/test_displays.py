@@ -745,7 +745,7 @@ REFUSED += [
     for kind in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
 ]
 REFUSED += [
-    ("models must hold a model besides the reference", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
+    ("models must hold a model besides", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
     ("classes must be stated", ReliabilityDisplay, (Y, np.full((Y.size, 3), 1 / 3)), {}),
 ]
 
