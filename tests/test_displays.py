@@ -745,7 +745,7 @@ REFUSED += [
     for kind in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
 ]
 REFUSED += [
-    ("models must hold a model besides", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
+    ("hold a model besides the", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
     ("classes must be stated", ReliabilityDisplay, (Y, np.full((Y.size, 3), 1 / 3)), {}),
 ]
 

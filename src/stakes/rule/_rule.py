@@ -481,7 +481,7 @@ class Rule(Value):
         return replace(self, origin=replace(self.origin, columns=columns))
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The rule as JSON with a checksum, also written to a file if there is a path.
+        """The rule as JSON with a checksum; with a path, also written to a file.
 
         Parameters
         ----------
