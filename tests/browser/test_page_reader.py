@@ -402,7 +402,7 @@ def test_paper_loses_no_column_and_nothing_covers_the_cells(name, shown):
     }).length"""
     assert page.run(outside) == 0
     apart = """() => {
-        const [cells, list] = [".money table", ".money .dearest"].map(
+        const [cells, list] = [".money table", ".money .costliest"].map(
             some => document.querySelector(some).getBoundingClientRect());
         return list.left >= cells.right - 1 || list.top >= cells.bottom - 1;
     }"""

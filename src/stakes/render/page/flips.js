@@ -362,8 +362,8 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-const MOST_ZONES = 8; // with more, only zones with few names are listed in words
-const FEW_NAMES = 3;
+const MOST_ZONES = 5; // that are listed in words
+const FEW_NAMES = 3; // that a zone is listed with
 
 function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
@@ -386,12 +386,16 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
   }));
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(place(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
-  const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
-  const inText =
-    zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
-  place(id).append(partsInWords(inText));
-  if (inText.length < shown.length)
-    place(id).append(html("p", { class: "hint" }, `In words: today's zone and those of few systems. The CSV has all ${zones.length}.`));
+  const today = within(now);
+  const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
+  const inText = [...shown.keys()].sort((a, b) => distance(shown[a]) - distance(shown[b])).slice(0, MOST_ZONES).sort((a, b) => a - b);
+  const words = inText.map((i) => {
+    const { possible } = zones[i];
+    return possible.length <= FEW_NAMES ? shown[i] : { ...shown[i], label: `any of ${possible.length} systems` };
+  });
+  place(id).append(partsInWords(words));
+  if (words.length < shown.length)
+    place(id).append(html("p", { class: "hint" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
 function saveZones() {

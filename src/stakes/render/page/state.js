@@ -165,7 +165,7 @@ function decide(system, stakes) {
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
     return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
   }
-  if (TERMS || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
+  if (TERMS || DATA.limits.length || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;
