@@ -261,6 +261,24 @@ def saved(page: Any, folder: Path) -> Path:
 
 
 @pytest.mark.slow
+def test_other_thresholds_for_cases_with_their_own_costs_cost_what_python_says(two, opened):
+    page = opened(two)
+    page.page.select_option("#explorer-pick", label="new")
+    by_threshold = two.models[0].by_threshold
+    costs = by_threshold.costs(two.problem) + 0.05  # what it costs to run
+    assert not page.page.is_visible("#explorer-bayes")  # no threshold suits all cases
+    page.page.click("#explorer-best")
+    assert page.run("() => stakesPage.tables().explorer")[1][6] == pytest.approx(min(costs))
+    for key in ("Home", "PageUp", "PageUp", "PageUp", "ArrowRight", "End"):
+        page.page.locator("#explorer .cut").focus()
+        page.page.keyboard.press(key)
+        row = page.run("() => stakesPage.tables().explorer")[2]
+        place = np.searchsorted(by_threshold.thresholds, row[5], side="right") - 1
+        assert row[6] == pytest.approx(costs[place], rel=1e-9)
+    assert page.complaints == []
+
+
+@pytest.mark.slow
 def test_terms_that_were_not_summed_leave_the_page_still_and_it_says_why(opened):
     y, data = [0, 1] * 20, {f"x{i}": np.arange(40.0) for i in range(40)}
     problem = Problem([[0, " + ".join(data)], [9, 0]])

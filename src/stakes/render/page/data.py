@@ -93,14 +93,16 @@ def _rules(report: Report) -> dict[str, str]:
 
 
 def _joint(report: Report) -> dict[str, Any] | None:
-    """Joint bins: of every pair, steps from one filled cell to the next, each with its cases."""
+    """Joint bins: of every pair the cases of its filled cells; −m where m cells are empty."""
     joint, models = report.joint, [quality.model for quality in report.models]
     if joint is None or report.problem.columns:
         return None
     packed = []
     for pair in joint.pairs:
-        steps = np.diff(pair.places, prepend=-1)
-        packed.append(np.stack([steps, pair.weights], axis=1).astype(np.int64).ravel().tolist())
+        order = [i for i in np.argsort(pair.places) if pair.weights[i] > 0]
+        gaps = 1 - np.diff(pair.places[order], prepend=-1)
+        both = np.stack([gaps, pair.weights[order]], axis=1).astype(np.int64).ravel()
+        packed.append(both[both != 0].tolist())
     return {
         "sources": [
             {
