@@ -167,7 +167,10 @@ SCREENS = [(1400, "system"), (390, "system"), (1400, "wide"), (390, "narrow")]
     [(name, *screen) for name in TOUCHED for screen in SCREENS[0 if name == "demo" else 2 :]],
 )
 def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened, request):
-    """Nothing moves above the touched control, and nothing by more than a line below it."""
+    """Nothing moves above the touched control, nor the flips and the systems beside or below it.
+
+    Farther down a line or two may come or go.
+    """
     screen = {"width": width, "height": 900}
     page = opened(request.getfixturevalue(name), bypass_csp=True, viewport=screen)
     if font != "system":
@@ -188,4 +191,4 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
     after = page.run(TOPS)
     assert after["above"] == pytest.approx(before["above"], abs=1)
     assert after["beside"] == pytest.approx(before["beside"], abs=24)  # a line of long names
-    assert after["below"] == pytest.approx(before["below"], abs=24)
+    assert after["below"] == pytest.approx(before["below"], abs=45)  # two lines

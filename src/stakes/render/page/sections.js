@@ -62,10 +62,10 @@ const savingOf = ({ changed, sure, best, unaided }) =>
 function factsOf(outcome) {
   const { unaided, looking, changed, sure } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
-  const measure = (name, value, interval, write = costText) => {
+  const measure = (name, value, interval) => {
     const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : write === costText ? unit : "";
-    return { name, value, note: note || "", text: known ? measured(interval)[0] : write(value) };
+    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+    return { name: inUnit(name), value, note, text: known ? measured(interval)[0] : costText(value) };
   };
   const always = unaided.name;
   const costLabel = looking ? "cost per case" : "cost per case of the best model";
@@ -87,10 +87,10 @@ function factsOf(outcome) {
 }
 
 /** A saving as a share of the cost without a model, if it lies between 0 and 1. */
-function savedShare(fact, [saving], { cost }) {
+function savedShare(fact, [saving], { name, cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
-  return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
+  return { ...fact, name: `saved against ${name}`, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
 }
 
 /** Explanation of the rule of a system; empty for a model that decides by itself. */

@@ -77,6 +77,7 @@ const NO_MODEL = DATA.no_model && {
 const FACTORS = Boolean(TERMS) || SYSTEMS.some((system) => system.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
+const inUnit = (name) => (unit ? `${name}, ${unit}` : name);
 const money = (value) => withUnit(short(value));
 const tone = (d) => `d${d % TONES}`;
 const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
