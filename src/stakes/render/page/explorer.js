@@ -184,7 +184,7 @@ function showExplorer() {
       { class: "band explorer", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": explorerTitle(view) },
       classPanels(view, x, width),
       explorerAxis(view, x, width, height),
-      view.references.map((reference) => reference.cuts.map((cut) => cutMark(view, x, cut, reference, height))),
+      view.references.map((reference) => cutMarks(view, x, reference, height)),
       view.cuts.map((cut, i) => cutHandle(view, x, i, labelCentres(view, x, width)[i], height)),
     ),
   );
@@ -261,19 +261,23 @@ function explorerAxis(view, x, width, height) {
   });
 }
 
-/** Mark of a cut to compare with. */
-function cutMark({ axis: { low, high, at } }, x, cut, reference, height) {
-  const position = x(clamped(at(cut), [low, high]));
+/** Marks of the cuts of a reference, each with its name unless that would cover the last one. */
+function cutMarks({ axis: { low, high, at } }, x, reference, height) {
   const second = reference.at === BUTTONS[1];
-  const y = height - PANEL.bottom + (second ? 42 : 29);
   const half = widthOf(reference.mark, TICK) / 2;
-  const centre = clamped(position, [half, x(high) + PANEL.side - half]);
-  return svg(
-    "g",
-    { class: `cut-mark${second ? " second" : ""}` },
-    svg("line", { class: "mark", x1: position, x2: position, y1: PANEL.top, y2: height - PANEL.bottom }),
-    svg("text", { class: "tick", x: centre, y, "text-anchor": "middle" }, reference.mark),
-  );
+  let free = 0;
+  return reference.cuts.map((cut) => {
+    const position = x(clamped(at(cut), [low, high]));
+    const centre = clamped(position, [half, x(high) + PANEL.side - half]);
+    const named = centre - half >= free;
+    if (named) free = centre + half + 4;
+    return svg(
+      "g",
+      { class: `cut-mark${second ? " second" : ""}` },
+      svg("line", { class: "mark", x1: position, x2: position, y1: PANEL.top, y2: height - PANEL.bottom }),
+      named ? svg("text", { class: "tick", x: centre, y: height - PANEL.bottom + (second ? 42 : 29), "text-anchor": "middle" }, reference.mark) : null,
+    );
+  });
 }
 
 /** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
