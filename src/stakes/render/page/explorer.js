@@ -151,7 +151,7 @@ function scoreAxis({ table, scores, raw }, cuts) {
   const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
   running = 0;
   const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
-  if (!raw) return probabilityAxis([low, high, ...cuts]);
+  if (!raw) return probabilityAxis([low || 0.001, high === 1 ? 0.999 : high, ...cuts]); // 0 and 1 have no log-odds
   const inner = [low, high, ...cuts].filter(Number.isFinite);
   const [least, most] = [Math.min(...inner), Math.max(...inner)];
   const padding = 0.03 * (most - least) || 1;

@@ -402,7 +402,7 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
   const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
   place(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
   if (nearest.length < shown.length)
-    place(id).append(html("p", { class: "hint" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
+    place(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
 function saveZones() {
