@@ -53,6 +53,7 @@ def zoo() -> dict[str, Any]:
         "function": len,
         "text": "x",
         "empty text": "",
+        "half a character": "p\ud800",
         "bytes": b"x",
         "nan": nan,
         "inf": float("inf"),

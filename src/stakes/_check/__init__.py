@@ -29,6 +29,7 @@ from stakes._check.kinds import (
     renamed,
     require,
     shown,
+    writable,
 )
 from stakes._check.labels import (
     FoundLabels,
@@ -123,4 +124,5 @@ __all__ = [
     "unwrapped",
     "weights",
     "whole",
+    "writable",
 ]

@@ -92,6 +92,17 @@ def renamed(**names: str) -> Iterator[None]:
         raise InputError(message, argument=argument) from None
 
 
+def writable(name: str, text: str, what: str = "text") -> str:
+    """The text, which has no half of a character (a lone surrogate): no file could hold it."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(
+            f"{name} must be {what} that can be written as UTF-8; {text!r} holds half of a "
+            f"character. Read it again with the right encoding, or rename it.",
+            argument=name,
+        )
+    return text
+
+
 def require(
     name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
 ) -> None:

@@ -21,7 +21,16 @@ from stakes._check.encoding import (
     numbered_objects,
     text_positions,
 )
-from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, frozen, listed
+from stakes._check.kinds import (
+    BoolArray,
+    IntArray,
+    Label,
+    Labels,
+    described,
+    frozen,
+    listed,
+    writable,
+)
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
@@ -108,12 +117,7 @@ def _refuse_unwritable(name: str, label: object) -> None:
             f"{label!r} does. Strip it, or rename the label.",
             argument=name,
         )
-    if any("\ud800" <= character <= "\udfff" for character in label):
-        raise InputError(
-            f"{name} must be labels that can be written as UTF-8; {label!r} holds half of a "
-            f"character. Read it again with the right encoding, or rename the label.",
-            argument=name,
-        )
+    writable(name, label, "labels")
 
 
 class FoundLabels(tuple[Label, ...]):

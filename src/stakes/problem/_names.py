@@ -112,11 +112,4 @@ def unit_name(unit: object) -> str | None:
     if unit is None:
         return None
     _check.require("unit", unit, str, "It names what costs are counted in, such as 'EUR'.")
-    name = str(unit)
-    if any("\ud800" <= character <= "\udfff" for character in name):
-        raise InputError(
-            f"unit must be text that can be written as UTF-8; {name!r} holds half of a character. "
-            f"Read it again with the right encoding.",
-            argument="unit",
-        )
-    return name
+    return _check.writable("unit", str(unit))
