@@ -3,11 +3,11 @@
 ``python tests/fuzz.py [CALLS] [SEED] [SECONDS] [ROOM …]`` (``make fuzz``) takes every public
 function, constructor and method, of all rooms or of these, makes a call that works (see
 ``fuzz_recipes``, ``fuzz_guests`` and ``fuzz_tensors``), and then puts strange values in the place
-of each argument, and, as long as there is time, of random pairs of arguments. A leak is anything else than a value or an `InputError` that names a changed argument and
-has a remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
-functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
-strided arrays) and must give equal answers; callables that take functions get strange ones (see
-``fuzz_functions``).
+of each argument, and, as long as there is time, of random pairs of arguments. A leak is anything
+else than a value or an `InputError` that names a changed argument and has a remedy: another
+exception, a warning, a changed argument, more than five seconds. Row-level functions also get equal
+rows in other representations (lists, tuples, dtypes, frames, read-only and strided arrays) and must
+give equal answers; callables that take functions get strange ones (see ``fuzz_functions``).
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ class Leaks:
         if time.monotonic() > self._said + _OFTEN:
             self._said = time.monotonic()
             spent, total = self._said - self._start, sum(self.times.values())
-            said = f"{spent:.0f} s: {self.calls:,} calls, {total:,} leaks; {call.name}"
-            print(said, file=sys.stderr, flush=True)
+            progress = f"{spent:.0f} s: {self.calls:,} calls, {total:,} leaks; {call.name}"
+            print(progress, file=sys.stderr, flush=True)
         leak = fault(call, {name: values[label] for name, label in labels.items()})
         if leak:
             where = f"{call.name}({', '.join(labels)})"
@@ -302,7 +302,7 @@ def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
             leaks.add(call, labels, {**values, "generator": (k for k in range(3))})
 
 
-def main(most: int, seed: int, seconds: int, *chosen: str) -> int:
+def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
     """Run the calls, and list the leaks by function and argument."""
     signal.signal(signal.SIGVTALRM, _too_long)
     os.chdir(tempfile.mkdtemp(prefix="stakes-fuzz-"))  # some of the calls write files
@@ -335,4 +335,4 @@ def main(most: int, seed: int, seconds: int, *chosen: str) -> int:
 
 if __name__ == "__main__":
     numbers = [int(float(number)) for number in sys.argv[1:4]]
-    sys.exit(main(*(numbers + [200_000, 0, 3600][len(numbers) :]), *sys.argv[4:]))
+    sys.exit(main(sys.argv[4:], *(numbers + [200_000, 0, 3600][len(numbers) :])))

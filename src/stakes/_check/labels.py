@@ -26,6 +26,7 @@ from stakes._check.kinds import (
     IntArray,
     Label,
     Labels,
+    as_array,
     described,
     frozen,
     listed,
@@ -141,7 +142,9 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     """One label per row, missing ones still inside: an array of kind b, i, u, f, U, M, m or O."""
     _refuse_frames(name, values)
     try:
-        array = np.asarray(values)
+        array = as_array(name, values)
+    except InputError:
+        raise
     except ValueError:  # lists of different lengths
         raise InputError(
             f"{name} must hold one label for every case; got {described(values)}. {remedy}",

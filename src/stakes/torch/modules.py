@@ -117,10 +117,9 @@ class _Tallied(Metric):
     def _are_like(self, states: dict[str, Any]) -> bool:
         """Whether these are states of such a metric, and on its device."""
         return all(
-            isinstance(state := states.get(name), Tensor)
-            and (state.shape, state.dtype, state.device) == (own.shape, own.dtype, own.device)
+            isinstance(states.get(name), Tensor)
+            and _layout(states[name]) == _layout(getattr(self, name))
             for name in self._defaults
-            for own in (getattr(self, name),)
         )
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
@@ -559,6 +558,10 @@ class Evaluation(_Tallied):
                 name, self._binned(), level=level, seed=seed, rng=np.random.default_rng(seed)
             )
         )
+
+
+def _layout(state: Tensor) -> tuple[object, ...]:
+    return state.shape, state.dtype, state.device
 
 
 def _second(rows: Tensor, logits: bool) -> Tensor:
