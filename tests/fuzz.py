@@ -240,11 +240,6 @@ class Leaks:
     def add(self, call: Call, labels: dict[str, str], values: dict[str, Any]) -> None:
         """Make one call."""
         self.calls += 1
-        if time.monotonic() > self._said + _OFTEN:
-            self._said = time.monotonic()
-            spent, total = self._said - self._start, sum(self.times.values())
-            progress = f"{spent:.0f} s: {self.calls:,} calls, {total:,} leaks; {call.name}"
-            print(progress, file=sys.stderr, flush=True)
         leak = fault(call, {name: values[label] for name, label in labels.items()})
         if leak:
             where = f"{call.name}({', '.join(labels)})"
@@ -252,8 +247,13 @@ class Leaks:
             self.first.setdefault(where, f"{', '.join(labels.values())}: {leak}")
 
     def late(self) -> bool:
-        """Whether the time is up."""
-        return time.monotonic() > self._end
+        """Whether the time is up; now and then it says how far the run is."""
+        now = time.monotonic()
+        if now > self._said + _OFTEN:
+            self._said, total = now, sum(self.times.values())
+            progress = f"{now - self._start:.0f} s: {self.calls:,} calls, {total:,} leaks"
+            print(progress, file=sys.stderr, flush=True)
+        return now > self._end
 
     def __str__(self) -> str:
         return "\n".join(
@@ -268,9 +268,9 @@ def one_at_a_time(calls: list[Call], leaks: Leaks, step: int = 1) -> int:
     Returns the number of callables for which there was time.
     """
     for tried, call in enumerate(calls):
-        if leaks.late():
-            return tried
         for place, argument in enumerate(call.arguments):
+            if leaks.late():
+                return tried
             values = zoo()
             for label in list(values)[place % step :: step]:
                 if not _is_theirs(call, argument, label):
