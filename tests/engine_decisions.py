@@ -15,7 +15,19 @@ pytest.importorskip("narwhals")
 import narwhals.stable.v2 as nw
 
 from stakes import Posteriors, Problem, Rule, Scores, bayes_decisions
-from stakes.calibration import Isotonic, Logistic
+from stakes.calibration import (
+    Affine,
+    BetaMap,
+    FullAffine,
+    Histogram,
+    Identity,
+    Isotonic,
+    Logistic,
+    OneVsRestIsotonic,
+    Temperature,
+    VectorScaling,
+)
+from stakes.scoring import EqualWidth
 
 Make = Callable[[dict[str, Any]], Any]
 
@@ -97,8 +109,26 @@ def check_bayes_decisions(make: Make, name: str) -> None:
 
 MAP = Isotonic().fit(P, Y).relabelled(TWO.classes)
 LINE = Logistic().fit(Scores(ROWS["s"]), Y).relabelled(TWO.classes)
+Y3 = (RNG.random(N)[:, None] > SOFT.cumsum(axis=1)).sum(axis=1)
+THREE = Problem(
+    [[0, "fee"], ["0.2*amount", 1], [7, "fee + 1"]], classes=["a", "b", "c"], decisions=[5, 6]
+)
+OF_TWO: dict[str, Any] = {
+    "affine": Affine(),
+    "beta": BetaMap(),
+    "temperature": Temperature(),
+    "vector": VectorScaling(),
+    "full affine": FullAffine(),
+    "histogram": Histogram(EqualWidth(5)),
+    "isotonic": Isotonic(),
+    "one vs rest": OneVsRestIsotonic(),
+    "identity": Identity(),
+}
+OF_THREE = {
+    name: OF_TWO[name] for name in ("temperature", "vector", "full affine", "one vs rest")
+} | {"affine": Affine()}
 MOVED: dict[str, Any] = {"from_prior": [0.5, 0.5], "to_prior": [0.9, 0.1]}
-RULES: dict[str, tuple[Rule, str, Any]] = {
+RULES: dict[str, tuple[Rule, Any, Any]] = {
     "posteriors": (Rule(TWO), "p", P),
     "a threshold on scores": (Rule(TWO, "scores", threshold=0.7), "s", ROWS["s"]),
     "an isotonic map": (Rule(TWO, map=MAP), "p", P),
@@ -106,6 +136,27 @@ RULES: dict[str, tuple[Rule, str, Any]] = {
     "moved posteriors": (Rule(TWO, **MOVED), "p", P),
     "moved posteriors and costs of every case": (Rule(CHARGED, **MOVED), "p", P),
     "decisions": (Rule(TWO, "decisions"), "did", ROWS["did"]),
+    "a line of scores and costs of every case": (
+        Rule(CHARGED, "scores", map=LINE),
+        "s",
+        ROWS["s"],
+    ),
+    **{
+        f"{name}, costs of every case": (
+            Rule(CHARGED, map=calibrator.fit(P, Y, prior=[0.7, 0.3]).relabelled(TWO.classes)),
+            "p",
+            P,
+        )
+        for name, calibrator in OF_TWO.items()
+    },
+    **{
+        f"{name}, three classes": (
+            Rule(THREE, map=calibrator.fit(SOFT, Y3).relabelled(THREE.classes)),
+            ["t_0", "t_1", "t_2"],
+            SOFT,
+        )
+        for name, calibrator in OF_THREE.items()
+    },
 }
 
 
@@ -113,6 +164,7 @@ def check_rule(make: Make, what: str) -> None:
     rule, column, values = RULES[what]
     data = {name: ROWS[name] for name in ("amount", "fee")} if rule.problem.columns else None
     expected = rule.decide(values, data)
+    assert len(set(expected.tolist())) > 1
     assert decisions(rule.decide(make(ROWS), columns=column)) == expected.tolist()
 
 

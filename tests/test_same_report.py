@@ -42,12 +42,15 @@ from stakes.adapters import newton_sums
 from stakes.adapters.refits import why_none
 from stakes.calibration import (
     Affine,
+    BetaMap,
     FullAffine,
     Isotonic,
     OneVsRestIsotonic,
     Select,
+    Temperature,
     VectorScaling,
 )
+from stakes.report import RECALIBRATED
 
 
 def table(n: int) -> pa.Table:
@@ -219,6 +222,34 @@ def test_costs_come_in_wider_bins_where_memory_is_small():
     assert len(set(told)) == 2
     with pytest.raises(InputError, match=r"the decisions of all groups .* must fit into memory"):
         evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit="2KiB")
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        Affine(),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (BetaMap(), Temperature(), FullAffine(), Isotonic(), Select())
+        ),
+    ],
+    ids=lambda calibrator: type(calibrator).__name__,
+)
+def test_maps_of_very_many_scores_go_to_the_engine_as_formulas(calibrator):
+    """Where every row has its own costs, its posterior decides, and not a few cuts."""
+    n = 3000
+    score = np.random.default_rng(5).normal(0, 1e-3, n)
+    frame = pl.LazyFrame(rows(n)).with_columns(
+        p_forest=(pl.col("p_forest") * 0.98 + 0.01 + score).clip(1e-3, 1 - 1e-3)
+    )
+    asked: dict[str, Any] = {**OWN_COSTS, "calibrator": calibrator, "key": "customer"}
+    mapped = evaluate_frame(frame, CHARGED_TWO, **asked, engine="polars")
+    expected = evaluate_frame(frame, CHARGED_TWO, **asked, engine="numpy")
+    assert not [caveat for caveat in mapped.caveats if caveat.kind == "left out"]
+    (first,) = (system for system in mapped.systems if system.rule == RECALIBRATED)
+    (second,) = (system for system in expected.systems if system.rule == RECALIBRATED)
+    assert first.counts == second.counts
+    assert first.cost.value == pytest.approx(second.cost.value, rel=1e-9)
 
 
 def test_columns_of_costs_that_cannot_be_used_are_counted_and_refused():

@@ -122,6 +122,8 @@ def test_decisions_are_a_column_of_the_frame(makers, engine):
     check_bayes_decisions(makers[engine], "three decisions")
     check_bayes_decisions(makers[engine], "costs of every case")
     check_rule(makers[engine], "an isotonic map")
+    check_rule(makers[engine], "affine, costs of every case")
+    check_rule(makers[engine], "full affine, three classes")
     check_gaps_have_no_decision(makers[engine])
 
 

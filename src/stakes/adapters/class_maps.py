@@ -14,27 +14,25 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.adapters.expressions import ROWS, Arrays, arrays_of, first_of, grouped, high_of
+from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.map_columns import AffineLogs, with_affine
 from stakes.adapters.model_tallies import LazyModel
-from stakes.adapters.newton_sums import FITTING, Judged, Newton, Sets, logarithm, logit_of, softmax
+from stakes.adapters.newton_sums import FITTING, Judged, Newton, Sets
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator, Select, largest_finite
 from stakes.evaluation import KEY_FOLDS, Cases, Folds, left_out, used_folds
 from stakes.report import RECALIBRATED, Caveat
 
 _DEPTH = "depth"
-_LOG = "log {}"
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMaps:
-    """Maps p_k ∝ exp(b_k + Σ_j W_kj log q_j), one for each fold that has cases."""
+    """Affine maps of log-posteriors, one for each fold that has cases."""
 
     folds: IntArray  # (F,)
-    matrices: FloatArray  # (F, K, K)
-    intercepts: FloatArray  # (F, K)
-    limits: FloatArray  # (F,), below minus which logarithms are read as that
+    maps: list[AffineLogs]
     whole: CalibrationMap  # the map of all cases
     rule = RECALIBRATED
     decides = False
@@ -46,23 +44,7 @@ class ClassMaps:
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
         """Add posteriors by the map that was fitted without the fold of each row."""
         folds = [nw.col(FOLD) == int(fold) for fold in self.folds[:-1]]
-
-        def by_fold(each: Sequence[nw.Expr]) -> nw.Expr:
-            return first_of(folds, each[:-1], each[-1])
-
-        logs = [_LOG.format(name) for name in names]
-        rows = rows.with_columns(
-            by_fold([logarithm(column, limit) for limit in self.limits.tolist()]).alias(log)
-            for column, log in zip(posteriors, logs, strict=True)
-        )
-        lines = list(zip(self.matrices, self.intercepts, strict=True))
-        rows = rows.with_columns(
-            by_fold([logit_of(logs, matrix[k], offsets[k]) for matrix, offsets in lines]).alias(
-                name
-            )
-            for k, name in enumerate(names)
-        )
-        return softmax(rows, [names])
+        return with_affine(rows, self.maps, folds, posteriors, names)
 
 
 def why_no_maps(calibrator: Calibrator, n_classes: int) -> str | None:
@@ -157,11 +139,9 @@ class _Choice:
         if not all(fit.run(hear) for fit in fits):
             return None
         *best, of_all = self._best(sets, fits, left_out)
-        lines = [fits[c].line(s) for s, c in enumerate(best)]
-        matrices, intercepts = map(np.stack, zip(*lines, strict=True))
-        last = len(self.folds)
-        whole = fits[of_all].map_of(last)
-        return ClassMaps(np.array(self.folds), matrices, intercepts, sets.limits[:last], whole)
+        limits = sets.limits.tolist()
+        maps = [AffineLogs(*fits[c].line(s), limits[s]) for s, c in enumerate(best)]
+        return ClassMaps(np.array(self.folds), maps, fits[of_all].map_of(len(self.folds)))
 
     def _sets(self, left_out: Sequence[set[int]]) -> Sets:
         used = np.stack([_without(some) for some in left_out])

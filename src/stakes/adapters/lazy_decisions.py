@@ -19,6 +19,7 @@ from stakes._check import FloatArray, Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
+from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import FrameSource, Lazy, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits
@@ -28,7 +29,8 @@ from stakes.rows import DECISIONS, POSTERIORS, ROUNDED
 from stakes.rule import Rule
 
 DECISION = "decision"
-_OWN, _CODE, _COST = "_posterior_", "_code", "_cost_"
+_OWN, _MAPPED, _CODE, _COST = "_posterior_", "_mapped_", "_code", "_cost_"
+_LARGEST = float(np.finfo(np.float64).max)
 
 COLUMNS: Functions = {  # the functions of cost expressions, for an engine
     "min": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) <= b).then(a).otherwise(b), parts),
@@ -186,11 +188,11 @@ class _Predicted:
                 [score <= cut for cut in at], [nw.lit(k) for k in places[:-1]], places[-1]
             )
             return rows.with_columns(below.alias(_CODE))
-        if rule.map is not None:
+        if rule.map is not None and n_steps(rule.map) > MOST_STEPS:
             raise InputError(
-                f"the map of {rule.system} must rise or fall with one score to be an expression of "
-                f"columns; it is of the kind {rule.map.kind}. Collect the frame, and decide on "
-                f"arrays.",
+                f"the map of {rule.system} must have at most {MOST_STEPS} steps to be an "
+                f"expression of columns; it is of the kind {rule.map.kind} and has more. Collect "
+                f"the frame, and decide on arrays.",
                 argument="predictions",
             )
         return self._cheapest(rows)
@@ -198,10 +200,17 @@ class _Predicted:
     def _cheapest(self, rows: Lazy) -> Lazy:
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
         rounding = [p * HALF_SINGLE for p in posteriors] if self._single else []
+        if self.rule.map is not None and self.rule.takes != POSTERIORS:
+            (score,) = posteriors  # lines take no infinite ones
+            ends = [_LARGEST, -_LARGEST]
+            posteriors = [first_of([score > _LARGEST, score < -_LARGEST], ends, score)]
         if len(posteriors) == 1:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]
         rows = rows.with_columns(p.alias(name) for p, name in zip(posteriors, names, strict=True))
+        if self.rule.map is not None:
+            columns, names = names, [f"{_MAPPED}{k}" for k in range(len(names))]
+            rows, rounding = with_mapped(rows, self.rule.map, columns, names), []
         ratios = self._ratios
         if not self._by_case:
             costs = self.problem.costs + self._prices

@@ -16,6 +16,7 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray
 from stakes.adapters.expressions import Arrays, arrays_of, grouped, picked, sum_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.map_columns import logarithm, logit_of, softmax
 from stakes.adapters.model_tallies import LazyModel
 from stakes.adapters.sources import Lazy
 from stakes.calibration import (
@@ -58,46 +59,6 @@ class Judged(NamedTuple):
     fold: int
     by: int
     least: float  # posteriors count as this at least
-
-
-def logarithm(column: str, limit: float) -> nw.Expr:
-    """The logarithm of a posterior, at least −limit."""
-    posterior = nw.col(column)
-    known = posterior > np.exp(-limit) if limit < 700 else posterior > 0.0
-    return nw.when(known).then(posterior).otherwise(nw.lit(1.0)).log() - nw.when(known).then(
-        nw.lit(0.0)
-    ).otherwise(nw.lit(limit))
-
-
-def logit_of(logs: Sequence[str], slopes: FloatArray, intercept: float) -> nw.Expr:
-    """A logit as a sum of logarithms, which are columns."""
-    pairs = zip(logs, slopes.tolist(), strict=True)
-    terms = [nw.col(log) * slope for log, slope in pairs if slope]
-    return sum_of([*terms, nw.lit(float(intercept))])
-
-
-def softmax(rows: Lazy, groups: Sequence[Sequence[str]]) -> Lazy:
-    """Turn groups of columns of logits into posteriors, in their place.
-
-    All groups in one step each, because an engine reads a query again with every step.
-    """
-    highest, total = "{} highest", "{} sum"
-    firsts = [(names[0], names) for names in groups]
-    pairs = [(first, name) for first, names in firsts for name in names]
-    rows = rows.with_columns(
-        nw.max_horizontal(*map(nw.col, names)).alias(highest.format(first))
-        for first, names in firsts
-    )
-    rows = rows.with_columns(
-        (nw.col(name) - nw.col(highest.format(first))).exp().alias(name) for first, name in pairs
-    )
-    rows = rows.with_columns(
-        sum_of([nw.col(name) for name in names]).alias(total.format(first))
-        for first, names in firsts
-    )
-    return rows.with_columns(
-        (nw.col(name) / nw.col(total.format(first))).alias(name) for first, name in pairs
-    )
 
 
 def _logs(s: int, k: int) -> str:
@@ -227,7 +188,7 @@ class Newton:
         places = range(self.size)
         logs = {s: [_logs(s, k) for k in places] for s in sets}
         rows = self.rows.with_columns(
-            logarithm(self.posteriors[k], float(self.sets.limits[s])).alias(logs[s][k])
+            logarithm(nw.col(self.posteriors[k]), float(self.sets.limits[s])).alias(logs[s][k])
             for s in sets
             for k in places
         )

@@ -2,13 +2,15 @@
 
 The engine pools the rows by score, class and fold, where the fold comes from a key of each row. A
 calibrator is fitted to these weighted cells, and a threshold tuned on them, with the same result as
-for the rows. The decisions by score and fold go back to the engine as an expression.
+for the rows. The decisions by score and fold go back to the engine as an expression; where every
+row has its own costs, the recalibrated posteriors do, or the maps of the folds as formulas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -25,6 +27,7 @@ from stakes.adapters.case_costs import (
 from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.map_columns import MOST_STEPS, n_steps, second_class
 from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator
@@ -45,7 +48,6 @@ from stakes.rows import Posteriors, Scores
 from stakes.scoring import Brier, LogLoss, class_means
 from stakes.tally import ScoreTable
 
-_MOST_RUNS = 2000  # comparisons in the expression that goes to the engine
 _BYTES = 64  # memory that a cell takes while it is read
 
 
@@ -81,7 +83,10 @@ class Refit:
     def expression(self) -> nw.Expr:
         """What the rule says of every row, as an expression of its fold and score."""
         known = np.unique(self.folds).tolist()
-        each = [self._of_fold(self.folds == fold) for fold in known]
+        if self.n_runs > MOST_STEPS:
+            each = [second_class(of_fold, nw.col(self.score)) for of_fold in self.fitted.maps]
+        else:
+            each = [self._of_fold(self.folds == fold) for fold in known]
         return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each[:-1], each[-1])
 
     def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
@@ -93,6 +98,15 @@ class Refit:
         return first_of([score <= stop for stop in stops[:-1]], values[:-1], values[-1])
 
     @property
+    def expressible(self) -> bool:
+        """Whether what it says is a short expression: of few runs, or the formulas of its maps."""
+        if self.n_runs <= MOST_STEPS:
+            return True
+        # Infinite scores count as finite ones in a fit, which a formula knows nothing of.
+        formulas = not self.decides and bool(np.isfinite(self.scores).all())
+        return formulas and sum(map(n_steps, self.fitted.maps)) <= MOST_STEPS
+
+    @cached_property
     def n_runs(self) -> int:
         """The number of runs of neighbouring scores with the same prediction, in all folds."""
         order = np.lexsort((self.scores, self.folds))
@@ -139,7 +153,7 @@ def refitted(
     if fitted is None or predictions is None:
         return exact, None, lost
     refit = Refit(rule, fitted, model.score, scores, cells[FOLD], predictions)
-    if refit.n_runs > _MOST_RUNS:
+    if not refit.expressible:
         what = "decisions change" if refit.decides else "recalibrated posteriors change"
         text = f"it was not recalibrated: its {what} too often along the scores."
         return tallied, None, (*lost, left_out(model.name, text))

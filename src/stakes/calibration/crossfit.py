@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -183,16 +183,61 @@ class CheckedRows:
         >>> rows.out_of_fold(Isotonic(), np.array([0, 1, 0, 1]), None).round(3)
         array([0.   , 0.143, 0.857, 1.   ])
         """
-        result: FloatArray | None = None
-        for fold in range(int(number.max()) + 1):
-            in_fold = number == fold
-            posteriors = self.fitted(calibrator, ~in_fold, clusters)(
-                self.wrapped(self.scores[in_fold])
-            )
-            if result is None:
-                result = np.empty((len(self.codes), *posteriors.shape[1:]))
-            result[in_fold] = posteriors
-        assert result is not None  # there are at least two folds
+        return self.mapped(self.fold_maps(calibrator, number, clusters), number)
+
+    def fold_maps(
+        self, calibrator: Calibrator, number: IntArray, clusters: IntArray | None
+    ) -> tuple[CalibrationMap, ...]:
+        """The map of every fold, fitted to all others.
+
+        Parameters
+        ----------
+        calibrator : the calibrator
+        number : fold of each case, (n,), from 0
+        clusters : cluster of each case, (n,), or None
+
+        Returns
+        -------
+        maps, one for each fold
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> scores, codes = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+        >>> rows = CheckedRows(scores, codes, None, None, 2)
+        >>> [each.kind for each in rows.fold_maps(Isotonic(), np.array([0, 1, 0, 1]), None)]
+        ['isotonic', 'isotonic']
+        """
+        folds = range(int(number.max()) + 1)
+        return tuple(self.fitted(calibrator, number != fold, clusters) for fold in folds)
+
+    def mapped(self, maps: Sequence[CalibrationMap], number: IntArray) -> FloatArray:
+        """Posteriors, (n,) or (n, K), of the cases of every fold by the map of that fold.
+
+        Parameters
+        ----------
+        maps : one for each fold
+        number : fold of each case, (n,), from 0
+
+        Returns
+        -------
+        posteriors, (n,) or (n, K)
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> scores, codes = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+        >>> rows, number = CheckedRows(scores, codes, None, None, 2), np.array([0, 1, 0, 1])
+        >>> rows.mapped(rows.fold_maps(Isotonic(), number, None), number).round(3)
+        array([0.   , 0.143, 0.857, 1.   ])
+        """
+        masks = [number == fold for fold in range(len(maps))]
+        parts = [
+            each(self.wrapped(self.scores[mask])) for each, mask in zip(maps, masks, strict=True)
+        ]
+        result = np.empty((len(self.codes), *parts[0].shape[1:]))
+        for mask, part in zip(masks, parts, strict=True):
+            result[mask] = part
         return result
 
 

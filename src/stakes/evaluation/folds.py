@@ -274,6 +274,7 @@ class Fitted:
     parts: tuple[
         FloatArray, ...
     ] = ()  # posteriors (n, K) of each partition, where prices need them
+    maps: tuple[CalibrationMap, ...] = ()  # of each fold, where there is one partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +357,8 @@ def _out_of_fold(
     rows = CheckedRows(taken, cases.truth, cases.weights, prior, size, *wrapped)
     rows = replace(rows, folds=folds.by_key)
     try:
-        each = [rows.out_of_fold(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
+        maps = [rows.fold_maps(calibrator, dealt, folds.clusters) for dealt in folds.numbers]
+        each = [rows.mapped(some, dealt) for some, dealt in zip(maps, folds.numbers, strict=True)]
     except InputError as error:
         if raw and not isinstance(calibrator, Select):
             raise InputError(
@@ -372,7 +374,8 @@ def _out_of_fold(
     checked = [_check.posteriors("recalibrated", part, size) for part in parts]
     each_costs = folds.costs(cheapest_decisions(part, costs) for part in checked)
     by_partition = tuple(checked) if cases.problem.limits else ()
-    return Fitted(mean, each_costs, FitOnAll.later(rows, folds, calibrator), by_partition)
+    on_all, single = FitOnAll.later(rows, folds, calibrator), () if parts else maps[0]
+    return Fitted(mean, each_costs, on_all, by_partition, single)
 
 
 def _finite(scores: FloatArray) -> FloatArray:

@@ -1,0 +1,228 @@
+"""Calibration maps as expressions of columns, which engines compute row by row.
+
+Maps are told apart by their `kind`, as in JSON. Those of more than two classes need several steps,
+as columns of the frame, because an engine would otherwise compute common parts repeatedly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.adapters.expressions import first_of, sum_of
+from stakes.adapters.sources import Lazy
+from stakes.calibration import CalibrationMap
+
+MOST_STEPS = 2000  # comparisons in an expression that goes to the engine
+_LOG, _VALUE, _TOTAL = "log {}", "{} value", "{} total"
+_DEEPEST = 745.0  # no logarithm of a double is below minus this
+
+
+class AffineLogs(NamedTuple):
+    """Posteriors p_k ∝ exp(b_k + Σ_j W_kj log q_j); logarithms are at least −limit."""
+
+    matrix: FloatArray  # (K, K)
+    intercepts: FloatArray  # (K,)
+    limit: float
+
+
+_AFFINE: dict[str, Callable[[Any], AffineLogs]] = {
+    "temperature": lambda of: AffineLogs(
+        np.eye(len(of.offsets)) / of.temperature, of.offsets / of.temperature, of.limit
+    ),
+    "vector": lambda of: AffineLogs(np.diag(of.slopes), of.intercepts, of.limit),
+    "full affine": lambda of: AffineLogs(of.matrix, of.intercepts, of.limit),
+    "beta": lambda of: AffineLogs(np.diag([of.b, of.a]), np.array([0.0, of.intercept]), of.limit),
+}
+
+
+def n_steps(fitted: CalibrationMap) -> float:
+    """Comparisons that the expression of a map makes; infinite where there is no expression.
+
+    Examples
+    --------
+    >>> from stakes.calibration import Isotonic, Logistic
+    >>> n_steps(Isotonic().fit([1, 2, 3], [0, 1, 1])), n_steps(Logistic().fit([1, 2, 1], [0, 1, 1]))
+    (3, 0)
+    """
+    each: Any = fitted
+    sizes: dict[str, Callable[[], float]] = {
+        "isotonic": lambda: each.knots.size,
+        "histogram": lambda: each.cuts.size,
+        "one vs rest isotonic": lambda: sum(map(n_steps, each.maps)),
+    }
+    if fitted.kind in ("affine", "logistic", "identity", *_AFFINE):
+        return 0
+    return sizes[fitted.kind]() if fitted.kind in sizes else np.inf
+
+
+def with_mapped(
+    rows: Lazy, fitted: CalibrationMap, columns: Sequence[str], names: Sequence[str]
+) -> Lazy:
+    """Add the posteriors of a map as columns with these names.
+
+    Parameters
+    ----------
+    rows : the frame
+    fitted : a map whose `n_steps` are finite
+    columns : columns of the posteriors of all classes; of two classes the last one counts, which
+        may hold raw scores
+    names : names of the new columns, one for each class
+
+    Returns
+    -------
+    the frame with the new columns
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from stakes.calibration import Logistic
+    >>> fitted = Logistic().fit([1, 2, 3, 4], [0, 1, 0, 1])
+    >>> rows = nw.from_native(pl.LazyFrame({"s": [1.0, 4.0]}))
+    >>> with_mapped(rows, fitted, ["s"], ["no", "yes"]).collect()["yes"].round(3).to_list()
+    [0.204, 0.796]
+    >>> fitted([1, 4]).round(3).tolist()
+    [0.204, 0.796]
+    """
+    if fitted.kind == "one vs rest isotonic":
+        return _each_apart(rows, fitted, columns, names)
+    if len(names) > 2:
+        return with_affine(rows, [_AFFINE[fitted.kind](fitted)], [], columns, names)
+    rows = rows.with_columns(second_class(fitted, nw.col(columns[-1])).alias(names[1]))
+    return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
+
+
+def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
+    """P(second class) by a map of two classes, from a score or from P(second class)."""
+    of: Any = fitted
+    if fitted.kind == "isotonic":
+        return _interpolated(of, score)
+    if fitted.kind == "histogram":
+        values = of.values.tolist()
+        return first_of([score <= cut for cut in of.cuts.tolist()], values[:-1], values[-1])
+    if fitted.kind == "identity":
+        ratios: list[float] = (of.to_prior / of.from_prior).tolist()
+        moved = score * ratios[1]
+        return moved / (moved + (1.0 - score) * ratios[0])
+    return _expit(_log_odds(fitted, score))
+
+
+def _log_odds(fitted: Any, score: nw.Expr) -> nw.Expr:
+    if fitted.kind in ("logistic", "affine"):
+        line = score if fitted.kind == "logistic" else _bounded_log_odds(score, fitted.limit)
+        return line * float(fitted.slope) + float(fitted.intercept)
+    matrix, intercepts, limit = _AFFINE[fitted.kind](fitted)
+    slopes, intercept = matrix[1] - matrix[0], float(intercepts[1] - intercepts[0])
+    logs = logarithm(1.0 - score, limit), logarithm(score, limit)
+    return logs[0] * float(slopes[0]) + logs[1] * float(slopes[1]) + intercept
+
+
+def _bounded_log_odds(score: nw.Expr, limit: float) -> nw.Expr:
+    odds = logarithm(score, _DEEPEST) - logarithm(1.0 - score, _DEEPEST)
+    return first_of([odds < -limit, odds > limit], [-limit, limit], odds)
+
+
+def _expit(odds: nw.Expr) -> nw.Expr:
+    # The exponent is never positive: engines disagree on what overflows.
+    small = (odds.abs() * -1.0).exp()
+    return nw.when(odds >= 0.0).then(nw.lit(1.0)).otherwise(small) / (small + 1.0)
+
+
+def _interpolated(fitted: Any, score: nw.Expr) -> nw.Expr:
+    """Constant or linear between neighbouring knots, flat outside."""
+    knots, values = fitted.knots.tolist(), fitted.values.tolist()
+    if not knots:  # all scores of the fit were infinite
+        return first_of([score < 0.0], [fitted.below], fitted.above)
+    parts: list[Any] = [nw.lit(values[0])]
+    for left, right, low, high in zip(knots, knots[1:], values, values[1:], strict=False):
+        slope = (high - low) / (right - left)
+        parts.append((score - left) * slope + low if high > low else nw.lit(low))
+    return first_of([score <= knot for knot in knots], parts, values[-1])
+
+
+def _each_apart(rows: Lazy, fitted: Any, columns: Sequence[str], names: Sequence[str]) -> Lazy:
+    """Every class by its isotonic map, divided by the sum; all alike where that is zero."""
+    values = [_VALUE.format(name) for name in names]
+    total = _TOTAL.format(names[0])
+    scores = [nw.col(column) for column in columns]
+    if len(scores) == 1:
+        scores = [1.0 - scores[0], scores[0]]
+    parts = zip(fitted.maps, scores, values, strict=True)
+    rows = rows.with_columns(_interpolated(part, score).alias(name) for part, score, name in parts)
+    rows = rows.with_columns(sum_of([nw.col(value) for value in values]).alias(total))
+    known = nw.col(total) > 0.0
+    divisor = nw.when(known).then(nw.col(total)).otherwise(nw.lit(float(len(names))))
+    return rows.with_columns(
+        (nw.when(known).then(nw.col(value)).otherwise(nw.lit(1.0)) / divisor).alias(name)
+        for value, name in zip(values, names, strict=True)
+    )
+
+
+# Affine maps of logarithms -----------------------------------------------------------------------
+
+
+def with_affine(
+    rows: Lazy,
+    maps: Sequence[AffineLogs],
+    conditions: Sequence[nw.Expr],
+    columns: Sequence[str],
+    names: Sequence[str],
+) -> Lazy:
+    """Add posteriors by the map whose condition is the first that holds; the last one has none."""
+
+    def chosen(each: Sequence[nw.Expr]) -> nw.Expr:
+        return first_of(conditions, each[:-1], each[-1])
+
+    logs = [_LOG.format(name) for name in names]
+    rows = rows.with_columns(
+        chosen([logarithm(nw.col(column), of.limit) for of in maps]).alias(log)
+        for column, log in zip(columns, logs, strict=True)
+    )
+    rows = rows.with_columns(
+        chosen([logit_of(logs, of.matrix[k], of.intercepts[k]) for of in maps]).alias(name)
+        for k, name in enumerate(names)
+    )
+    return softmax(rows, [names])
+
+
+def logarithm(posterior: nw.Expr, limit: float) -> nw.Expr:
+    """The logarithm of a posterior, at least −limit."""
+    known = posterior > np.exp(-limit) if limit < 700 else posterior > 0.0
+    return nw.when(known).then(posterior).otherwise(nw.lit(1.0)).log() - nw.when(known).then(
+        nw.lit(0.0)
+    ).otherwise(nw.lit(limit))
+
+
+def logit_of(logs: Sequence[str], slopes: FloatArray, intercept: float) -> nw.Expr:
+    """A logit as a sum of logarithms, which are columns."""
+    pairs = zip(logs, slopes.tolist(), strict=True)
+    terms = [nw.col(log) * slope for log, slope in pairs if slope]
+    return sum_of([*terms, nw.lit(float(intercept))])
+
+
+def softmax(rows: Lazy, groups: Sequence[Sequence[str]]) -> Lazy:
+    """Turn groups of columns of logits into posteriors, in their place.
+
+    All groups in one step each, because an engine reads a query again with every step.
+    """
+    highest, total = "{} highest", "{} sum"
+    firsts = [(names[0], names) for names in groups]
+    pairs = [(first, name) for first, names in firsts for name in names]
+    rows = rows.with_columns(
+        nw.max_horizontal(*map(nw.col, names)).alias(highest.format(first))
+        for first, names in firsts
+    )
+    rows = rows.with_columns(
+        (nw.col(name) - nw.col(highest.format(first))).exp().alias(name) for first, name in pairs
+    )
+    rows = rows.with_columns(
+        sum_of([nw.col(name) for name in names]).alias(total.format(first))
+        for first, names in firsts
+    )
+    return rows.with_columns(
+        (nw.col(name) / nw.col(total.format(first))).alias(name) for first, name in pairs
+    )
