@@ -87,8 +87,8 @@ test-sklearn: .venv-sklearn/sklearn.stamp  ## estimators and displays, with the 
 		src/stakes/sklearn tests/estimators docs/sklearn.md \
 		src/stakes/displays tests/test_displays.py tests/test_plot.py docs/displays.md
 
-fuzz: .venv/test.stamp  ## call every public function with strange arguments, CALLS=200000 times, at most SECONDS=3600; a leak is a failure
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/fuzz.py $(or $(CALLS),200000) $(or $(SEED),0) $(or $(SECONDS),3600)
+fuzz: .venv/test.stamp  ## call every public function, or those of ROOMS, with strange arguments, CALLS=200000 times, at most SECONDS=3600; a leak is a failure
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv/bin/python tests/fuzz.py $(or $(CALLS),200000) $(or $(SEED),0) $(or $(SECONDS),3600) $(ROOMS)
 
 mutants: .venv/test.stamp  ## change single operators and constants, MUTANTS=300 times; lists what no test notices
 	.venv/bin/python tests/mutants.py $(or $(MUTANTS),300) $(or $(SEED),0) $(or $(SECONDS),3600)

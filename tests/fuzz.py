@@ -1,18 +1,17 @@
 """Call every public function with garbage: it answers with a value or with an `InputError`.
 
-``python tests/fuzz.py [CALLS] [SEED] [SECONDS]`` (``make fuzz``) takes every public function,
-constructor and method, makes a call that works (see ``fuzz_recipes`` and ``fuzz_guests``), and then
-puts strange values in the place of each argument, and, as long as there is time, of random pairs of
-arguments. A leak is anything else than a value or an `InputError` that names a changed argument and
-has a remedy: another exception, a warning, a changed argument, more than five seconds. Row-level
-functions also get equal rows in other representations (lists, tuples, dtypes, frames, read-only and
-strided arrays) and must give equal answers; callables that take functions get strange ones (see
-``fuzz_functions``).
+``python tests/fuzz.py [CALLS] [SEED] [SECONDS] [ROOM …]`` (``make fuzz``) takes every public
+function, constructor and method, of all rooms or of these, makes a call that works (see
+``fuzz_recipes``, ``fuzz_guests`` and ``fuzz_tensors``), and then puts strange values in the place
+of each argument, and, as long as there is time, of random pairs of arguments. A leak is anything
+else than a value or an `InputError` that names a changed argument and has a remedy: another
+exception, a warning, a changed argument, more than five seconds. Row-level functions also get equal
+rows in other representations (lists, tuples, dtypes, frames, read-only and strided arrays) and must
+give equal answers; callables that take functions get strange ones (see ``fuzz_functions``).
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 import os
 import re
@@ -34,6 +33,7 @@ from fuzz_functions import strange_functions
 from fuzz_guests import THEIRS
 from fuzz_recipes import N
 from fuzz_representations import differences
+from fuzz_tensors import strange_tensors
 from stakes import Counts, InputError, Problem, ScoreTable
 
 # What is put in the place of an argument ----------------------------------------------------------
@@ -53,6 +53,7 @@ def zoo() -> dict[str, Any]:
         "function": len,
         "text": "x",
         "empty text": "",
+        "half a character": "p\ud800",
         "bytes": b"x",
         "nan": nan,
         "inf": float("inf"),
@@ -99,6 +100,7 @@ def zoo() -> dict[str, Any]:
         "Counts": Counts(np.zeros((3, 2))),
         "ScoreTable": ScoreTable.from_scores([0, 1, 1], [1, 2, 2]),
         **_frames(),
+        **strange_tensors(),
     }
 
 
@@ -119,6 +121,7 @@ def _frames() -> dict[str, Any]:
 
 
 _LONG = 5  # seconds of the processor that a call may take
+_OFTEN = 10  # seconds after which the run says how far it is
 
 # What is wrong with an answer ---------------------------------------------------------------------
 
@@ -134,8 +137,7 @@ def _too_long(number: int, frame: object) -> None:
 def fault(call: Call, changed: dict[str, Any]) -> str | None:
     """What is wrong with how a call answers, if anything is."""
     used = {**call.arguments, **changed}
-    before = copy.deepcopy({k: v for k, v in used.items() if _has_bytes(v)})
-    writable = {name: used[name].flags.writeable for name in before}
+    before = {name: _content(value) for name, value in used.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         signal.setitimer(signal.ITIMER_VIRTUAL, _LONG)
@@ -153,14 +155,19 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
             return f"{type(error).__name__}: {str(error)[:60]}"
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    for name, value in before.items():
-        if value.tobytes() != used[name].tobytes() or used[name].flags.writeable != writable[name]:
+    for name, content in before.items():
+        if _content(used[name]) != content:
             return f"argument {name} was changed"
     return None
 
 
-def _has_bytes(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind != "O"
+def _content(value: Any) -> object:
+    """What an array or a tensor holds, and whether it may be written to; None of anything else."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        return value.tobytes(), value.flags.writeable
+    if type(value).__name__ == "Tensor" and value.device.type == "cpu" and not value.is_sparse:
+        return repr(value.detach().tolist()), value.requires_grad
+    return None
 
 
 def _bad_message(error: InputError, call: Call, changed: dict[str, Any]) -> str | None:
@@ -221,10 +228,12 @@ def _kind(value: object) -> str:
 
 
 class Leaks:
-    """Calls that were made, and what they leaked."""
+    """Calls that were made, what they leaked, and whether there is time for more."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = inf) -> None:
         self.calls = 0
+        self._start = self._said = time.monotonic()
+        self._end = self._start + seconds
         self.times: Counter[str] = Counter()
         self.first: dict[str, str] = {}
 
@@ -237,6 +246,15 @@ class Leaks:
             self.times[where] += 1
             self.first.setdefault(where, f"{', '.join(labels.values())}: {leak}")
 
+    def late(self) -> bool:
+        """Whether the time is up; now and then it says how far the run is."""
+        now = time.monotonic()
+        if now > self._said + _OFTEN:
+            self._said, total = now, sum(self.times.values())
+            progress = f"{now - self._start:.0f} s: {self.calls:,} calls, {total:,} leaks"
+            print(progress, file=sys.stderr, flush=True)
+        return now > self._end
+
     def __str__(self) -> str:
         return "\n".join(
             f"{times:5}  {where}  {self.first[where]}"
@@ -244,14 +262,20 @@ class Leaks:
         )
 
 
-def one_at_a_time(calls: list[Call], leaks: Leaks, step: int = 1) -> None:
-    """Every strange value in the place of every argument, or every so many of them."""
-    for call in calls:
+def one_at_a_time(calls: list[Call], leaks: Leaks, step: int = 1) -> int:
+    """Every strange value in the place of every argument, or every so many of them.
+
+    Returns the number of callables for which there was time.
+    """
+    for tried, call in enumerate(calls):
         for place, argument in enumerate(call.arguments):
+            if leaks.late():
+                return tried
             values = zoo()
             for label in list(values)[place % step :: step]:
                 if not _is_theirs(call, argument, label):
                     leaks.add(call, {argument: label}, values)
+    return len(calls)
 
 
 def _is_theirs(call: Call, argument: str, label: str) -> bool:
@@ -264,14 +288,13 @@ def _is_theirs(call: Call, argument: str, label: str) -> bool:
     return label in ("class", "function") and takes
 
 
-def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int, seconds: float = inf) -> None:
+def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
     """Two arguments changed at random, until there are enough calls or the time is up."""
-    end = time.monotonic() + seconds
     rng = np.random.default_rng(seed)
     values = zoo()
     keys = list(values)
     some = [call for call in calls if len(call.arguments) > 1]
-    while leaks.calls < most and some and time.monotonic() < end:
+    while leaks.calls < most and some and not leaks.late():
         call = some[rng.integers(len(some))]
         chosen = rng.choice(list(call.arguments), 2, replace=False)
         labels = {str(name): keys[rng.integers(len(keys))] for name in chosen}
@@ -279,17 +302,17 @@ def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int, seconds: float 
             leaks.add(call, labels, {**values, "generator": (k for k in range(3))})
 
 
-def main(most: int, seed: int, seconds: int) -> int:
+def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
     """Run the calls, and list the leaks by function and argument."""
     signal.signal(signal.SIGVTALRM, _too_long)
     os.chdir(tempfile.mkdtemp(prefix="stakes-fuzz-"))  # some of the calls write files
-    calls, inside, unknown = all_calls()
-    leaks, start = Leaks(), time.monotonic()
-    one_at_a_time(calls, leaks)
+    leaks = Leaks(seconds)
+    calls, inside, unknown = all_calls(chosen)
+    asked, nonsense = strange_functions(calls, fault, late=leaks.late)
+    compared, differing = (0, []) if chosen else differences()
+    tried = one_at_a_time(calls, leaks)
     single = leaks.calls
-    pairs(calls, leaks, most, seed, seconds - (time.monotonic() - start))
-    asked, nonsense = strange_functions(calls, fault)
-    compared, differing = differences()
+    pairs(calls, leaks, most, seed)
     print(leaks)
     print("\n".join([*nonsense, *differing]))
     print(f"{asked:,} calls with strange functions, {len(nonsense)} leaks")
@@ -299,6 +322,8 @@ def main(most: int, seed: int, seconds: int) -> int:
         print(f"stakes.{room} is left out: {why}")
     for name in unknown:
         print(f"no call is known for {name}: {WHY.get(name, 'an argument without a recipe')}")
+    if tried < len(calls):
+        print(f"the time was up: {len(calls) - tried} callables were not called")
     total = sum(leaks.times.values())
     print(
         f"{len(calls)} callables, {leaks.calls:,} calls ({leaks.calls - single:,} with two "
@@ -309,5 +334,5 @@ def main(most: int, seed: int, seconds: int) -> int:
 
 
 if __name__ == "__main__":
-    numbers = [int(float(number)) for number in sys.argv[1:]]
-    sys.exit(main(*(numbers + [200_000, 0, 3600][len(numbers) :])))
+    numbers = [int(float(number)) for number in sys.argv[1:4]]
+    sys.exit(main(sys.argv[4:], *(numbers + [200_000, 0, 3600][len(numbers) :])))

@@ -8,7 +8,7 @@ import re
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from typing import Any
 from fuzz_guests import OPTIONS, guests
 from fuzz_recipes import BY_NAME, BY_TYPE, CHECKS_ITSELF, NOT_FOR_USERS, report
 from fuzz_recipes import special as core
+from fuzz_tensors import tensors
 
 ROOMS = (
     *("tally", "decide", "measures", "agreement", "curve", "limits", "ranking", "scoring"),
@@ -30,12 +31,12 @@ NEEDS = {"plot": "matplotlib", "displays": "matplotlib", "sklearn": "sklearn", "
 @cache
 def special() -> dict[str, dict[str, Any]]:
     """Arguments of single callables, where names and types do not say enough."""
-    return {**core(), **guests()}
+    return {**core(), **guests(), **tensors()}
 
 
 def rooms() -> list[str]:
-    """The rooms whose dependencies are installed; tensors have a suite of their own."""
-    return [*ROOMS, *(room for room in NEEDS if room != "torch" and find_spec(NEEDS[room]))]
+    """The rooms whose dependencies are installed."""
+    return [*ROOMS, *(room for room in NEEDS if find_spec(NEEDS[room]))]
 
 
 def left_out() -> dict[str, str]:
@@ -45,11 +46,7 @@ def left_out() -> dict[str, str]:
     }
     if not find_spec("narwhals"):
         missing["adapters"] = "narwhals is not installed"
-    return {
-        "torch": "tensors have a suite of their own",
-        **missing,
-        "cli": "its tests run the command",
-    }
+    return {**missing, "cli": "its tests run the command"}
 
 
 @dataclass(frozen=True)
@@ -234,14 +231,19 @@ def harvest(calls: list[Call]) -> dict[type, Any]:
     return instances
 
 
-def all_calls() -> tuple[list[Call], dict[str, str], list[str]]:
-    """The calls, what is not for users and why, and what no call is known for."""
+def all_calls(chosen: Collection[str] = ()) -> tuple[list[Call], dict[str, str], list[str]]:
+    """The calls, what is not for users and why, and what no call is known for.
+
+    Of all rooms, or of the chosen ones.
+    """
     inside: dict[str, str] = {}
     unknown: list[str] = []
 
     def calls_of(named: Iterator[tuple[str, Callable[..., Any]]]) -> list[Call]:
         calls = []
         for name, function in named:
+            if chosen and name.partition(".")[0] not in chosen:
+                continue
             why = reason(name, function)
             if why is not None:
                 inside[name] = why

@@ -323,6 +323,50 @@ def test_an_argument_of_another_type_is_refused_by_its_name(call, fragments):
     refuses(call, *fragments)
 
 
+class Elsewhere:
+    """Numbers that numpy cannot read, as tensors with a gradient or on another device are."""
+
+    def __init__(self, fault: type[Exception]) -> None:
+        self.fault = fault
+
+    def __len__(self) -> int:
+        return 2
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise self.fault("Can't call numpy() on Tensor that requires grad.")
+
+    def __float__(self) -> float:
+        raise self.fault("a Tensor with 2 elements cannot be converted to Scalar")
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, TypeError])
+def test_what_numpy_cannot_read_is_refused_by_its_name_with_how_tensors_become_arrays(fault):
+    two = Problem.zero_one(2)
+    away: Any = Elsewhere(fault)
+    told = r"must be an array, or what numpy can read as one; got Elsewhere.*\.detach\(\)"
+    refuses(lambda: ScoreTable.from_scores([0, 1], away), f"^scores {told}")
+    refuses(lambda: Counts.from_labels(away, [0, 1]), f"^y_true {told}")
+    refuses(lambda: stakes.bayes_decisions(away, two), f"^posteriors {told}")
+    refuses(lambda: stakes.evaluate([0, 1], {"a": away}, two), rf"^models\['a'\] {told}")
+    refuses(lambda: stakes.evaluate([0, 1], {"a": [0.1, 0.9]}, two, key=away), f"^key {told}")
+    refuses(lambda: Problem.from_threshold(away), "^p must be one real number")
+
+
+def test_losses_of_no_column_are_refused():
+    refuses(lambda: LossMoments.from_losses([0, 1], np.empty((2, 0))), "^losses must hold at")
+    refuses(lambda: LossMoments.from_losses([0, 1], {}), "^losses must hold at least one")
+
+
+def test_too_heavy_weights_are_called_as_tables_of_metrics_call_them():
+    heavy = [2**62] * 4
+    refuses(
+        lambda: stakes.metrics.clinical_table(
+            [0, 1, 0, 1], [0, 1, 1, 1], Problem.from_threshold(0.3), sample_weight=heavy
+        ),
+        "^sample_weight must hold fewer than",
+    )
+
+
 def test_a_unit_must_be_writable_and_a_volume_must_be_a_number_that_totals_can_have():
     refuses(lambda: Problem([[0, 1], [5, 0]], unit="\ud800"), "^unit must be text", "half of a")
     refuses(

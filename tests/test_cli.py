@@ -418,7 +418,7 @@ BAD = {
     ),
     "a map that is not there": (
         (*DECIDE, "--map", "none.json", "-o", "out.csv"),
-        "none.json cannot be read",
+        "'none.json' cannot: No such file or directory. Write one with stakes calibrate fit.",
     ),
     "an unknown format": (
         (*DECIDE, "-o", "out.xls"),

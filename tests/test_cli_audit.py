@@ -80,11 +80,12 @@ def test_the_bar_is_moved_by_every_block_up_to_the_end(monkeypatch):
     assert len(moves["drawing pairs"]) > 1
 
 
-@pytest.mark.parametrize("pairs", ["0", "-3", "many"])
-def test_pairs_are_a_positive_whole_number(pairs):
+@pytest.mark.parametrize("pairs", ["0", "-3", "many", str(10**12)])
+def test_pairs_are_a_positive_whole_number_that_can_be_waited_for(pairs):
     done = run("--misranking", pairs)
     assert done.exit_code == 2
     assert "--misranking" in done.output
+    assert "cheapest" not in done.output  # refused before anything is read
 
 
 def test_thresholds_that_tie_are_counted():

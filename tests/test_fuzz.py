@@ -8,8 +8,9 @@ import signal
 import numpy as np
 import pytest
 
+import fuzz
 import stakes
-from fuzz import Leaks, _too_long, fault, one_at_a_time
+from fuzz import Leaks, _too_long, fault, one_at_a_time, pairs
 from fuzz_calls import Call, all_calls, call_of, left_out, public, rooms
 from fuzz_functions import Mine, functions_of, strange_functions
 from fuzz_representations import differences
@@ -82,6 +83,19 @@ def test_strange_functions_are_refused_by_the_name_of_their_argument():
     count, leaks = strange_functions([call for call in calls if call], fault)
     assert count == 4 * 3 * 21
     assert leaks == []
+
+
+def test_a_run_keeps_to_its_time_and_says_how_far_it_is(monkeypatch, capsys):
+    call = Call("adding", _leaky, {"x": 1, "y": 2}, ())
+    late = Leaks(seconds=0)
+    assert one_at_a_time([call], late) == 0
+    pairs([call], late, 10, seed=0)
+    assert strange_functions([call], fault, late=late.late) == (0, [])
+    assert late.calls == 0
+    monkeypatch.setattr(fuzz, "_OFTEN", -1)
+    assert one_at_a_time([call], leaks := Leaks()) == 1
+    assert re.search(r"0 s: \d+ calls, \d+ leaks", capsys.readouterr().err)
+    assert leaks.calls > 50
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ class Curve(Value):
         0.125
         """
         first, last = self.domain
-        low, high = first if low is None else low, last if high is None else high
+        low, high = float(first if low is None else low), float(last if high is None else high)
         if not first <= low <= high <= last:
             return float("nan")
         knots = np.clip(self.knots, low, high)

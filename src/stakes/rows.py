@@ -296,7 +296,9 @@ def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scor
     if hasattr(predictions, "columns") and hasattr(type(predictions), "__len__"):
         return Posteriors(predictions)
     try:
-        array = np.asarray(predictions)
+        array = _check.as_array(name, predictions)
+    except InputError:
+        raise
     except ValueError:  # rows of different lengths
         array = np.empty(())
     if array.ndim == 0:

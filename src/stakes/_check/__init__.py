@@ -23,12 +23,14 @@ from stakes._check.kinds import (
     Label,
     Labels,
     Numbers,
+    as_array,
     described,
     frozen,
     one_of,
     renamed,
     require,
     shown,
+    writable,
 )
 from stakes._check.labels import (
     FoundLabels,
@@ -82,6 +84,7 @@ __all__ = [
     "aligned",
     "answers",
     "array",
+    "as_array",
     "by_label",
     "clusters",
     "codes",
@@ -123,4 +126,5 @@ __all__ = [
     "unwrapped",
     "weights",
     "whole",
+    "writable",
 ]

@@ -359,7 +359,7 @@ def one_number(name: str, value: object) -> None:
         if isinstance(value, str | bytes):
             raise TypeError
         float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
         _no(name, value, "one real number", "Pass a single such number.")
 
 

@@ -92,6 +92,32 @@ def renamed(**names: str) -> Iterator[None]:
         raise InputError(message, argument=argument) from None
 
 
+def as_array(name: str, values: object) -> npt.NDArray[Any]:
+    """An array of whatever is given; a ValueError says that rows differ in length.
+
+    Tensors that have a gradient, are elsewhere or are of a kind that numpy lacks are refused.
+    """
+    try:
+        return np.asarray(values)
+    except (RuntimeError, TypeError):
+        raise InputError(
+            f"{name} must be an array, or what numpy can read as one; got {described(values)}. "
+            f"Pass an array; of a tensor, tensor.detach().cpu().double().numpy().",
+            argument=name,
+        ) from None
+
+
+def writable(name: str, text: str, what: str = "text") -> str:
+    """The text, which has no half of a character (a lone surrogate): no file could hold it."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError(
+            f"{name} must be {what} that can be written as UTF-8; {text!r} holds half of a "
+            f"character. Read it again with the right encoding, or rename it.",
+            argument=name,
+        )
+    return text
+
+
 def require(
     name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
 ) -> None:

@@ -21,7 +21,17 @@ from stakes._check.encoding import (
     numbered_objects,
     text_positions,
 )
-from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, frozen, listed
+from stakes._check.kinds import (
+    BoolArray,
+    IntArray,
+    Label,
+    Labels,
+    as_array,
+    described,
+    frozen,
+    listed,
+    writable,
+)
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
@@ -108,12 +118,7 @@ def _refuse_unwritable(name: str, label: object) -> None:
             f"{label!r} does. Strip it, or rename the label.",
             argument=name,
         )
-    if any("\ud800" <= character <= "\udfff" for character in label):
-        raise InputError(
-            f"{name} must be labels that can be written as UTF-8; {label!r} holds half of a "
-            f"character. Read it again with the right encoding, or rename the label.",
-            argument=name,
-        )
+    writable(name, label, "labels")
 
 
 class FoundLabels(tuple[Label, ...]):
@@ -137,7 +142,9 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     """One label per row, missing ones still inside: an array of kind b, i, u, f, U, M, m or O."""
     _refuse_frames(name, values)
     try:
-        array = np.asarray(values)
+        array = as_array(name, values)
+    except InputError:
+        raise
     except ValueError:  # lists of different lengths
         raise InputError(
             f"{name} must hold one label for every case; got {described(values)}. {remedy}",

@@ -7,18 +7,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from stakes._check.kinds import BoolArray, FloatArray, described, frozen
+from stakes._check.kinds import BoolArray, FloatArray, as_array, described, frozen
 from stakes.errors import InputError
 
 
 def _real(name: str, values: object, ndim: int | None, *, borrowed: bool = False) -> FloatArray:
     """Read-only float64 numbers, nan and infinities still inside: a copy, or a view if borrowed."""
     try:
-        array = np.asarray(values)
+        array = as_array(name, values)
         if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
             array = array.astype(np.float64)
         if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
             raise TypeError
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{name} must hold real numbers; got {described(values)}. "
@@ -59,10 +61,10 @@ def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
 def returned(name: str, value: object, remedy: str) -> FloatArray:
     """What a function of the caller gave, as floats; nan and infinities may be among them."""
     try:
-        array = np.asarray(value)
+        array = as_array(name, value)
         if array.dtype.kind in "biuf":
             return array.astype(np.float64, copy=False)
-    except ValueError:  # lists of several lengths
+    except ValueError:  # lists of several lengths, or tensors that numpy cannot read
         pass
     raise InputError(
         f"{name} must give a number or an array of numbers; it gave {described(value)}. {remedy}",
@@ -73,7 +75,9 @@ def returned(name: str, value: object, remedy: str) -> FloatArray:
 def array(name: str, values: object) -> Any:
     """An array of whatever is given; rows of different lengths are refused."""
     try:
-        return np.asarray(values)
+        return as_array(name, values)
+    except InputError:
+        raise
     except ValueError:
         raise InputError(
             f"{name} must be an array; got {described(values)}, whose rows differ in length. "
@@ -133,7 +137,7 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
     """One finite real number within [low, high]."""
     try:
         result = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
         result = math.nan
     if isinstance(value, str) or not (math.isfinite(result) and low <= result <= high):
         rule = "that is finite" if low == -math.inf else f"that is finite and at least {low:g}"

@@ -45,7 +45,7 @@ from stakes.report import ModelQuality, Report
     "--misranking",
     "pairs",
     metavar="PAIRS",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 10**7),  # as many as misranking accepts
     help="Also draw this many pairs of classifiers with two classes, under costs about which "
     "nothing is known, and count those that each metric puts in the wrong order.",
 )

@@ -69,6 +69,7 @@ def new(out: str, force: bool) -> None:
     except click.Abort:
         if sys.stdin.isatty():
             raise
+        put("", err=True)  # ends the line of the question
         raise InputError("every question must have an answer; the input ended first.") from None
     stakes.to_toml(target)
     put(str(stakes))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes._files import read_text, whole_file
+from stakes._files import text_of, whole_file
 from stakes.adapters.data_files import Format, unnamed, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
 from stakes.adapters.sources import without_rows
@@ -38,7 +38,8 @@ def is_formula(cell: object) -> bool:
 
 
 def check_column(name: str) -> None:
-    """Refuse a new column without a name."""
+    """Refuse a new column without a name, or with one that no file can hold."""
+    _check.writable("--column", name)
     if not name.strip():
         raise InputError(
             "--column must be the name of the new column; it is empty. Leave it out, or write one."
@@ -70,14 +71,10 @@ class ShippedMap:
 def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
-        text = read_text(path)
+        text = text_of("source", Path(path), "a calibration map")
         fitted = from_json(Path(path))  # of a text without a brace it would think that it is a path
         stated = json.loads(text).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} must be a calibration map in UTF-8; it is not text.") from None
     except InputError as error:
         raise in_file(path, error, "Write one with stakes calibrate fit.") from None
     if fitted.classes != classes:

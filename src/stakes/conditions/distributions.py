@@ -68,7 +68,7 @@ class Distribution(Value, ABC):
         [0.2, 0.7]
         """
         # Moments are of half-open intervals; the next number above x includes an atom at x.
-        return self.moment(0, -np.inf, np.nextafter(x, np.inf))
+        return self.moment(0, -np.inf, np.nextafter(_check.reals("x", x), np.inf))
 
     @property
     def mean(self) -> float:

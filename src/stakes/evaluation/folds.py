@@ -202,7 +202,9 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
     if key is None:
         return None
     try:
-        array = np.asarray(key)
+        array = _check.as_array("key", key)
+    except InputError:
+        raise
     except ValueError:  # lists of different lengths
         array = np.array(None)
     if array.dtype.kind not in "iu" or array.ndim != 1:

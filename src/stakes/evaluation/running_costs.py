@@ -77,7 +77,7 @@ def read_operation(
             for name, cost in running.items()
         },
         None if volume is None else _volume(volume),
-        None if period is None else str(period),
+        None if period is None else _check.writable("period", str(period)),
     )
 
 

@@ -100,7 +100,8 @@ def calibration_table(
         table = ScoreTable.from_scores(y_true, scores, positive=positive, weights=sample_weight)
     cases = _read(table, y_true, scores, positive, sample_weight, clusters)
     errors = smooth_calibration_errors(table)
-    low, high = _smooth_bounds(table, cases, errors, level, replicates, rng)
+    with _check.renamed(tally="sample_weight"):
+        low, high = _smooth_bounds(table, cases, errors, level, replicates, rng)
     rows = _lines(table, cases, level)
     rows += [
         MetricRow("model", metric, *map(float, numbers))

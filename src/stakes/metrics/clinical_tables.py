@@ -120,7 +120,8 @@ def clinical_table(
     sample = TestedCases.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
     first, *others = sample.joint.models
-    of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
+    with _check.renamed(tally="sample_weight"):
+        of_tests = {name: _of_test(sample, name, gains) for name in sample.joint.models}
     rows = [row for test in of_tests.values() for row in test]
     for other in others:
         rows += difference_rows(sample, other, first, gains, of_tests)

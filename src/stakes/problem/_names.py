@@ -54,7 +54,8 @@ def answered(answers: object, classes: Labels, decisions: Labels) -> tuple[Label
 
 def class_names(classes: Any) -> Labels:
     """The labels, or 0, 1, … for a number of classes."""
-    if isinstance(classes, bool | np.ndarray) or not hasattr(classes, "__index__"):
+    listed = isinstance(classes, bool | np.ndarray) or _check.is_listed(classes)
+    if listed or not hasattr(classes, "__index__"):
         names = _check.labels("classes", classes)
         refuse_many(len(names))
         return names
@@ -77,7 +78,7 @@ def refuse_many(size: int) -> None:
 
 
 def named_table(table: Any) -> Any:
-    """A frame with an index as a mapping row → column → number; anything else as it is."""
+    """A frame with an index as a mapping row → column → number, and other containers as arrays."""
     _check.refuse_lazy("costs", table)
     if hasattr(table, "columns") and hasattr(table, "index"):
         _check.labels("the index of costs", table.index)  # a label that appears twice would be lost
@@ -88,7 +89,8 @@ def named_table(table: Any) -> Any:
             "a frame of costs must name its rows, and this library's frames have no index. "
             "Write a mapping {class: {decision: cost, …}, …}, or pass an array."
         )
-    return table
+    plain = isinstance(table, np.ndarray) or not hasattr(table, "__array__")
+    return table if plain else _check.as_array("costs", table)
 
 
 def from_mapping(
@@ -112,11 +114,4 @@ def unit_name(unit: object) -> str | None:
     if unit is None:
         return None
     _check.require("unit", unit, str, "It names what costs are counted in, such as 'EUR'.")
-    name = str(unit)
-    if any("\ud800" <= character <= "\udfff" for character in name):
-        raise InputError(
-            f"unit must be text that can be written as UTF-8; {name!r} holds half of a character. "
-            f"Read it again with the right encoding.",
-            argument="unit",
-        )
-    return name
+    return _check.writable("unit", str(unit))

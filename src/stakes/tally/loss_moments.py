@@ -277,8 +277,16 @@ def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
             f"losses[{name!r}]": _check.floats(f"losses[{name!r}]", column, ndim=1)
             for name, column in zip(names, losses.values(), strict=True)
         }
-        if not columns:
-            raise InputError("losses must hold at least one loss; the mapping is empty. Add one.")
+        _refuse_none(len(columns))
         _check.same_length(**columns)
         return names, np.stack(list(columns.values()), axis=1)
-    return None, _check.floats("losses", losses, ndim=2)
+    matrix = _check.floats("losses", losses, ndim=2)
+    _refuse_none(matrix.shape[1])
+    return None, matrix
+
+
+def _refuse_none(number: int) -> None:
+    if not number:
+        raise InputError(
+            "losses must hold at least one loss; there are none. Add one.", argument="losses"
+        )

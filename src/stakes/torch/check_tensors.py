@@ -157,9 +157,9 @@ def aligned(tensors: Mapping[str, Tensor | None]) -> int:
     return len(first[1])
 
 
-def refuse_total(total: float) -> None:
+def refuse_total(weights: Tensor) -> None:
     """Refuse weights whose sum overflows."""
-    if not isfinite(total):
+    if not isfinite(float(weights.double().sum())):
         raise InputError(
             "weights must have a total that is a number; the sum is too large. Scale them down.",
             argument="weights",

@@ -271,7 +271,7 @@ class DeviceBins:
         used = np.flatnonzero(weights > 0)
         refuse_none(names.get("scores", "scores"), used.size > 0)
         mass = weights[used]
-        refuse_total(float(mass.sum()))
+        refuse_total(torch.from_numpy(mass))
         means = scale.grid.scores(used // 2, rests[used] / mass)
         both = np.where((used % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
         lowest, highest = _floats(low[used]), _floats(high[used])
@@ -289,7 +289,7 @@ class DeviceBins:
         cells, low, high = (part.view(-1, 2) for part in (self.cells, self.low, self.high))
         total = cells.sum()
         refuse_none(name, bool(total > 0))
-        refuse_total(float(total))
+        refuse_total(total)
         cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # so that products do not overflow
         negative, positive = cells.unbind(1)
         pairs, below = cells.sum(dim=0).prod(), negative.cumsum(0) - negative

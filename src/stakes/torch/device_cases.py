@@ -26,6 +26,7 @@ from stakes.torch.check_tensors import (
     positions,
     refuse,
     refuse_many,
+    refuse_total,
     weights_of,
     within,
 )
@@ -78,7 +79,9 @@ def counts(
 
 def counts_of(sums: Tensor, problem: Problem) -> Counts:
     """Counts from sums whose entries were checked before."""
-    values = sums.cpu().numpy().reshape(problem.costs.shape)
+    weights = sums.cpu()
+    refuse_total(weights)
+    values = weights.numpy().reshape(problem.costs.shape)
     return Counts(values, classes=problem.classes, decisions=problem.decisions)
 
 

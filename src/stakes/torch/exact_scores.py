@@ -196,7 +196,7 @@ def _checked(
             faults[WEIGHT] += (~((weight >= 0) & (weight < torch.inf))).sum()
         refuse(faults)
     if weight is not None:
-        refuse_total(float(weight.double().sum()))
+        refuse_total(weight)
     return score, truth, weight
 
 

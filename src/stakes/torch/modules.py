@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
-from stakes._check import Labels, require, whole
+from stakes._check import Labels, described, require, whole, writable
 from stakes.decide import refuse_limits
 from stakes.errors import InputError
 from stakes.measures import expected_cost, normalized_cost
@@ -102,8 +102,25 @@ class _Tallied(Metric):
         ----------
         incoming_state : another metric, or its states by name
         """
-        super().merge_state(incoming_state)
+        states = incoming_state
+        if isinstance(incoming_state, type(self)):
+            states = incoming_state.metric_state
+        if not isinstance(states, dict) or not self._are_like(states):
+            raise InputError(
+                f"incoming_state must be a metric like this one, {type(self).__name__}, or its "
+                f"states by name; got {described(incoming_state)}. Make both alike.",
+                argument="incoming_state",
+            )
+        super().merge_state(states)
         self._filled()
+
+    def _are_like(self, states: dict[str, Any]) -> bool:
+        """Whether these are states of such a metric, and on its device."""
+        return all(
+            isinstance(states.get(name), Tensor)
+            and _layout(states[name]) == _layout(getattr(self, name))
+            for name in self._defaults
+        )
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         present = {prefix + name for name in self._defaults} & set(state_dict)
@@ -534,12 +551,17 @@ class Evaluation(_Tallied):
         'net (as is)'
         """
         require("name", name, str, "Name the model.")
-        whole("seed", seed, low=0)
+        writable("name", name)
+        seed = whole("seed", seed, low=0)
         return self._synced(
             lambda: self._sums().report(
                 name, self._binned(), level=level, seed=seed, rng=np.random.default_rng(seed)
             )
         )
+
+
+def _layout(state: Tensor) -> tuple[object, ...]:
+    return state.shape, state.dtype, state.device
 
 
 def _second(rows: Tensor, logits: bool) -> Tensor:
