@@ -1,7 +1,7 @@
 // Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
-const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16 };
+const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900] };
 
 /**
  * What can be explored: the scores of a model and, of posteriors, the recalibrated ones. Where every
@@ -171,11 +171,13 @@ function histogram({ table, scores, axis }) {
   });
 }
 
+const explorerWidth = () => clamped(roomOf(place("explorer")), PANEL.widths);
+
 function showExplorer() {
   const view = exploration();
   const host = place("explorer");
   const focused = [...host.querySelectorAll(".cut")].indexOf(document.activeElement);
-  const width = Math.max(260, roomOf(host));
+  const width = explorerWidth();
   const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
   const height = PANEL.top + 2 * PANEL.height + PANEL.gap + PANEL.bottom;
   host.replaceChildren(
@@ -416,7 +418,7 @@ function buildExplorer() {
     if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
-    const room = roomOf(host) - 2 * PANEL.side;
+    const room = explorerWidth() - 2 * PANEL.side;
     const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
     moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
   });
