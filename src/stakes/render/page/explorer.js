@@ -93,9 +93,9 @@ function pricedCosts({ model, table }) {
     (other) => MODELS[other.model] === model && other.prices && (other.way === "recalibrated") === (table === model.recalibrated),
   );
   const added = (k, d) =>
-    DATA.limits.map(({ decision, given, sign }, l) => {
-      if (!system || decision !== d || (given !== null && given !== k)) return 0;
-      return (sign * system.prices[l]) / (given === null ? 1 : result.prior[k]);
+    DATA.limits.map(({ decision, within, sign }, l) => {
+      if (!system || decision !== d || (within !== null && within !== k)) return 0;
+      return (sign * system.prices[l]) / (within === null ? 1 : result.prior[k]);
     });
   return result.costs.map((row, k) => row.map((cost, d) => cost + sum(added(k, d))));
 }
@@ -386,10 +386,10 @@ function showExplorerNumbers(view) {
 }
 
 /** Whether the cuts keep a limit on the share of a decision, or on its rate within a class. */
-function limitLine({ decision, given, bound, sign, text }, counts) {
+function limitLine({ decision, within, bound, sign, text }, counts) {
   const isDecision = decisions.map((_, d) => Number(d === decision));
-  const rows = given === null ? counts : [counts[given]];
-  const prior = given === null ? result.prior : [1];
+  const rows = within === null ? counts : [counts[within]];
+  const prior = within === null ? result.prior : [1];
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
   const counted = !DATA.clustered && rows.flat().every(Number.isInteger);
   const bounds = counted ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
