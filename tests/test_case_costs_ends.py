@@ -11,7 +11,7 @@ import pytest
 import stakes
 from stakes import Decisions, InputError, Problem, evaluate
 from stakes.decide import reachable_decisions
-from stakes.evaluation.charging import reachable_by_case
+from stakes.evaluation.case_charges import reachable_by_case
 
 COSTS = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},

@@ -9,7 +9,7 @@ import pytest
 
 import stakes
 from stakes import Decisions, InputError, Problem, Scores, evaluate
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.report import Report
 
 PAYMENTS = Problem(

@@ -722,7 +722,7 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
     ("models must be an array of predictions", CostByThresholdDisplay, (Y, PROBLEM, PROBLEM), {}),
     ("must not be called 'treat all'", DecisionCurveDisplay, (Y, {"treat all": P}), {}),
     ("bins must be a Binning", ReliabilityDisplay, (Y, P), {"bins": 10}),
-    ("bins must not be chosen by the classes", ReliabilityDisplay, (Y, P), {"bins": HullBins()}),
+    ("bins must not depend on the classes", ReliabilityDisplay, (Y, P), {"bins": HullBins()}),
     ("to be compared with shares", ReliabilityDisplay, (Y, Scores(P)), {}),
     ("problem must be a Problem", CostByThresholdDisplay, (Y, P, [[0, 1], [4, 0]]), {}),
     ("two classes and two decisions", CostByThresholdDisplay, (Y, P, Problem.zero_one(3)), {}),
@@ -745,7 +745,7 @@ REFUSED += [
     for kind in (DecisionCurveDisplay, CostCurveDisplay, ReliabilityDisplay)
 ]
 REFUSED += [
-    ("models must hold another", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
+    ("hold a model besides the", NetBenefitDifferenceDisplay, (Y, P), {"reference": "model"}),
     ("classes must be stated", ReliabilityDisplay, (Y, np.full((Y.size, 3), 1 / 3)), {}),
 ]
 

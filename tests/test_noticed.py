@@ -25,7 +25,7 @@ from stakes._check import FloatArray
 from stakes.calibration import Affine
 from stakes.calibration.calibration_errors import _radii
 from stakes.evaluation import read_cases, read_unknown
-from stakes.evaluation.charging import Charges, few_cases
+from stakes.evaluation.case_charges import Charges, few_cases
 from stakes.evaluation.decision_rules import rules_of
 from stakes.evaluation.folds import case_cost
 from stakes.evaluation.joint_bins import _key

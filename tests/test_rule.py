@@ -347,7 +347,7 @@ def test_a_file_that_cannot_be_written_whole_is_not_written(rule, tmp_path):
         ({"takes": "logits"}, "takes must be one of posteriors, scores, decisions; got 'logits'"),
         ({"takes": "scores"}, "scores need a map or a threshold"),
         ({"threshold": 0.5}, "a threshold is a number between two decisions"),
-        ({"from_prior": [0.5, 0.5]}, "from_prior and to_prior must be given together"),
+        ({"from_prior": [0.5, 0.5]}, "from_prior and to_prior must come together"),
         ({"takes": "decisions", "from_prior": PRIOR, "to_prior": PRIOR}, "none on decisions"),
         ({"map": 3}, "map must be"),
         ({"map": Affine().fit(P, Y)}, "the classes of map"),

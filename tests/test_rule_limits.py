@@ -154,12 +154,12 @@ def test_counts_of_cases_with_their_own_costs():
     ("limits", "message"),
     [
         (Limit.count("review", 3), "limits must be a list of Limit"),
-        ([CAUGHT], "a rate within a class, which nobody can count"),
-        ([Limit.count("call", 3)], "'call: at most 3 cases' is none"),
+        ([CAUGHT], "a rate within a class, which cannot be counted"),
+        ([Limit.count("call", 3)], "'call: at most 3 cases' names another decision"),
         ([Limit.count("review", at_least=5)], "at least 5 of 3 cases"),
         (
             [Limit.count(decision, 0) for decision in PAYMENTS.decisions],
-            "at most 0 of 3 .* loosen one by 3",
+            "at most 0 of 3 .* Loosen one of them by 3",
         ),
         (["review"], "limits must be a list of Limit; one is str"),
         ([Limit.count("review", 1), Limit.count("review", at_least=2)], "at least 2 and at most 1"),

@@ -96,11 +96,11 @@ FLOORS: dict[str, str] = {
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences memory cases operation decision_rules folds charging predictions "
-        "bound_ladder limited_rules evidence beliefs limit_sentences limit_checks frozen "
-        "backwards shipping score_bins cost_intervals joint_bins baseline changes "
-        "information remaking miscalibration hard_cases tally_rows moved_limits metric_picks "
-        "verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "sentences memory cases running_costs decision_rules folds case_charges predictions "
+        "bound_ladder limited_rules evidence beliefs limit_sentences limit_checks frozen_flips "
+        "backwards shipped_rules score_bins cost_intervals joint_bins baseline changes "
+        "information remade_decisions miscalibration hard_cases tally_rows moved_limits "
+        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate sampling effective_cases likelihood normals mcnemar slices "

@@ -14,7 +14,7 @@ from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisi
 from stakes.evaluation.beliefs import Worlds, _quantiles, read_unknown
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.remaking import remake_of
+from stakes.evaluation.remade_decisions import remake_of
 from stakes.inference import Dirichlet
 
 evaluate: Any = stakes.evaluate

@@ -1,4 +1,4 @@
-r"""A curve made of pieces: it evaluates anywhere, integrates exactly and needs no grid.
+r"""A piecewise curve that can be evaluated anywhere and integrated exactly, without a grid.
 
 Loss curves are constant, linear or quadratic between their knots, net benefit is linear in the
 odds :math:`x/(1-x)`; all of them may jump. A `Curve` keeps the knots and, for each piece, the
@@ -23,7 +23,7 @@ __all__ = ["Curve", "Moments"]
 
 
 class Moments(Protocol):
-    """What a curve asks of a distribution: partial moments over half-open intervals."""
+    """What a curve needs of a distribution: partial moments over half-open intervals."""
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """Integral of ``x ** order`` over ``low <= x < high``, elementwise.
@@ -54,10 +54,10 @@ class Curve(Value):
 
     .. math:: y(x) = a + b\,(x - k) + c\,(x - k)^2 + d\,\frac{x}{1 - x}
 
-    Piece i holds on ``knots[i] <= x < knots[i + 1]``, the last piece also at the last knot: at a
-    jump the piece on the right holds. Outside the knots the value is nan. A last piece of width
-    zero gives the last knot a value of its own, a first piece of width zero only a corner to
-    start drawing from.
+    Piece i applies to ``knots[i] <= x < knots[i + 1]``, the last piece also to the last knot: at a
+    jump the curve has the value on the right. Outside the knots it is nan. A last piece of width
+    zero gives the last knot its own value; a first piece of width zero only adds a corner for
+    drawing.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Curve(Value):
 
     Examples
     --------
-    A threshold at 0.5, run past a cost proportion of 0.5, where the decision flips:
+    A curve of two linear pieces that jumps from 0.2 to 0.3 at x = 0.5:
 
     >>> curve = Curve([0, 0.5, 1], [[0, 0.4], [0.3, -0.6]])
     >>> curve([0.25, 0.5, 2]).tolist()
@@ -168,10 +168,10 @@ class Curve(Value):
         return np.where(inside, self._on_piece(self._piece_at(within), within), np.nan)
 
     def integral(self, low: float | None = None, high: float | None = None) -> float:
-        """Area under the curve from low to high (the ends of the domain where not given).
+        """Area under the curve from low to high, by default over the whole domain.
 
-        nan when [low, high] reaches outside the domain; infinite when a piece linear in the
-        odds reaches one.
+        nan when [low, high] extends beyond the domain; infinite when a piece that is linear in the
+        odds extends to x = 1.
 
         Parameters
         ----------
@@ -195,15 +195,15 @@ class Curve(Value):
         left, right = knots[:-1] - self.knots[:-1], knots[1:] - self.knots[:-1]
         a, b, c, d = self.coefficients.T
         width = right - left
-        # The difference of two antiderivatives with the factor width taken out: narrow pieces keep
-        # their digits.
+        # The difference of two antiderivatives, with the width factored out so that narrow pieces
+        # do not lose digits.
         areas = width * (a + b * (left + right) / 2 + c * (left**2 + left * right + right**2) / 3)
         used = (d != 0) & (width > 0)
         odds = d[used] * (_odds_integral(knots[1:][used]) - _odds_integral(knots[:-1][used]))
         return float(np.sum(areas[width > 0]) + np.sum(odds))
 
     def expectation(self, distribution: Moments) -> float:
-        r"""Mean value at a random point, :math:`\int y(x)\,dW(x)`; atoms count where they lie.
+        r"""Mean value at a random point, :math:`\int y(x)\,dW(x)`, including atoms.
 
         nan when the distribution has mass outside the domain. Pieces linear in the odds have no
         closed form here and are refused.
@@ -235,14 +235,14 @@ class Curve(Value):
         )
         m0, m1, m2 = (distribution.moment(order, low, high) for order in range(3))
         a, b, c, _ = self.coefficients.T
-        # Coefficients belong to the distance from the start of a piece, moments to the axis itself.
+        # Coefficients refer to the distance from the start of a piece, moments to x itself.
         total = a * m0 + b * (m1 - origin * m0) + c * (m2 - origin * (2 * m1 - origin * m0))
         return float("nan") if outside > 0 else float(np.sum(total))
 
     def columns(self) -> dict[str, FloatArray]:
         """Return the corners: both ends of every piece, with x repeated where the curve jumps.
 
-        Joined by straight lines they draw constant and linear pieces exactly; for curves with
+        Straight lines between them draw constant and linear pieces exactly; for curves with
         quadratic or odds pieces see `points`.
 
         Returns
@@ -283,10 +283,11 @@ class Curve(Value):
         return {"x": x[keep], "y": y[keep]}
 
     def crossings(self, other: Curve) -> FloatArray:
-        """Return the points that part the common domain into intervals where one curve is lower.
+        """Return the points that divide the common domain into intervals where one curve is lower.
 
-        Sorted: the roots of self - other, the jumps that carry it over zero, and the ends of the
-        pieces on which the two coincide. Between two neighbours the sign does not change.
+        These are, in increasing order, the roots of self - other, the jumps at which it changes
+        sign, and the limits of pieces on which the two coincide. Between neighbouring points the
+        sign does not change.
 
         Parameters
         ----------
@@ -306,7 +307,7 @@ class Curve(Value):
         left, right = difference.knots[:-1], difference.knots[1:]
         equal = np.all(difference.coefficients == 0, axis=1)
         sign = np.sign(difference._ends)
-        # A jump may carry the difference over zero without a root on either side of it.
+        # The difference may change its sign in a jump, without a root on either side.
         jumped = sign[:-1, 1] * sign[1:, 0] < 0
         parting = [difference._roots(), left[equal], right[equal], right[:-1][jumped]]
         points = np.unique(np.concatenate(parting))
@@ -364,10 +365,10 @@ class Curve(Value):
         return np.stack([a + step * (b + step * c), b + 2 * step * c, c, d], axis=1)
 
     def _minus(self, other: Curve) -> Curve:
-        """Difference in which coefficients that rounding alone keeps apart are equal."""
+        """Difference in which coefficients that differ only by rounding cancel."""
         knots = _merged_knots(self, other)
         mine, theirs = self._at_knots(knots), other._at_knots(knots)
-        # Equal curves on different knots differ by rounding; a crossing must not come from it.
+        # Equal curves on different knots differ by rounding, which must not make a crossing.
         noise = 8 * np.finfo(np.float64).eps * (np.abs(mine) + np.abs(theirs))
         difference = np.where(np.abs(mine - theirs) <= noise, 0.0, mine - theirs)
         return Curve._trusted(knots=knots, coefficients=difference)
@@ -378,8 +379,8 @@ class Curve(Value):
         slack = 4 * np.spacing(np.abs(self.knots[1:]))
         bare = (d != 0) & (b == 0) & (c == 0)  # constant and odds: one root, in closed form
         with np.errstate(all="ignore"):
-            # The root of larger size first, the other from their product: the usual formula would
-            # subtract nearly equal numbers.
+            # The root of larger magnitude first, the other from their product: the usual formula
+            # would subtract nearly equal numbers.
             larger = -(b + np.copysign(np.sqrt(b * b - 4 * a * c), b)) / 2
             steps = np.where(d == 0, np.stack([larger / c, a / larger]), np.nan)
             steps[0] = np.where(bare, a / (a - d) - self.knots[:-1], steps[0])
@@ -389,11 +390,10 @@ class Curve(Value):
         return np.concatenate([roots, *mixed])
 
     def _odds_roots(self, piece: int) -> FloatArray:
-        """Roots of one piece with odds, from the cubic that (1 - x) times its value is."""
+        """Roots of one piece with odds: the piece times 1 − x is a cubic."""
         low, high = self.knots[piece], self.knots[piece + 1]
         a, b, c, d = self.coefficients[piece]
         p0, p1, p2 = a - b * low + c * low * low, b - 2 * c * low, c
-        # Multiplied by 1 − x, a quadratic plus odds is a cubic.
         roots = np.roots([-p2, p2 - p1, p1 - p0 + d, p0])
         real = np.real(roots[np.abs(np.imag(roots)) < 1e-12])
         slack = 4 * np.spacing(high)
@@ -417,7 +417,7 @@ def _merged_knots(first: Curve, second: Curve) -> FloatArray:
         )
     inner = np.unique(np.concatenate([first.knots, second.knots]))
     inner = inner[(inner > low) & (inner < high)]
-    # A piece of width zero at an end is a jump there, and must not get lost among unique knots.
+    # A piece of width zero at a limit of the domain is a jump, which np.unique would remove.
     start = any(curve.knots[0] == curve.knots[1] == low for curve in (first, second))
     end = any(curve.knots[-2] == curve.knots[-1] == high for curve in (first, second))
     return np.concatenate([[low] * (1 + start), inner, [high] * (1 + end)])

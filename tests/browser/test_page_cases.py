@@ -16,7 +16,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Report, Scores, evaluate
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 
 SETTINGS = 20
 READ = """settings => settings.map(given => {
@@ -212,8 +212,8 @@ def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(thr
     assert "for the stakes of the report" in text
     assert not page.page.locator("#rule-figure").is_visible()
     assert not page.page.locator("#implied-section").is_visible()
-    assert "normalised" not in page.text("#systems")
-    assert "perfect decisions" not in page.text("#systems")
+    perfect = page.page.locator("#systems tr", has_text="perfect decisions").locator(".unknown")
+    assert set(perfect.all_inner_texts()) == {"–"}
     page.page.get_by_role("button", name="Reset").click()
     assert "normalised" in page.text("#systems")
     assert NO_MODEL in page.text("#systems")
@@ -258,6 +258,24 @@ def saved(page: Any, folder: Path) -> Path:
         page.page.get_by_role("button", name="Save as TOML").click()
     waiting.value.save_as(folder / "saved.toml")
     return folder / "saved.toml"
+
+
+@pytest.mark.slow
+def test_other_thresholds_for_cases_with_their_own_costs_cost_what_python_says(two, opened):
+    page = opened(two)
+    page.page.select_option("#explorer-pick", label="new")
+    by_threshold = two.models[0].by_threshold
+    costs = by_threshold.costs(two.problem) + 0.05  # what it costs to run
+    assert not page.page.is_visible("#explorer-bayes")  # no threshold suits all cases
+    page.page.click("#explorer-best")
+    assert page.run("() => stakesPage.tables().explorer")[1][6] == pytest.approx(min(costs))
+    for key in ("Home", "PageUp", "PageUp", "PageUp", "ArrowRight", "End"):
+        page.page.locator("#explorer .cut").focus()
+        page.page.keyboard.press(key)
+        row = page.run("() => stakesPage.tables().explorer")[2]
+        place = np.searchsorted(by_threshold.thresholds, row[5], side="right") - 1
+        assert row[6] == pytest.approx(costs[place], rel=1e-9)
+    assert page.complaints == []
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Metrics against the utility yield, table by table, and the tables they put in reverse order."""
+"""Metrics against the utility yield, table by table, and the tables that they rank in reverse."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from stakes.measures import utility_yield
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-_TIE = 1e-12  # relative difference that rounding may make
-_ROWS = 256  # tables compared with all others at a time
+_TIE = 1e-12  # relative: differences below this are rounding errors
+_ROWS = 256  # tables compared with all others at a time, which bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
 class AgainstYield(Value):
-    """Points of dyrland's figures 2 and 3.
+    """Metrics and utility yields of many tables, as in figures 2 and 3 of dyrland.
 
     Attributes
     ----------
     metrics : Q names
     yields : (n,) utility yield of each table
     values : (Q, n) the metrics
-    goodness : (Q, n) the same, higher being better
+    goodness : (Q, n) the same, with signs such that higher is better
     """
 
     metrics: tuple[str, ...]
@@ -39,9 +39,9 @@ class AgainstYield(Value):
     goodness: FloatArray
 
     def reversed_share(self, metric: str) -> float:
-        """Share of the pairs of tables that the metric puts in the opposite order of the yield.
+        """Share of the pairs of tables that the metric ranks in reverse to the yield.
 
-        Values that rounding alone keeps apart are ties.
+        Values that differ only by rounding are ties.
 
         Parameters
         ----------
@@ -74,10 +74,10 @@ class AgainstYield(Value):
         return opposite / (n_tables * (n_tables - 1)) if n_tables > 1 else float("nan")
 
     def reversed_chain(self, metric: str) -> IntArray:
-        """The longest run of tables that the metric ranks in completely reverse order.
+        """The longest chain of tables that the metric ranks in completely reverse order.
 
-        From the lowest yield to the highest, so that the metric falls all the way. A metric that
-        never errs has chains of one table.
+        The tables are listed from the lowest yield to the highest; the metric falls from each to
+        the next. For a metric that is never wrong, the chain is a single table.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class AgainstYield(Value):
         """
         good, worth = self._ranks(metric)
         known = np.flatnonzero(~np.isnan(good) & ~np.isnan(worth))
-        # Tables of equal yield in the order of rising goodness cannot follow each other.
+        # Sorted by rising goodness, tables of equal yield cannot follow each other in a chain.
         order = known[np.lexsort((good[known], worth[known]))]
         return _falling(order, good)
 
@@ -110,7 +110,7 @@ class AgainstYield(Value):
 
 
 def _ranked(values: FloatArray) -> FloatArray:
-    """Ranks from 0; what lies closer than rounding to the one before shares its rank; nan stays."""
+    """Ranks from 0; values that differ only by rounding share a rank, and nan stays nan."""
     order = np.argsort(values, kind="stable")
     ascending = values[order]
     largest = np.abs(values).max(initial=0.0, where=np.isfinite(values))
@@ -143,9 +143,9 @@ def against_yield(
 ) -> AgainstYield:
     """Metrics of many tables against their utility yield (dyrland, figures 2 and 3).
 
-    Where the points of a metric do not lie on one rising curve, some tables are ranked wrongly. The
-    tables, of shape (n, K, M), should have the same class shares, as models tested on one data set
-    do.
+    Unless the points of a metric lie on a single rising curve, it ranks some tables wrongly. The
+    tables, of shape (n, K, M), should have the same class shares, as models that were tested on one
+    data set have.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """Whether a metric is a utility in disguise.
 
-A metric complies with decision theory when, on any one test set, it ranks tables as some fixed
-utility matrix does (dyrland, eq 17): moving cases from one decision to another is then an
-improvement everywhere or nowhere. So we look at the direction in which the metric rises fastest,
-in the space of tables, at many tables of many class shares. If all directions agree they are the
-utilities, and pairs of distant tables must agree with them too. If two disagree, some change is an
-improvement at one table and a deterioration at the other: that is the witness, and it is checked
-by evaluating the metric itself.
+A metric complies with decision theory when it ranks tables as some fixed utility matrix does
+(dyrland, eq 17): moving cases from one decision to another is then an improvement everywhere or
+nowhere. The test computes the gradient of the metric, in the space of tables, at many tables of
+many class shares. If all gradients have the same direction, it gives the utilities, and the metric
+must also rank pairs of distant tables as these do. If two directions differ, some change is an
+improvement at one table and a deterioration at the other. Such a change is the witness, and it is
+checked by evaluating the metric itself.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
 
-_TABLES = 200  # where the metric's direction is measured
-_PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities found
-_CASES = 1000.0  # of the tables of a witness
+_TABLES = 200  # at which the gradient of the metric is computed
+_PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities
+_CASES = 1000.0  # in each table of a witness
 _PARALLEL = 1e-6  # directions closer than this are one direction
-_CLEAR = 1e-6  # differences of utilities above this keep their sign whatever the errors in them
+_CLEAR = 1e-6  # larger differences of utilities have a certain sign, despite numerical errors
 _REAL = 1e-11  # differences, relative to the metric, above this are not rounding errors
 _STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])  # steps of the central difference of fourth order
 _SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12  # and its weights
@@ -130,7 +130,8 @@ def compliance(
     Precision, F-beta, MCC, kappa and Fowlkes-Mallows do not comply. Balanced accuracy complies
     on any one test set, but with utilities that change from test set to test set. Monotonic
     functions of a compliant metric comply. The answer is yes when many tables, drawn with `rng`,
-    show nothing to the contrary; a no comes with its proof. Reference: dyrland, section 3.3.
+    show nothing to the contrary; a no usually comes with a witness that proves it.
+    Reference: dyrland, section 3.3.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def compliance(
             utilities=None,
             witness=None,
             reason="the metric is flat or undefined at some tables of positive counts, so that it "
-            "ties tables that every utility matrix tells apart",
+            "ties tables that every utility matrix distinguishes",
         )
     utilities = _as_utilities(directions.mean(axis=0), shape)
     pairs = _random_pairs(rng, shape, fixed)
@@ -200,7 +201,7 @@ def _refuted(witness: Witness) -> Compliance:
 def _confirmed(
     metric: Metric, utilities: FloatArray, pairs: FloatArray, table: FloatArray
 ) -> Compliance:
-    """Compare the metric with the utilities found, on pairs (P, 2, K, M) of distant tables."""
+    """Compare the metric with the utilities on pairs (P, 2, K, M) of distant tables."""
     change = pairs[:, 1] - pairs[:, 0]
     worth = np.einsum("pkm,km->p", change, utilities)
     values = _evaluate(metric, pairs)
@@ -218,7 +219,7 @@ def _confirmed(
         return Compliance(
             utilities=None,
             witness=None,
-            reason="the metric ties, or jumps between, tables that its own direction tells apart",
+            reason="the metric ties, or jumps between, tables that its own gradient distinguishes",
         )
     return Compliance(
         utilities=utilities,
@@ -256,7 +257,7 @@ def _random_pairs(
     """Pairs (P, 2, K, M) of tables, near and far, both of a pair with the same class shares."""
     per_class = _random_tables(rng, _PAIRS, shape, shares).sum(axis=-1)[:, None, :, None]
     rates = rng.dirichlet(np.full(shape[1], 0.5), (_PAIRS, 2, shape[0]))
-    # Metrics may agree with utilities on small changes and not on large ones, or the reverse.
+    # A metric may agree with utilities on small changes but not on large ones, or vice versa.
     distance = rng.choice([1.0, 0.1, 0.01], (_PAIRS, 1, 1))
     rates[:, 1] = rates[:, 0] + distance * (rates[:, 1] - rates[:, 0])
     return np.asarray(per_class * rates)
@@ -354,7 +355,7 @@ def _checked(metric: Metric, starts: FloatArray, step: FloatArray) -> Witness | 
 def _witness_against(
     metric: Metric, table: FloatArray, start: FloatArray, end: FloatArray
 ) -> Witness | None:
-    """A pair that is ranked wrongly, and the same change, smaller, where it is ranked rightly."""
+    """A pair that the metric ranks wrongly, and a smaller such change that it ranks rightly."""
     worse = np.stack([start, end]) * _CASES
     for share in (0.5, 0.1, 0.01, 0.001):
         moved = table + share * (end - start)

@@ -27,7 +27,7 @@ from stakes.problem import Problem
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Disagreement(Value):
-    """What each metric says of each model, which it picks, and what the pick costs.
+    """The value of each metric for each model, the model that it picks, and what the pick costs.
 
     Attributes
     ----------
@@ -61,7 +61,8 @@ class Disagreement(Value):
         ----------
         models : J labels
         costs : (…, J) expected costs
-        values : for each metric its values (…, J), and the same turned so that higher is better
+        values : for each metric its values (…, J), and the same with signs such that higher is
+            better
         unit : the unit of the costs, or None
 
         Returns
@@ -101,9 +102,9 @@ class Disagreement(Value):
     def regret(self) -> FloatArray:
         """What following each metric costs per case above the best model, (…, Q).
 
-        Where a metric cannot tell models apart this is the costliest of its picks, since the metric
-        gives no reason to avoid it. nan where the metric is undefined for all models, and where
-        the cost of a pick is.
+        Where a metric ties several models this is the costliest of them, since the metric gives no
+        reason to avoid it. nan where the metric is undefined for all models, or the cost of a pick
+        is undefined.
         """
         of_picks = np.where(self.picks, self.excess[..., None, :], -np.inf).max(axis=-1)
         return np.where(self.picks.any(axis=-1), of_picks, np.nan)
@@ -112,7 +113,7 @@ class Disagreement(Value):
     def misled(self) -> BoolArray:
         """Whether a model that costs more than the best is among the picks of each metric, (…, Q).
 
-        A model whose cost is undefined misleads nobody: it may be the best.
+        A model whose cost is undefined does not count: it may be the best.
         """
         return np.asarray((self.picks & (self.excess[..., None, :] > 0)).any(axis=-1))
 
@@ -207,8 +208,8 @@ def disagreement(
 
     Examples
     --------
-    The factory of dyrland's story, with "long" durability for the positive class: all metrics but
-    one recommend B, and B loses 3.5 $ per component where A earns 3.5 $.
+    The factory of dyrland's introduction, with "long" durability as the positive class: all metrics
+    but one recommend B, which loses 3.5 $ per component where A earns 3.5 $.
 
     >>> from stakes.audit import FAMILIAR, disagreement
     >>> from stakes.problem import Problem

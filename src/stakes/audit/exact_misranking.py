@@ -3,14 +3,15 @@ r"""The exact share of wrongly ranked pairs, for metrics that are linear at each
 Let :math:`d_0, d_1` be the differences of two classifiers in their rates of right decisions. The
 utilities prefer the second classifier when :math:`u_0 d_0 + u_1 d_1 > 0`, with
 :math:`u = (a \pi_0, b \pi_1)` and the gains a, b of being right; a linear metric does when
-:math:`v_0 d_0 + v_1 d_1 > 0`. Both differences are symmetric about zero, so that the two disagree
-with a probability that depends on the two directions only, through the distribution function G of
-the ratio of the gaps :math:`|d_1|/|d_0|`: with a position on the circle, of circumference 2,
+:math:`v_0 d_0 + v_1 d_1 > 0`. Both differences are symmetric about zero. The probability that the
+two disagree therefore depends only on the directions of u and v, through the distribution function
+G of the ratio of the gaps :math:`|d_1|/|d_0|`. If a direction has the position
 
 .. math:: T(v) = \tfrac12 (1 - G(v_0/v_1)) \text{ in the first quadrant, and so on,}
 
-it is the distance of T(u) and T(v). What remains is an integral over the cost proportion and the
-class share, smooth between known kinks when both are written as log-odds.
+on a circle of circumference 2, this probability is the distance between T(u) and T(v). What remains
+is an integral over the cost proportion and the class share, which is smooth between known kinks if
+both are written as log-odds.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ from stakes.audit.utility_space import UtilityDistribution
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-_REACH = 36.0  # log-odds beyond which nothing of a bounded density is left: e**-36 < 3e-16
-_LINEAR = 1e-9  # how far, relative to its weights, a metric may be from linear
-_MASS = 1e-9  # how far from one the integral of a density may be
+_REACH = 36.0  # log-odds beyond which a bounded density has no mass: e**-36 < 3e-16
+_LINEAR = 1e-9  # largest deviation from linearity, relative to the weights of a metric
+_MASS = 1e-9  # largest deviation of the integral of a density from one
 
 
 # Panels are at most two log-odds wide and shrink towards equal costs, where beliefs concentrate.
@@ -56,9 +57,9 @@ def exact_misranking(
 
     For metrics that are linear in the rates of right decisions at each class share, such as
     accuracy, recall, balanced accuracy and any fixed cost matrix; nan for the others. The arguments
-    are those of `misranking`, but must be distributions that know their densities. The densities
-    are integrated by the same rule; one whose integral is not 1 within 1e-9 is refused, because it
-    is too narrow or too rough for the rule. Reference: dyrland, figures 6 and 7.
+    are those of `misranking`, but must be distributions with known densities. The densities are
+    integrated by the same quadrature rule; one whose integral is not 1 within 1e-9 is refused,
+    because it is too narrow or too rough for the rule. Reference: dyrland, figures 6 and 7.
 
     Parameters
     ----------
@@ -188,11 +189,11 @@ def _position(first: FloatArray, second: FloatArray, rates: RateDistribution) ->
 
 
 def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
-    """What a metric gives to each rate of right decisions; None unless it is linear in them.
+    """The weight of each rate of right decisions in a metric; None unless it is linear in them.
 
-    nan, and so None, where the metric does not move at all: then it orders nothing.
+    It is also None where the metric is constant, because then it ranks nothing.
     """
-    # Three points fix a plane, and the other four, in no special position, must lie on it.
+    # Three points determine a plane; the other four, in general position, must lie on it.
     rates = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0.75, 0.5], [0.5, 0.875], [0.6, 0.6]])
     tables = np.empty((len(rates), 2, 2))
     for k in range(2):

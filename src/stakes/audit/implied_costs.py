@@ -1,14 +1,14 @@
-"""Which costs a metric implies: those for which its favourite threshold would be the right one.
+"""The costs that a metric implies: those for which its best threshold would be the right one.
 
-Whoever chooses a threshold, or has a metric choose it, has chosen costs. Two readings tell which:
+To choose a threshold, or to let a metric choose it, is to choose costs. There are two readings:
 
-- *Bayes*: were the scores calibrated, the threshold would be right for one cost proportion, the
-  threshold itself on the scale of probabilities (ferrer-ec, section 4.1).
+- *Bayes*: if the scores are calibrated, the threshold is right for one cost proportion, which is
+  the threshold itself on the scale of probabilities (ferrer-ec, section 4.1).
 - *empirical*: on these data the threshold is the cheapest for an interval of cost proportions,
-  given by the two segments of the ROC hull that meet there; for none, when it is below the hull.
+  given by the two segments of the ROC hull that meet there; for none if it is below the hull.
 
 Cost proportions c, cost ratios (1 − c)/c (what a miss costs, in false alarms) and skews are three
-ways to write the same.
+ways to write the same quantity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
 from stakes.tally import Counts, ScoreTable
 
-_STRAIGHT = 1e-12  # relative distance from the hull that rounding of fractional weights may make
+_STRAIGHT = 1e-12  # relative distance from the hull that may come from rounding
 
 
 class Scale(Value, ABC):
@@ -67,7 +67,7 @@ class Scale(Value, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Probabilities(Scale):
-    """Scores are probabilities of the positive class; ±inf stands beyond 0 and 1."""
+    """Scores are probabilities of the positive class; −inf and inf lie beyond 0 and 1."""
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
         return min(max(threshold, 0.0), 1.0)
@@ -149,7 +149,7 @@ class CostRange(Value):
 
     @property
     def skew(self) -> FloatArray:
-        """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁); nan for 0/0, as one class alone has it."""
+        """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁); nan for 0/0, which a single class may have."""
         false_alarm = self.cost_proportion * self.shares[0]
         total = false_alarm + (1 - self.cost_proportion) * self.shares[1]
         undefined = np.full(total.shape, np.nan)
@@ -176,7 +176,7 @@ class Optimum(Value):
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCosts(Optimum):
-    """A threshold that was asked for, beside all those that decide alike.
+    """A given threshold, and the interval of thresholds that take the same decisions.
 
     Attributes
     ----------
@@ -189,14 +189,14 @@ class ThresholdCosts(Optimum):
 
     @property
     def cost_ratio(self) -> float:
-        """Cost of a miss over that of a false alarm whose Bayes threshold was asked for."""
+        """Cost of a miss over that of a false alarm, if `asked` is the Bayes threshold."""
         with np.errstate(divide="ignore"):
             return float(np.divide(1 - self.cost_proportion, self.cost_proportion))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImpliedCosts(Value):
-    """The best value of a metric and the thresholds, several if they tie, that reach it.
+    """The best value of a metric, and the thresholds that reach it, several if they tie.
 
     `value` is nan, and there is no optimum, where the metric is undefined at every threshold.
 
@@ -228,9 +228,9 @@ def _shown(costs: CostRange) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImpliedCostsOfReplicates(Value):
-    """Implied costs in each of R replicates of the data: how stable a metric's choice is.
+    """Implied costs in each of R replicates of the data, to show how stable they are.
 
-    Of several optima the one with the lowest threshold counts. Undefined is nan.
+    Where several thresholds tie, the lowest counts. Undefined is nan.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ class ImpliedCostsOfReplicates(Value):
 
     @property
     def off_hull(self) -> float:
-        """Share of the replicates in which no costs at all would choose the metric's threshold."""
+        """Share of the replicates in which the threshold of the metric is right for no costs."""
         defined = ~np.isnan(self.threshold)
         empty = np.isnan(self.empirical[:, 0]) & defined
         return float(empty.sum() / defined.sum()) if defined.any() else float("nan")
@@ -278,9 +278,9 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     r"""Thresholds that are best for a metric, and the costs for which they would be right.
 
     On calibrated log-odds the threshold :math:`t_o` is the Bayes threshold when a miss costs
-    :math:`e^{-t_o}` false alarms (ferrer-ec, section 4.1). A metric has a choice only between the
-    cuts of the data, so that the costs come as intervals. Pass ``table.with_prior(prior)`` for
-    other class shares.
+    :math:`e^{-t_o}` false alarms (ferrer-ec, section 4.1). All thresholds between two neighbouring
+    scores take the same decisions, so that the costs are intervals. Pass
+    ``table.with_prior(prior)`` for other class shares.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
 
 
 def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> ThresholdCosts:
-    """The costs for which a given threshold, say 0.5, is right, and all that decide alike.
+    """The costs for which a given threshold is right.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
 
     Returns
     -------
-    the ratio of costs for which the threshold is right
+    the costs for which the threshold, and all that take the same decisions, are right
 
     Examples
     --------
@@ -354,7 +354,7 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
 def implied_costs_of_replicates(
     replicates: ScoreTable, metric: Metric, *, scale: Scale
 ) -> ImpliedCostsOfReplicates:
-    """Implied costs in each replicate of a table, so that their instability shows.
+    """Implied costs in each replicate of a table, to show how stable they are.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def implied_costs_of_replicates(
 
 @dataclass(frozen=True)
 class _Cuts:
-    """All ways to cut a table, read once: what each of them decides, and which are on the hull."""
+    """All cuts of a table: the decisions at each of them, and which are vertices of the hull."""
 
     thresholds: FloatArray  # (S + 1,) the lowest that makes this cut
     below: FloatArray  # (S + 1,) all thresholds below this make the same cut
@@ -408,7 +408,7 @@ class _Cuts:
     shares: FloatArray
 
     def counts(self) -> Counts:
-        """Decisions (S + 1, 2, 2), stored cell by cell, which is how metrics run fast."""
+        """Decisions (S + 1, 2, 2), stored cell by cell, so that metrics read contiguous memory."""
         positive = self.above.T
         # The decisions at all cuts as one tally, so that the metric is called once.
         cells = np.stack([positive[:, :1] - positive, positive], axis=1)  # class, decision, cut
@@ -427,7 +427,7 @@ class _Cuts:
 
 
 def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
-    """The cuts of a table; scores that no case has are left out, so that no two decide alike."""
+    """The cuts of a table; scores without cases are left out, so that no two cuts are the same."""
     remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
     occupied = table.weights.sum(axis=-1) > 0
@@ -471,8 +471,8 @@ def _empirical(cuts: _Cuts, cut: int) -> CostRange:
             high = cuts.positive_share(cut, vertices[after + 1])
     else:
         start, end = int(vertices[after - 1]), int(vertices[after])
-        # Inside a segment of the hull a threshold is best for one cost proportion at most, the
-        # slope of the segment, and only if it lies on the line.
+        # Inside a segment of the hull a threshold is best for at most one cost proportion, that of
+        # the slope of the segment, and only if it lies on the segment.
         low = high = cuts.positive_share(start, end)
         if not _on_the_line(cuts, start, cut, end):
             low = high = float("nan")

@@ -1,4 +1,4 @@
-"""Metrics that rank models, and which way they do; models as one stack of tables."""
+"""Metrics that rank models, and whether higher is better; models as one stack of tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EACH_CLASS = "Measures such as recall do; leave PositiveClass out for one numbe
 
 @dataclass(frozen=True, eq=False)
 class Metric(Value, ABC):
-    """A function of counts that ranks models; its type, `Gain` or `Loss`, says which way.
+    """A function of counts that ranks models; `Gain` and `Loss` say whether higher is better.
 
     The function takes Counts of shape (…, K, M) and gives one number for each table, (…); nan where
     it is undefined. It must carry leading axes through, as all measures of this library do.
@@ -53,7 +53,7 @@ class Metric(Value, ABC):
 
     @abstractmethod
     def goodness(self, counts: Counts) -> FloatArray:
-        """The metric, turned so that higher is better.
+        """The metric, with its sign such that higher is better.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class PositiveClass(Value):
         return np.asarray(values[..., -1])
 
 
-#: What people look at when there are two classes, by the names that they use.
+#: Common metrics for two classes and two decisions, by their usual names.
 FAMILIAR: Mapping[str, Metric] = MappingProxyType(
     {
         "accuracy": Gain(measures.accuracy),
@@ -149,7 +149,7 @@ FAMILIAR: Mapping[str, Metric] = MappingProxyType(
     }
 )
 
-#: The same for any number of classes, none of which comes first.
+#: Common metrics for any number of classes, none of which is the positive one.
 FAMILIAR_MULTICLASS: Mapping[str, Metric] = MappingProxyType(
     {
         "accuracy": Gain(measures.accuracy),
@@ -167,9 +167,8 @@ FAMILIAR_MULTICLASS: Mapping[str, Metric] = MappingProxyType(
 def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     """The familiar metrics that this problem allows.
 
-    `FAMILIAR` for two classes and two decisions, `FAMILIAR_MULTICLASS` where the decisions answer
-    the classes one by one, and none otherwise: a decision that answers no class has a cost but no
-    recall.
+    `FAMILIAR` for two classes and two decisions, `FAMILIAR_MULTICLASS` where each decision stands
+    for one class, and none otherwise: a decision that stands for no class has a cost but no recall.
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
 
 
 def read_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
-    """Names of metrics; bare functions are refused, because they do not say what is better."""
+    """Names of metrics; bare functions are refused, because they do not say which way is better."""
     if not isinstance(metrics, Mapping):
         raise InputError(
             f"metrics must be a mapping from name to metric; got {type(metrics).__name__}. "
@@ -203,7 +202,7 @@ def read_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
 
 
 def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> Iterator[T]:
-    """What a function makes of each metric; errors name the metric by its name in the mapping."""
+    """The result of a function for each metric; errors show the metric's name in the mapping."""
     for name, metric in metrics.items():
         with _check.renamed(metric=f"metrics[{name!r}]"):
             value = function(metric)
@@ -211,7 +210,7 @@ def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> I
 
 
 def read_metric(metric: Metric) -> Metric:
-    """One metric; a bare function is refused, because it does not say what is better."""
+    """One metric; a bare function is refused, because it does not say which way is better."""
     if not isinstance(metric, Metric):
         raise _unwrapped(f"metric must say which way is better; it is {metric!r}")
     return metric

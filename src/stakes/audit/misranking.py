@@ -1,8 +1,8 @@
-"""How often a metric puts two classifiers in the wrong order.
+"""How often a metric ranks two classifiers in the wrong order, by simulation.
 
-Draw utilities, a class share and two classifiers; ask the utilities and the metric which is better;
-count the disagreements (dyrland, section 4.2). All metrics see the same draws. `exact_misranking`
-has the value without drawing for metrics that are linear at each class share.
+Utilities, a class share and two classifiers are drawn; the utilities and the metric say which
+classifier is better; the disagreements are counted (dyrland, section 4.2). All metrics see the same
+draws. `exact_misranking` computes the value for metrics that are linear at each class share.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Misranking(Value):
     Attributes
     ----------
     names : the metrics, then the utilities with errors; Q in all
-    together : (Q, Q) pairs that both criteria ranked wrongly; the diagonal is each one's own
+    together : (Q, Q) pairs that both criteria ranked wrongly; the diagonal has those of each
     undefined : (Q,) pairs for which the criterion was nan, which do not count as wrong
     pairs : how many were drawn
     """
@@ -98,11 +98,12 @@ class Misranking(Value):
         >>> [round(number, 4) for number in study.difference("F1", "accuracy")]
         [0.1, 0.0436]
         """
-        first, two = self._position(name), self._position(other, "other")
-        only_one = (self.together[first, first] - self.together[first, two]) / self.pairs
-        only_two = (self.together[two, two] - self.together[first, two]) / self.pairs
-        gap = float(only_one - only_two)
-        return gap, sqrt(max(float(only_one + only_two) - gap * gap, 0.0) / self.pairs)
+        first, second = self._position(name), self._position(other, "other")
+        both = self.together[first, second]
+        only_first = (self.together[first, first] - both) / self.pairs
+        only_second = (self.together[second, second] - both) / self.pairs
+        gap = float(only_first - only_second)
+        return gap, sqrt(max(float(only_first + only_second) - gap * gap, 0.0) / self.pairs)
 
     def columns(self) -> dict[str, list[object]]:
         """What the table shows, by column.
@@ -152,13 +153,13 @@ def misranking(
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
 ) -> Misranking:
-    r"""Share of pairs of classifiers that each metric puts in the wrong order.
+    r"""Share of pairs of classifiers that each metric ranks in the wrong order.
 
     For each pair a utility matrix U is drawn, a share of the positive class, and for both
     classifiers the rates of right decisions within each class; the pair is ranked wrongly when the
     metric and the utility yield :math:`\sum_{kd} U_{kd} C_{kd}` have differences of opposite signs.
-    Ties of either are not wrong, nor are pairs for which the metric is undefined; these are counted
-    apart. Reference: dyrland, section 4.2, figures 6 and 7.
+    Ties of either are not wrong. Pairs for which the metric is undefined are not wrong either, and
+    are counted separately. Reference: dyrland, section 4.2, figures 6 and 7.
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def misranking(
 
 
 def _drawn(name: str, drawn: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-    """What a sampler drew, if it has the shape that was asked for."""
+    """The draws of a sampler, if they have the requested shape."""
     remedy = "There are two classes here; wrong_picks studies problems of any shape."
     numbers = _check.returned(name, drawn, remedy)
     if numbers.shape != shape:
@@ -268,5 +269,5 @@ def _gaps(
 
 
 def _worth(utilities: FloatArray, moved: FloatArray) -> FloatArray:
-    """What a change of the tables (class, decision, pair) is worth, (n,)."""
+    """The change in utility yield that a change of the tables (class, decision, pair) makes."""
     return np.asarray(np.einsum("nkd,kdn->n", utilities, moved))

@@ -1,7 +1,7 @@
-"""Where studies of mis-ranking draw from: class shares, rates, errors in the utilities.
+"""Distributions for studies of misranking: class shares, rates, errors in the utilities.
 
-A sampler is any callable; those here also know what an exact value needs. The two settings of
-dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
+A sampler is any callable; those here also have the densities that an exact value needs. The two
+settings of dyrland, section 4.2, are `uniform_setting` and `gaussian_setting`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ErrorSampler = Callable[["np.random.Generator", FloatArray], FloatArray]
 
 
 class Setting(TypedDict):
-    """Arguments of `misranking` and `exact_misranking` that say which world is studied."""
+    """Arguments of `misranking` and `exact_misranking` that say which distributions to study."""
 
     utilities: UtilitySampler
     class_share: ShareSampler
@@ -46,7 +46,7 @@ class ShareDistribution(Value, ABC):
 
     @property
     def support(self) -> tuple[float, float]:
-        """Shares between which the density is positive; a narrow density must say so."""
+        """Shares between which the density is positive; it must be stated for narrow densities."""
         return 0.0, 1.0
 
     @abstractmethod
@@ -152,9 +152,9 @@ def _rising_gap_ratio(ratio: FloatArray) -> FloatArray:
 class AssessmentError(Value):
     """Normal errors in assessed utilities, as a share of the largest difference between them.
 
-    Utilities are in [0, 1], as `Problem.rescaled` makes them. Every one gets an error of its own;
-    what leaves [0, 1], and a class whose best decision is no longer the best, is drawn again
-    (dyrland, section 4.2). sd = 0.1 reads "10 % error"; because of the redrawing the realised
+    Utilities are in [0, 1], as `Problem.rescaled` makes them. Every utility gets an independent
+    error. Values outside [0, 1], and classes whose best decision is no longer the best, are drawn
+    again (dyrland, section 4.2). sd = 0.1 means "10 % error"; because of this rejection the actual
     standard deviation is smaller.
 
     Parameters
@@ -187,7 +187,7 @@ class AssessmentError(Value):
                 f"{np.min(utilities):g} to {np.max(utilities):g}. Use Problem.rescaled first."
             )
         n_draws, n_classes, n_decisions = utilities.shape
-        # One column for each class of each matrix: the condition binds decisions of one class only.
+        # One column for each class of each matrix, because the condition is about one class only.
         true = np.moveaxis(utilities, 0, -1).swapaxes(0, 1).reshape(n_decisions, -1)
         best = true == true.max(axis=0)
         assessed = self._candidates(rng, true)
@@ -202,7 +202,7 @@ class AssessmentError(Value):
         return np.moveaxis(cells, (0, 1, 2), (2, 1, 0))
 
     def _candidates(self, rng: np.random.Generator, true: FloatArray) -> FloatArray:
-        """Normals about the truth within [0, 1]: an entry outside is replaced by a new draw."""
+        """Normals about the truth, truncated to [0, 1] by rejection."""
         proposed = self._thinned if self.sd >= 1 else self._cut
         centre = true.ravel()
         assessed, accepted = proposed(rng, centre)
@@ -213,16 +213,17 @@ class AssessmentError(Value):
         return assessed.reshape(true.shape)
 
     def _cut(self, rng: np.random.Generator, true: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Normals, about 0 and 1 only the half that can be kept, and which of them are within."""
+        """Normals, and which of them lie in [0, 1]."""
         error = rng.standard_normal(true.shape)
         error *= self.sd
+        # About 0 and 1, half of the normals would be rejected: only the inner half is drawn.
         inwards = 0.5 - true
         at_the_edge = np.abs(inwards) == 0.5
         drawn = true + np.where(at_the_edge, np.copysign(error, inwards), error)
         return drawn, np.asarray(np.abs(drawn - 0.5) <= 0.5)
 
     def _thinned(self, rng: np.random.Generator, true: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """Uniform numbers, and which the normal density keeps: three of five at least."""
+        """Uniform numbers, and which of them the normal density accepts: at least three in five."""
         drawn = rng.random(true.shape)
         height = np.exp(-0.5 * ((drawn - true) / self.sd) ** 2)
         return drawn, np.asarray(rng.random(true.shape) < height)
@@ -267,7 +268,7 @@ def gaussian_setting() -> Setting:
 
 
 def read_errors(name: str, errors: Mapping[str, ErrorSampler]) -> Mapping[str, ErrorSampler]:
-    """Errors by name; a single one has no name to be reported by."""
+    """Errors by name; a single error without a name is refused."""
     if not isinstance(errors, Mapping):
         raise InputError(
             f"{name} must be a mapping from name to error; got {type(errors).__name__}. "

@@ -1,4 +1,4 @@
-"""Which properties a multi-class metric has: the five that itai-katz, section 3.1, asks for.
+"""Which of the five properties of a suitable multi-class metric hold (itai-katz, section 3.1).
 
 A suitable metric (1) lies between −1 and 1, (2) does not depend on the order of the classes,
 (3) does not change when truth and decisions change places, (4) is one for a perfect fit, and
@@ -21,10 +21,10 @@ from stakes.agreement import perfect_relabelling
 from stakes.audit.metric import Metric, read_metric
 from stakes.tally import Counts
 
-_ROUNDING = 1e-9  # what roots and determinants of counts may be off by
+_ROUNDING = 1e-9  # rounding errors of roots and determinants of counts
 _RANDOM = 2000  # random tables of each kind
-_SMALL = 20_000  # as many tables of small whole numbers as a search may hold
-_ORDERS = 24  # as many orders of the classes as a search may hold
+_SMALL = 20_000  # largest number of tables of small whole numbers
+_ORDERS = 24  # largest number of orders of the classes
 
 BOUNDED = "between -1 and 1"
 ORDER = "same in any order of the classes"
@@ -80,7 +80,7 @@ class Suitability(Value):
 
     @property
     def semi_suitable(self) -> bool:
-        """Whether the first four hold, and the fifth but for relabelling."""
+        """Whether the first four hold, and the fifth fails for relabelled perfect fits only."""
         return all(self.holds[:4]) and not self.holds[4] and self.relabellings_only
 
     def _table(self) -> tuple[list[object], list[list[object]]]:
@@ -109,9 +109,9 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     """Which of the five properties of a suitable metric hold, with a witness where one fails.
 
     Tables of small whole numbers, sparse and dense random tables, relabelled and nearly perfect
-    ones are tried; a property holds when none of them speaks against it. Undefined values break
+    ones are tried; a property holds when none of them is a counterexample. Undefined values violate
     neither the bounds nor the fifth property, but a metric that is undefined at a table and defined
-    at its twin is not invariant. Reference: itai-katz, section 3.1.
+    at its transpose or reordering is not invariant. Reference: itai-katz, section 3.1.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
 
 
 def _tables(rng: np.random.Generator, size: int) -> FloatArray:
-    """Tables (T, K, K) that are likely to speak against a property; simple ones first."""
+    """Tables (T, K, K) that are likely to be counterexamples; simple ones first."""
     shape = (_RANDOM, size, size)
     sparse = rng.integers(1, 20, shape) * (rng.random(shape) < 0.4)
     skewed = np.floor(np.exp(rng.uniform(0, 9, shape)))
@@ -186,7 +186,7 @@ def _tables(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def _small(size: int) -> FloatArray:
-    """All tables of whole numbers from 0 up to what the search can hold; the identity at least."""
+    """All tables of small whole numbers, as far as the search can hold them; else the identity."""
     cells = size * size
     base = 2
     while (base + 1) ** cells <= _SMALL:
@@ -199,7 +199,7 @@ def _small(size: int) -> FloatArray:
 
 
 def _orders_of(rng: np.random.Generator, size: int) -> list[tuple[int, ...]]:
-    """Orders of the classes other than the given one: all, or some of many."""
+    """Other orders of the classes: all, or some of many."""
     if size <= 4:
         return list(permutations(range(size)))[1:]
     drawn = [tuple(rng.permutation(size).tolist()) for _ in range(_ORDERS)]
@@ -225,7 +225,7 @@ def _single(tables: FloatArray, values: FloatArray, fails: BoolArray) -> Counter
 def _twin(
     tables: FloatArray, values: FloatArray, twins: FloatArray, twin_values: FloatArray
 ) -> Counterexample | None:
-    """The first table whose twin has another value; nan equals nan only."""
+    """The first table whose twin has a different value; nan is equal to nan only."""
     same = np.isclose(values, twin_values, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True)
     differing = np.flatnonzero(~same)
     if not differing.size:

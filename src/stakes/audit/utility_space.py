@@ -6,7 +6,7 @@ Once the best utility is 1 and the worst is 0, two numbers are left (dyrland, eq
 - y says whether being wrong about the second class (y > 0) or the first (y < 0) hurts less.
 
 Rows are classes and columns decisions here; dyrland prints the transpose. The coordinates are for
-pictures: they carry no distance, and a mean of points is not the point of the mean utilities.
+pictures: distances have no meaning, and a mean of points is not the point of the mean utilities.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def utilities_at(x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
 
 
 def _matrices(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Matrices (…, 2, 2) over storage (2, 2, …): many of them are then as fast as plain columns."""
+    """Matrices (…, 2, 2), stored as (2, 2, …) so that each cell is contiguous in memory."""
     cells = np.empty((2, 2, *x.shape))
     cells[0, 0], cells[1, 1] = 1 - np.maximum(x, 0), 1 + np.minimum(x, 0)
     cells[0, 1], cells[1, 0] = np.maximum(-y, 0), np.maximum(y, 0)
@@ -88,7 +88,7 @@ def _matrices(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def utility_coordinates(utilities: npt.ArrayLike) -> FloatArray:
-    r"""Points (…, 2) of utility matrices (…, 2, 2), whatever their zero and unit.
+    r"""Points (…, 2) of utility matrices (…, 2, 2), which do not depend on their zero and unit.
 
     .. math:: x = \frac{U_{11} - U_{00}}{\max U - \min U}, \quad
               y = \frac{U_{10} - U_{01}}{\max U - \min U}
@@ -130,7 +130,7 @@ def utility_coordinates(utilities: npt.ArrayLike) -> FloatArray:
 
 
 class UtilityDistribution(Value, ABC):
-    """What is believed about unknown utilities: something to draw from, and its exact values."""
+    """A distribution of unknown utilities: draws, and exact values of the distribution."""
 
     @abstractmethod
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -145,7 +145,7 @@ class UtilityDistribution(Value, ABC):
     def cost_proportion_density(self, c: FloatArray) -> FloatArray:
         r"""Density of the cost proportion :math:`a/(a+b)`, a and b the gains of being right.
 
-        All that a utility matrix says about the order of two classifiers is in this number. The
+        The ranking of two classifiers depends on a utility matrix through this number alone. The
         distributions here treat the classes alike, so that it is symmetric about ½.
 
         Parameters
@@ -164,17 +164,17 @@ class UtilityDistribution(Value, ABC):
 
 
 def _mirrored(density_of_ratio: FloatArray, c: FloatArray) -> FloatArray:
-    """Density of the proportion, given that of the ratio at min(c, 1 - c)/max(c, 1 - c)."""
+    """Density of the proportion, from that of the ratio at min(c, 1 - c)/max(c, 1 - c)."""
     return np.asarray(density_of_ratio / np.maximum(c, 1 - c) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class UniformUtilities(UtilityDistribution):
-    """All points of the hexagon equally likely: nothing is known (dyrland, section 4.2).
+    """All points of the hexagon are equally likely: nothing is known (dyrland, section 4.2).
 
     Examples
     --------
-    Symmetric ignorance makes accuracy the metric to use:
+    The expected utilities are those of accuracy, up to scale:
 
     >>> UniformUtilities().expected * 9
     array([[7., 2.],
@@ -195,7 +195,8 @@ class UniformUtilities(UtilityDistribution):
 
 
 def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
-    """Points (2, size), none rejected: two unit squares, and a third cut into two triangles."""
+    """Points (2, size) of the hexagon: two unit squares, and a third cut into two triangles."""
+    # The three parts have equal areas, so that no draw has to be rejected.
     x, y, part = rng.random((3, size))
     np.negative(y, out=y, where=part < 1 / 3)  # the corner x > 0 > y, whose far half …
     beyond = (part < 1 / 3) & (x - y > 1)  # … moves to the corner x < 0 < y
@@ -209,7 +210,7 @@ def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class NormalUtilities(UtilityDistribution):
-    """Normal x and y about the identity, cut off at the hexagon (dyrland, figure 4: sd = 1/3).
+    """Normal x and y about the identity, truncated to the hexagon (dyrland, figure 4: sd = 1/3).
 
     Parameters
     ----------
@@ -229,10 +230,11 @@ class NormalUtilities(UtilityDistribution):
             raise InputError("sd must be positive; it is 0. A known problem needs no distribution.")
 
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draw normals, and draw again those outside the hexagon.
+        """Draw from the truncated normal by rejection.
 
-        A wide normal hardly ever hits the hexagon: then points of the hexagon are drawn and kept
-        with a probability that follows the normal density, exp(-1/sd²) at least.
+        A narrow normal is drawn and rejected outside the hexagon. A wide one would rarely hit the
+        hexagon, so that uniform points of the hexagon are drawn instead and accepted with a
+        probability proportional to the normal density, at least exp(-1/sd²).
         """
         proposed = self._thinned if self.sd >= 1 else self._cut
         (x, y), accepted = proposed(rng, size)
@@ -253,12 +255,12 @@ class NormalUtilities(UtilityDistribution):
         return np.array([[1 - shortfall, shortfall], [shortfall, 1 - shortfall]])
 
     def _cut(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, BoolArray]:
-        """Points (2, size) of the normal, and which of them can be kept."""
+        """Points (2, size) of the normal, and which of them are accepted."""
         points = rng.standard_normal((2, size)) * self.sd
         return points, is_admissible(*points)
 
     def _thinned(self, rng: np.random.Generator, size: int) -> tuple[FloatArray, BoolArray]:
-        """Points (2, size) of the hexagon, and which of them the normal density keeps."""
+        """Points (2, size) of the hexagon, and which of them the normal density accepts."""
         points = _uniform_points(rng, size)
         height = np.exp(-0.5 * np.sum((points / self.sd) ** 2, axis=0))
         return points, np.asarray(rng.random(size) < height)
@@ -268,15 +270,15 @@ class NormalUtilities(UtilityDistribution):
         return _mirrored(self._ratio_density(ratio), c) / self._mass()
 
     def _mass(self) -> float:
-        """Probability of the hexagon before the cut: twice that of gain ratios below one."""
+        """Probability of the hexagon under the full normal: twice that of gain ratios below one."""
         ratio, weights = _unit_interval_rule()
         return 2 * float(weights @ self._ratio_density(ratio))
 
     def _ratio_density(self, ratio: FloatArray) -> FloatArray:
-        """Density, before the cut, of the ratio of the smaller gain a to the larger b.
+        """Density, under the full normal, of the ratio of the smaller gain a to the larger b.
 
-        Where x and y have one sign, (a, b) = (1 - x, 1 - y) or (1 + y, 1 + x); where they differ,
-        b = 1 and 1 - a is the sum of two positive parts.
+        Where x and y have the same sign, (a, b) = (1 - x, 1 - y) or (1 + y, 1 + x); where their
+        signs differ, b = 1 and 1 - a is the sum of two positive parts.
         """
         from scipy.special import erf, ndtr
 

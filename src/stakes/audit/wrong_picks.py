@@ -1,8 +1,8 @@
-"""How likely a metric picks the wrong one of your own models, given what you do not know.
+"""How likely a metric is to pick the wrong one of your models, given what you do not know.
 
-Two things are unknown: the costs, of which there is a list or a sampler of plausible problems, and
-the models' true tables, of which there are replicates. A metric picks a model on the observed
-tables; the pick is judged on each plausible pair of costs and tables.
+Two things are unknown: the costs, for which there is a list or a sampler of plausible problems, and
+the true tables of the models, for which there are replicates. A metric picks a model on the
+observed tables; the pick is judged by each plausible pair of costs and tables.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ ProblemSampler = Callable[["np.random.Generator", int], Sequence[Problem]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WrongPicks(Value):
-    """How each criterion fares over the plausible worlds.
+    """How often each criterion is wrong over plausible costs and tables, and what that costs.
 
     Attributes
     ----------
     criteria : Q names: the metrics, the cost matrices with errors, then "expected costs", which is
-        what to use when the costs are uncertain
+        the right criterion when the costs are uncertain
     models : J names
-    picks : (Q, J) how often each criterion picks each model on the observed tables; ties share
-    wrong, wrong_errors : (Q,) probability that the pick is not the best model, and the standard
-        error that the number of draws leaves
-    wrong_if_known : (Q,) the same if each criterion saw the true tables: its own fault, without
-        that of the small test set
-    regret, regret_errors : (Q,) what the picks cost per case above the best model, on average
-    draws : how many plausible worlds
-    undefined : how many more were left out, because a model's cost was undefined there
+    picks : (Q, J) how often each criterion picks each model on the observed tables; ties are split
+    wrong, wrong_errors : (Q,) probability that the pick is not the best model, and its Monte Carlo
+        standard error
+    wrong_if_known : (Q,) the same if each criterion saw the true tables, and not those of a small
+        test set
+    regret, regret_errors : (Q,) mean cost per case of the picks above the best model, and its Monte
+        Carlo standard error
+    draws : number of plausible pairs of costs and tables
+    undefined : how many more were left out, because the cost of a model was undefined
     """
 
     criteria: tuple[str, ...]
@@ -110,7 +111,7 @@ class WrongPicks(Value):
 
 @dataclass(frozen=True)
 class _Costs:
-    """Costs (R, K, M) and priors (R, K) of the plausible problems; nan: shares of the tables."""
+    """Costs (R, K, M) and priors (R, K) of plausible problems; nan stands for class shares."""
 
     costs: FloatArray
     priors: FloatArray
@@ -118,14 +119,15 @@ class _Costs:
     def of(self, tables: Counts) -> FloatArray:
         """Expected costs (R, J) of tables (R or 1, J, K, M)."""
         stated = self.priors[:, None]
-        # A class that the prior rules out may lack cases: 0 times nan would be nan.
+        # A class of prior zero may have no cases, and 0 times nan would be nan.
         prior = np.where(np.isnan(stated), tables.shares, stated)
         rates = np.where(prior[..., None] > 0, decision_rates(tables), 0.0)
         return np.asarray(np.einsum("rjk,rjkm,rkm->rj", prior, rates, self.costs))
 
     def mean_of(self, tables: Counts) -> FloatArray:
         """Costs of tables (…, J, K, M), averaged over all problems, (…, J)."""
-        # Costs are linear in prior times cost: the mean over problems is one matrix for each kind.
+        # Expected costs are linear in prior times cost, so that the mean over problems is that of
+        # one mean matrix: stated priors are part of it, others are the shares of the tables.
         floating = np.isnan(self.priors)
         stated = np.where(floating, 0.0, self.priors)[..., None]
         fixed = np.mean(stated * self.costs, axis=0)
@@ -162,10 +164,10 @@ def wrong_picks(
 ) -> WrongPicks:
     """Probability that each metric, or a cost matrix with errors, picks the wrong model.
 
-    In each plausible world, one of the tables in `truths` is true and one of the problems is the
-    right one; the best model is that of least expected cost there. Metrics pick on the observed
-    tables, and so do the problem's own costs with errors. A criterion that ties counts as wrong by
-    the share of its picks that are.
+    In each draw, one of the replicates in `truths` is true and one of the problems is the right
+    one; the best model has the least expected cost there. Metrics, and the costs with errors, pick
+    a model on the observed tables. Where a criterion ties several models, it is wrong by the share
+    of them that are not the best.
 
     Parameters
     ----------
@@ -307,7 +309,7 @@ def _fate(
 
 
 def _mean_of_defined(values: FloatArray) -> FloatArray:
-    """Mean along the last axis of what is not nan; nan where all is."""
+    """Mean of the values that are not nan, along the last axis; nan where all are."""
     known = ~np.isnan(values)
     number = known.sum(axis=-1)
     total = np.where(known, values, 0.0).sum(axis=-1)

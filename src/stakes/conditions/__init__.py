@@ -2,9 +2,9 @@ r"""Operating conditions: what is known about the costs, as a distribution on [0
 
 The loss of a decision rule depends on the costs through one number only: the cost proportion
 :math:`c = c_{FA} / (c_{FA} + c_{miss})`, or the skew :math:`z = c\pi_0 / (c\pi_0 + (1-c)\pi_1)`,
-which takes the class shares in as well. `CostProportions` and `Skews` say which of the two a
-distribution is about (hernandez-orallo, section 2.2). Converters say one in terms of the other, and
-net benefit in terms of costs and of relative economic value.
+which also includes the class shares. `CostProportions` and `Skews` say which of the two a
+distribution is about (hernandez-orallo, section 2.2). Conversion functions turn one into the other,
+and net benefit into expected cost or relative economic value and back.
 """
 
 from stakes._check import guard

@@ -32,7 +32,7 @@ class Condition(Value, ABC):
 
         Returns
         -------
-        the table
+        the same scores, with the class shares that the condition assumes
 
         Examples
         --------
@@ -72,7 +72,7 @@ class CostProportions(Condition):
 
     @classmethod
     def of(cls, problem: Problem) -> CostProportions:
-        """The one cost proportion of a problem with two classes and two decisions.
+        """The cost proportion of a problem with two classes and two decisions.
 
         Parameters
         ----------
@@ -90,17 +90,18 @@ class CostProportions(Condition):
         if not 0 <= problem.threshold <= 1:
             raise InputError(
                 f"problem must weigh false alarms against misses; its threshold is "
-                f"{problem.threshold:g}, so that one decision is always right. No scores needed."
+                f"{problem.threshold:g}, so that one decision is always right. Take that decision; "
+                f"no scores are needed."
             )
         return cls(Point(problem.threshold))
 
     @classmethod
     def from_costs(cls, false_alarm: npt.ArrayLike, miss: npt.ArrayLike) -> CostProportions:
-        r"""Draws of both costs: their proportions, weighted by their sums.
+        r"""The cost proportions of draws of both costs, weighted by the sums of the costs.
 
         Where costs are high, losses count for more: the expected loss in the unit of the costs is
-        half their mean sum times the expected loss under this condition (hernandez-orallo,
-        appendix A). A draw in which both costs are zero does not count.
+        half the mean sum of both costs times the expected loss under this condition
+        (hernandez-orallo, appendix A). A draw in which both costs are zero does not count.
 
         Parameters
         ----------
@@ -113,8 +114,8 @@ class CostProportions(Condition):
 
         Examples
         --------
-        A false alarm at 10 against a miss at 1 happens as often as 5 against 50, and weighs a
-        fifth of it:
+        The first draw has costs of 10 and 1, the second of 5 and 50. Proportions are listed in
+        increasing order; the second draw comes first and weighs five times as much:
 
         >>> condition = CostProportions.from_costs([10, 5], [1, 50])
         >>> [round(float(w), 4) for w in condition.distribution.weights]
@@ -132,13 +133,13 @@ class CostProportions(Condition):
                 f"{total:g}. Choose another unit.",
                 argument="false_alarm",
             )
-        counts = magnitude > 0
-        if not counts.any():
+        positive = magnitude > 0
+        if not positive.any():
             raise InputError(
-                f"false_alarm and miss must not be zero in every draw; all {counts.size} are. "
+                f"false_alarm and miss must not be zero in every draw; all {positive.size} are. "
                 f"Without costs nothing is at stake."
             )
-        return cls(Sample(alarms[counts] / magnitude[counts], magnitude[counts]))
+        return cls(Sample(alarms[positive] / magnitude[positive], magnitude[positive]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +149,7 @@ class Skews(Condition):
     .. math:: Q_z(t; z) = z\,FPR(t) + (1-z)\,FNR(t)
 
     This is `CostProportions` on a table whose classes have equal shares (hernandez-orallo,
-    lemma 2); rates are those of that population too.
+    lemma 2). Rates, such as the share of positive decisions, are those of that population.
 
     Parameters
     ----------

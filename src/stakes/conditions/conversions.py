@@ -1,8 +1,8 @@
-r"""One number in the words of another field: cost proportion, skew, net benefit, economic value.
+r"""Conversions between the words of several fields: cost proportion, skew, net benefit, value.
 
 The cost proportion :math:`c = c_{FA} / (c_{FA} + c_{miss})` is the clinician's threshold
-probability; the skew takes the prevalence in as well; costs here are c for a false alarm and 1 − c
-for a miss, and none for right decisions. All functions are elementwise, and each undoes the next.
+probability; the skew also includes the prevalence. Here a false alarm costs c, a miss 1 − c, and a
+right decision nothing. All functions work elementwise and come in pairs that undo each other.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ def skew_from_cost_proportion(cost_proportion: npt.ArrayLike, prevalence: npt.Ar
     >>> float(skew_from_cost_proportion(0.1, prevalence=0.1))
     0.5
     """
-    false_alarm, miss = _stakes(cost_proportion, prevalence)
+    false_alarm, miss = _blind_costs(cost_proportion, prevalence)
     return ratio(false_alarm, false_alarm + miss)
 
 
 def cost_proportion_from_skew(skew: npt.ArrayLike, prevalence: npt.ArrayLike) -> Numbers:
     r"""The cost proportion :math:`c = z\pi_1 / (z\pi_1 + (1-z)\pi_0)` of a skew.
 
-    nan where the prevalence leaves it open, being 0 or 1.
+    nan where every cost proportion has this skew: 1 at prevalence 0, and 0 at prevalence 1.
 
     Parameters
     ----------
-    skew : the cost proportion with the class shares inside, z
+    skew : the cost proportion combined with the class shares, z
     prevalence : share of positives
 
     Returns
@@ -76,12 +76,12 @@ def cost_from_net_benefit(
 
     Examples
     --------
-    Treating nobody misses all that are ill:
+    Treating nobody misses everybody who is ill:
 
     >>> float(cost_from_net_benefit(0.0, 0.2, prevalence=0.1).round(9))
     0.08
     """
-    c, positive = _both(cost_proportion, prevalence)
+    c, positive = _checked(cost_proportion, prevalence)
     return unwrapped((1 - c) * (positive - _check.floats("net_benefit", net_benefit)))
 
 
@@ -105,7 +105,7 @@ def net_benefit_from_cost(
     >>> float(net_benefit_from_cost(0.0, 0.2, prevalence=0.1).round(9))
     0.1
     """
-    c, positive = _both(cost_proportion, prevalence)
+    c, positive = _checked(cost_proportion, prevalence)
     per_miss = ratio(_check.floats("cost", cost), np.where(c < 1, 1 - c, np.nan))
     return unwrapped(positive - per_miss)
 
@@ -117,9 +117,9 @@ def relative_value_from_net_benefit(
 
     .. math:: 1 - \frac{(1 - c)(\pi_1 - NB)}{\min(c\pi_0,\, (1-c)\pi_1)}
 
-    One is perfect, zero is as good as not looking at the case, by the better of treating all and
-    treating nobody; meteorologists draw it over the cost-loss ratio, which is c. Where not looking
-    is perfect it is nan, or -inf for a net benefit that is not.
+    One is perfect; zero is as good as the better of treating everybody and treating nobody.
+    Meteorologists draw it over the cost-loss ratio, which is c. Where treating everybody or nobody
+    is already perfect, it is nan, or -inf for a net benefit that is less than perfect.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def relative_value_from_net_benefit(
     >>> float(relative_value_from_net_benefit(0.06, 0.1, prevalence=0.1).round(3))
     0.6
     """
-    naive = np.minimum(*_stakes(cost_proportion, prevalence))
+    naive = np.minimum(*_blind_costs(cost_proportion, prevalence))
     with np.errstate(over="ignore"):
         return unwrapped(
             1 - ratio(cost_from_net_benefit(net_benefit, cost_proportion, prevalence), naive)
@@ -163,21 +163,21 @@ def net_benefit_from_relative_value(
     >>> float(net_benefit_from_relative_value(0.6, 0.1, prevalence=0.1).round(3))
     0.06
     """
-    naive = np.minimum(*_stakes(cost_proportion, prevalence))
+    naive = np.minimum(*_blind_costs(cost_proportion, prevalence))
     lost = 1 - _check.floats("relative_value", relative_value)
     return net_benefit_from_cost(lost * naive, cost_proportion, prevalence)
 
 
-def _both(
+def _checked(
     cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     c = _check.probabilities("cost_proportion", cost_proportion)
     return c, _check.probabilities("prevalence", prevalence)
 
 
-def _stakes(
+def _blind_costs(
     cost_proportion: npt.ArrayLike, prevalence: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """What treating all costs, and what treating nobody costs."""
-    c, positive = _both(cost_proportion, prevalence)
+    """What treating everybody costs, and what treating nobody costs."""
+    c, positive = _checked(cost_proportion, prevalence)
     return np.asarray(c * (1 - positive)), np.asarray((1 - c) * positive)

@@ -2,9 +2,8 @@
 
 Exact expected losses need three things of a distribution: its probability and its partial first
 and second moments on an interval. All named distributions have them in closed form. Intervals
-are closed on the left and open on the right, because the decision rule is: at the cost
-proportion c a case of score c gets the negative decision, so that a loss curve holds from its
-knot on.
+are closed on the left and open on the right, as the pieces of a loss curve are: at the cost
+proportion c a case of score c gets the negative decision, so that the loss changes at c itself.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Beta(Distribution):
-    r"""Density proportional to :math:`x^{a-1} (1-x)^{b-1}`; Beta(2, 2) is Hand's of 2009.
+    r"""Density proportional to :math:`x^{a-1} (1-x)^{b-1}`; Hand (2009) proposed Beta(2, 2).
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ class Beta(Distribution):
 
     @classmethod
     def severity(cls, prior: npt.ArrayLike) -> Beta:
-        r"""Beta(2, 1 + π₀/π₁), Hand and Anagnostopoulos' default; prior is (π₀, π₁).
+        r"""Beta(2, 1 + π₀/π₁), the default of Hand and Anagnostopoulos; prior is (π₀, π₁).
 
         Parameters
         ----------
@@ -243,7 +242,7 @@ class _Atoms(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Point(Distribution):
-    """One value that is known: the costs are what they are.
+    """A single value: the costs are known.
 
     Parameters
     ----------
@@ -374,7 +373,7 @@ class Truncated(Distribution):
 
     Parameters
     ----------
-    distribution : what to cut
+    distribution : what to truncate
     low : lower limit
     high : upper limit
 
@@ -396,8 +395,8 @@ class Truncated(Distribution):
         self._fill(parts)
         if not self._mass > _LEAST_MASS:
             raise InputError(
-                f"low and high must enclose some probability; {distribution!r} has none to speak "
-                f"of in [{low:g}, {high:g}]. Widen the interval, or use Point."
+                f"low and high must enclose some probability; {distribution!r} has almost none "
+                f"in [{low:g}, {high:g}]. Widen the interval, or use Point."
             )
 
     @property
@@ -448,7 +447,7 @@ class Continuous(Distribution):
                 f"Write Continuous(scipy.stats.beta(2, 3)).",
                 argument="frozen",
             )
-        low, high = (float(end) for end in self.frozen.support())
+        low, high = (float(bound) for bound in self.frozen.support())
         if not (low >= 0 and high <= 1):
             raise InputError(
                 f"distribution must lie on [0, 1]; its support is [{low:g}, {high:g}]. "
@@ -456,7 +455,7 @@ class Continuous(Distribution):
             )
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-        """Integral of the CDF by parts, adaptive and vectorised.
+        """Moment from the CDF, through integration by parts and adaptive quadrature.
 
         Examples
         --------
@@ -473,7 +472,8 @@ class Continuous(Distribution):
         if order == 0:
             return np.asarray(mass)
 
-        def excess(share: float) -> FloatArray:  # by parts: bounded, whatever the density does
+        # By parts: the CDF is bounded, whereas a density may be infinite at the limits.
+        def excess(share: float) -> FloatArray:
             x = left + share * width
             return np.asarray(width * order * x ** (order - 1) * (self.frozen.cdf(x) - below))
 
@@ -482,7 +482,7 @@ class Continuous(Distribution):
 
 
 def as_distribution(name: str, distribution: Any) -> Distribution:
-    """A distribution of ours as it is, one of SciPy's wrapped."""
+    """A `Distribution` as it is; a frozen SciPy distribution wrapped in `Continuous`."""
     if isinstance(distribution, Distribution):
         return distribution
     if all(hasattr(distribution, method) for method in ("cdf", "pdf", "support")):

@@ -1,9 +1,9 @@
-"""The named curves of a score table: values that evaluate anywhere, or columns to draw.
+"""The named curves of a score table: functions that can be evaluated anywhere, or columns to draw.
 
 Loss curves, ROC, gains and net benefit are exact `Curve` values: pieces with their true corners
-and jumps, no grid. Curves that are not made of such pieces (precision and recall, DET, lift) come
-as columns, one entry for each threshold, and carry leading axes. The area under a loss curve is
-the expected loss of its method under uniform conditions.
+and jumps, not a grid. Curves that are not made of such pieces (precision and recall, DET, lift)
+come as columns, one entry for each threshold, and carry leading axes. The area under a loss curve
+is the expected loss of its method under uniform conditions.
 
 Takes tallies.
 """

@@ -66,7 +66,8 @@ class BayesErrorRate(Value):
         """
         log_odds = _check.reals("prior_log_odds", prior_log_odds)
         false_alarm_rate, miss_rate = self._rates(log_odds)
-        # Over the smaller prior, one class has the factor one, the other the odds: these overflow.
+        # Divided by the smaller prior, one class has the factor one and the other the odds, which
+        # may overflow; a rate of zero then has to stay zero.
         with np.errstate(over="ignore", invalid="ignore"):
             alarms = np.exp(np.maximum(-log_odds, 0)) * false_alarm_rate
             misses = np.exp(np.maximum(log_odds, 0)) * miss_rate
@@ -81,15 +82,15 @@ class BayesErrorRate(Value):
 
 @dataclass(frozen=True, eq=False)
 class BayesErrorPlot(Value):
-    """How much calibration costs at every prior: the scores as they are, and at their best.
+    """What bad calibration costs at every prior: actual error rates, and those of best thresholds.
 
     Attributes
     ----------
     actual : BayesErrorRate
         Of the scores, read as log-likelihood ratios.
     minimum : BayesErrorRate
-        Of the best threshold at every prior, which is that of the segments of the ROC hull. Its
-        largest value is the equal error rate on the hull.
+        Of the best threshold at every prior, which the segments of the ROC hull give. Its largest
+        value is the equal error rate on the hull.
     """
 
     actual: BayesErrorRate
@@ -147,11 +148,12 @@ class BayesErrorPlot(Value):
 def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     """Error rates of Bayes decisions at every prior, for scores that are log-likelihood ratios.
 
-    In place of a grid of thresholds there is a step for each score: all priors are exact. Class
-    shares of the data play no part. Where actual and minimum part, calibration is bad; where
-    the normalised curve exceeds one, it would be better not to look at the scores. Costs move the
-    prior: a false alarm at cost a and a miss at cost b add log(b/a) to the log-odds. nan where a
-    class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit; ferrer-ec, section 2.
+    There is a step for each score instead of a grid of thresholds, so that the curves are exact at
+    every prior. Class shares of the data do not matter. Where the actual curve lies above the
+    minimum, calibration is bad; where the normalised curve exceeds one, a constant decision is
+    better. Costs shift the prior: a false alarm at cost a and a miss at cost b add log(b/a) to the
+    log-odds. nan where a class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit;
+    ferrer-ec, section 2.
 
     Parameters
     ----------

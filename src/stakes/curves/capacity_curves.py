@@ -19,8 +19,8 @@ def capacity_curve(table: ScoreTable, problem: Problem, decision: Label) -> Capa
     """Cost per case against the share of cases that may get a decision, on labelled cases.
 
     Scores are probabilities of the second class; the cases that save the most get the decision
-    first. `stakes.limits.capacity_curve` takes rows of any number of classes, and costs of every
-    case.
+    first. `stakes.limits.capacity_curve` takes rows instead, with any number of classes, and costs
+    that differ from case to case.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def coverage_curve(table: ScoreTable, problem: Problem) -> CoverageCurve:
 
 
 def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Scores, classes and weights of what a table holds, in rows."""
+    """Scores, classes and weights of a table as rows, one for each score and class."""
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes, those of table; it has {problem.n_classes}. "

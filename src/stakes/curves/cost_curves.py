@@ -1,7 +1,7 @@
 """Cost curves: loss over cost proportions or skews (Drummond and Holte; hernandez-orallo).
 
-`over` is `CostProportions` or `Skews`, the type or any condition of it: it names the axis. The
-distribution of a condition plays no part in a curve, only in `expected_loss`.
+`over` is `CostProportions` or `Skews`, the class or an instance: it names the axis. A curve does
+not depend on the distribution of a condition; `expected_loss` does.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def rate_driven_curve(table: ScoreTable, over: Condition | type[Condition]) -> C
 
 @dataclass(frozen=True, eq=False)
 class CostLines(Value):
-    """The cost line of every threshold, by its two ends.
+    """The cost line of every threshold, by its values at 0 and at 1.
 
     Attributes
     ----------

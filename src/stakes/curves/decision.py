@@ -52,13 +52,13 @@ class DecisionCurve(Value):
         return self.net_benefit * (1 / self.prevalence)
 
     def interventions_avoided(self, p: npt.ArrayLike) -> FloatArray:
-        r"""Interventions spared per case against treating all, at no loss of found positives.
+        r"""Net interventions avoided per case, compared with treating all.
 
         .. math:: \frac{NB(p) - NB_{all}(p)}{p / (1 - p)}
                   = \frac{TN}{n} - \frac{FN}{n}\,\frac{1 - p}{p}
 
-        Elementwise in the threshold probability p; nan outside [0, 1]. At p = 0 it is -inf with
-        missed positives, else TN/n.
+        A missed positive counts as (1 − p)/p interventions. Elementwise in the threshold
+        probability p; nan outside [0, 1]. At p = 0 it is -inf with missed positives, else TN/n.
 
         Parameters
         ----------
@@ -100,9 +100,10 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
 
     .. math:: NB(p) = \frac{TP(p)}{n} - \frac{FP(p)}{n}\,\frac{p}{1 - p}
 
-    Exact: linear in the odds between two scores, with a jump at every score; a score equal to p
-    gets the negative decision. At p = 1 nobody is treated and the value is 0, that of treating all
-    -inf. The threshold p is the cost proportion, and the expected cost at costs p and 1 - p is
+    The curve is exact: linear in the odds between two scores, with a jump at every score; a score
+    equal to p gets the negative decision. At p = 1 nobody is treated and the value is 0; that of
+    treating all is -inf. The threshold p is the cost proportion, and the expected cost at costs p
+    and 1 - p is
     (1 - p)(π₁ - NB(p)); ferrer-ec, eq 25 to 27. Scores must be probabilities;
     ``table.with_prior(q)`` gives the curve in deployment.
 
@@ -129,7 +130,7 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     if not negative + prevalence > 0:
         nothing = Curve.undefined(0.0, 1.0)
         return DecisionCurve(nothing, nothing, nothing, float("nan"))
-    # Those within (0, 1).
+    # Only scores strictly inside (0, 1) are knots; those at 0 and 1 belong to the limits.
     first, last = np.searchsorted(scores, 0.0, side="right"), scores.size - int(scores[-1] == 1)
     knots = np.concatenate([[0.0], scores[first:last], [1.0, 1.0]])
     pieces = np.zeros((knots.size - 1, 4))

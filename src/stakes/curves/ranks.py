@@ -1,4 +1,4 @@
-"""Curves that only the ranks decide: ROC, hull, precision and recall, DET, gains and lift."""
+"""Curves that depend on ranks alone: ROC, hull, precision and recall, DET, gains and lift."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from stakes.tally import ScoreTable
 def roc_curve(table: ScoreTable) -> Curve:
     """Hit rate as a function of the false-alarm rate, on [0, 1].
 
-    Straight lines between thresholds, so that ties are diagonals; where the curve climbs without
-    false alarms it jumps, and the value is the top. The area is `auc`. nan everywhere where a
+    Points are joined by straight lines, so that ties are diagonals. Where the curve rises
+    vertically it jumps, and the value is the upper one. The area is `auc`. nan everywhere where a
     class is absent; ferrer-ec, appendix C.3. `roc` has the same points with their thresholds.
 
     Parameters
@@ -41,7 +41,7 @@ def roc_curve(table: ScoreTable) -> Curve:
 
 
 def hull_curve(table: ScoreTable) -> Curve:
-    """Convex hull of the ROC curve: the best hit rate that thresholds and coins can reach.
+    """Convex hull of the ROC curve: the best hit rate of thresholds, randomised where needed.
 
     The area is `auc_of_hull`. nan everywhere where a class is absent; hernandez-orallo,
     section 6.1.
@@ -71,7 +71,7 @@ def _through(x: FloatArray, y: FloatArray) -> Curve:
     """Straight lines through points whose x and y both rise from 0 to 1."""
     if np.isnan(x[0] + y[0]):
         return Curve.undefined(0.0, 1.0)
-    # Exact comparisons: rates of the same counts are the same numbers.
+    # Exact comparisons are safe: rates of the same counts are equal floats.
     moved = np.concatenate([[True], (x[1:] != x[:-1]) | (y[1:] != y[:-1])])
     x, y = x[moved], y[moved]  # scores without weight repeat a point
     corner = np.ones(x.size, dtype=bool)
@@ -107,8 +107,8 @@ def precision_recall(table: ScoreTable) -> PrecisionRecall:
     """Share of positives among positive decisions, against the share of positives found.
 
     Precision depends on the class shares: ``table.with_prior(p)`` gives the curve in deployment.
-    Between two thresholds precision is not linear in recall, so this is columns and not a `Curve`;
-    `average_precision` is the area under their steps. ferrer-ec, appendix C.3.
+    Between two thresholds precision is not linear in recall, so that these are columns and not a
+    `Curve`; `average_precision` is the area under their steps. ferrer-ec, appendix C.3.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Lift(Value):
     gain : (..., T) array
         Share of the positives among them; nan where the positive class is absent.
     lift : (..., T) array
-        Gain over rate: precision over the share of positives. nan where nothing is above.
+        Gain over rate: precision over the share of positives. nan where no case is above.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class Lift(Value):
 
 
 def lift(table: ScoreTable) -> Lift:
-    """Lift chart: how much likelier than among all cases a positive is above each threshold.
+    """Lift chart: how much more common positives are above each threshold than among all cases.
 
     Piatetsky-Shapiro and Masand (1999), Estimating campaign benefits and modeling lift.
 

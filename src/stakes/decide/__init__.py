@@ -1,7 +1,7 @@
-"""Decisions from posteriors, and posteriors in their other currencies.
+"""Decisions from posteriors, and posteriors from log-odds, likelihoods or another prior.
 
-Nothing here reads ``problem.prior``: posteriors hold for some prior, and moving them to another is
-an act of its own, `shift_prior`.
+Nothing here reads ``problem.prior``: posteriors hold for some prior, and `shift_prior` moves them
+to another one.
 
 Takes rows.
 """

@@ -1,4 +1,4 @@
-"""Decisions from posteriors: what each is expected to cost, and the cheapest."""
+"""Decisions from posteriors: expected costs, and the cheapest decision."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Posteriors, read_posteriors
 
-_UNREACHED = 1e-9  # of the largest regret: what a decision costs more that is never the cheapest
+_UNREACHED = 1e-9  # of the largest regret: a decision that always costs more is never the cheapest
 
 
 def expected_costs(
     posteriors: object, problem: Problem, *, data: object = None, case_costs: object = None
 ) -> FloatArray:
-    r"""Cost that each decision is expected to incur, case by case.
+    r"""Expected cost of each decision, case by case.
 
     .. math:: \sum_k P(k \mid x)\, c_{kd}
 
     Parameters
     ----------
     posteriors : array_like of shape (n, K), or (n,) for P(second class) of two
-        A frame's columns go by their names, as do those of `Posteriors` with classes.
+        Columns of a frame, or of `Posteriors` with classes, are matched by name.
     problem : what is at stake: costs, prior, labels
     data : frame, or mapping from column to numbers, optional
-        The columns that the costs depend on, where they do: every case has its own costs then.
+        The columns that the costs depend on, if they do: every case then has its own costs.
     case_costs : array_like of shape (n, K, M), optional
         Every case's own cost matrix, in place of the problem's.
 
@@ -55,10 +55,10 @@ def bayes_decision_indices(
 ) -> IntArray:
     """Position of the cheapest decision for every case (ferrer-ec, eq 7).
 
-    Decisions whose expected costs differ by rounding alone are tied; the first one wins. Posteriors
-    of single precision stand for all numbers that round to them, so that they decide at a
-    threshold as those of double precision do. `data` or `case_costs` give every case its own costs,
-    as in `expected_costs`. A problem with limits is refused: their prices come first.
+    Decisions whose expected costs differ only by rounding are tied; the first one wins. A posterior
+    in single precision stands for all numbers that round to it, so that at a threshold it is
+    decided as in double precision. With `data` or `case_costs` every case has its own costs, as in
+    `expected_costs`. A problem with limits is refused; use `price_limits` first.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def bayes_decisions(
 ) -> Any:
     """Label of the cheapest decision for every case (ferrer-ec, eq 7).
 
-    `data` or `case_costs` give every case its own costs, as in `expected_costs`.
+    With `data` or `case_costs` every case has its own costs, as in `expected_costs`.
 
-    A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", and nothing is
-    read; `columns` names its posteriors, by default those that are called as the classes.
+    A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", without being
+    read; `columns` names its posteriors, by default the columns with the names of the classes.
 
     Parameters
     ----------
@@ -106,22 +106,22 @@ def bayes_decisions(
     problem : what is at stake: costs, prior, labels
     data : columns that the costs name, by their names
     case_costs : costs of every case, (n, K, M), in place of the problem's
-    columns : of a lazy frame, the columns that hold the posteriors
+    columns : names of the columns of a lazy frame that hold the posteriors
 
     Returns
     -------
-    labels of decisions, (n,); of a lazy frame, the frame with one more column, ``decision``
+    labels of decisions, (n,); for a lazy frame, the frame with one more column, ``decision``
 
     Examples
     --------
-    A rectangular problem: the second best decision is often to ask.
+    With three decisions for two classes, uncertain cases are reviewed:
 
     >>> problem = Problem([[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"],
     ...                   decisions=["approve", "review", "block"])
     >>> bayes_decisions([0.001, 0.1, 0.9], problem)
     array(['approve', 'review', 'block'], dtype='<U7')
 
-    The same probability, two amounts:
+    Two payments with the same probability of fraud and different amounts:
 
     >>> problem = Problem({"legit": {"approve": 0, "block": 5},
     ...                    "fraud": {"approve": "amount", "block": 0}})
@@ -141,7 +141,7 @@ def _bayes_column(frame: object, problem: Problem, columns: str | Sequence[str] 
 
 
 def refuse_limits(problem: Problem) -> None:
-    """Refuse a problem with limits, which the cheapest decisions of its costs need not keep.
+    """Refuse a problem with limits, which the cheapest decisions may break.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ def reachable_decisions(problem: Problem) -> BoolArray:
 
     .. math:: \exists\, p: \quad \sum_k p_k c_{kd} \le \sum_k p_k c_{ke} \text{ for all } e
 
-    A decision that is best for a class is reached where that class is certain; for the others a
-    linear programme looks for a posterior. Bayes decisions never take a decision that cannot be
-    reached; people may.
+    A decision that is the best for some class is reached where that class is certain; for the
+    others, a linear program looks for a posterior. Bayes decisions never include one that cannot be
+    reached; decisions that people take may.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
 
     Examples
     --------
-    Asking for 4 is costlier than the better of the others at every probability, for 2 it is not:
+    If asking costs 4, it is never the cheapest decision; if it costs 2, it sometimes is:
 
     >>> reachable_decisions(Problem([[0, 10, 4], [5, 0, 4]], decisions=["go", "stop", "ask"]))
     array([ True,  True, False])
@@ -196,7 +196,7 @@ def reachable_decisions(problem: Problem) -> BoolArray:
 
 
 def _least_excess(costs: FloatArray, decision: int) -> float:
-    """By how much, at the posterior that suits it best, a decision is costlier than another."""
+    """By how much a decision costs more than the best other one, at its best posterior."""
     from scipy.optimize import linprog
 
     size = len(costs)

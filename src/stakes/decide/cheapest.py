@@ -1,4 +1,4 @@
-"""The cheapest decision by posteriors that were checked before, ties and rounding included."""
+"""The cheapest decision for checked posteriors, with a defined treatment of ties and rounding."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 
 BLOCK = 1 << 16  # rows at a time, so that memory stays flat
-_FEW = 1 << 12  # those whose products stay in the cache, and on one thread
-MOST_WHOLE = 2.0**53  # below, differences of whole numbers are exact
+_FEW = 1 << 12  # rows whose matrix products stay in the cache, and on one thread
+MOST_WHOLE = 2.0**53  # below this, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
-ROUNDING = 4 * _EPS  # of a posterior, and of the arithmetic on it, at most
+ROUNDING = 4 * _EPS  # bound on the rounding error of a posterior and of the arithmetic on it
 
 
 def costs_of_cases(
@@ -56,7 +56,7 @@ def costs_of_cases(
 
 
 def mean_costs(rows: FloatArray, costs: FloatArray | CaseCosts) -> FloatArray:
-    """Expected cost of each decision, for posteriors (n, K) that were checked before.
+    """Expected cost of each decision, for checked posteriors (n, K).
 
     Parameters
     ----------
@@ -86,18 +86,18 @@ def cheapest_decisions(
     rounding: FloatArray | None = None,
     ratios: FloatArray | None = None,
 ) -> IntArray:
-    """Position of the cheapest decision for posteriors (n, K) that were checked before.
+    """Position of the cheapest decision for checked posteriors (n, K).
 
-    `rounding` says by how much each of them may be off, (n, K), beyond double precision, `ratios`
-    what a case of each class is worth, (K,), where posteriors hold for another prior. The first
-    decision wins whose lowest possible cost does not exceed the lowest of the highest ones.
+    Expected costs are known up to rounding. The first decision wins whose lowest possible cost does
+    not exceed the highest possible cost of any other.
 
     Parameters
     ----------
     rows : checked posteriors, (n, K)
     costs : costs of each decision, (K, M), or of every case
-    rounding : (n, K) by how much each posterior may be off, beyond double precision; None for zero
-    ratios : (K,) what a case of each class is worth under another prior; None for 1
+    rounding : (n, K) bounds on the errors of posteriors, beyond double precision; None for zero
+    ratios : (K,) new prior over the one for which the posteriors hold, see `class_ratios`; None
+        for 1
 
     Returns
     -------
@@ -111,45 +111,45 @@ def cheapest_decisions(
     chosen = np.empty(len(rows), dtype=np.intp)
     if isinstance(costs, CaseCosts):
         for block, costs_of_block in costs.blocks():
-            off = None if rounding is None else rounding[block].T
-            chosen[block] = _cheapest_of_each(rows[block].T, _worth(costs_of_block, ratios), off)
+            errors = None if rounding is None else rounding[block].T
+            weighted = _reweighted(costs_of_block, ratios)
+            chosen[block] = _cheapest_of_each(rows[block].T, weighted, errors)
         return chosen
-    # Ratios go into the costs, which are few, instead of moving every posterior; normalisation
-    # would change no decision.
-    costs = _worth(costs, ratios)
+    # Costs are multiplied by the ratios, because they are fewer than the posteriors; normalising
+    # the posteriors would change no decision.
+    costs = _reweighted(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
     for block in blocks(len(rows), _FEW):
-        # Regrets, not costs: an amount that all decisions share would cost digits and break ties.
-        expected = regret.T @ rows[block].T  # each decision in one piece
-        off = slack if rounding is None else (slack + rounding[block] @ regret).T
-        chosen[block] = _first_cheapest(expected, off)
+        # Regrets, not costs: an amount that all decisions share would lose digits and break ties.
+        expected = regret.T @ rows[block].T  # each decision is contiguous
+        errors = slack if rounding is None else (slack + rounding[block] @ regret).T
+        chosen[block] = _first_cheapest(expected, errors)
     return chosen
 
 
-def _worth(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
-    """Costs (K, M, …) of cases that are worth more, or less, by their class."""
+def _reweighted(costs: FloatArray, ratios: FloatArray | None) -> FloatArray:
+    """Costs (K, M, …) in which each class has the weight of another prior."""
     if ratios is None:
         return costs
-    # Above the cheapest decision of each class, so that a large ratio does not multiply what all
-    # decisions share.
+    # Regrets, so that a large ratio does not multiply an amount that all decisions share.
     least = costs.min(axis=1, keepdims=True)
     return np.asarray(costs - least) * ratios.reshape(-1, *(1,) * (costs.ndim - 1))
 
 
-def _cheapest_of_each(rows: FloatArray, costs: FloatArray, off: FloatArray | None) -> IntArray:
+def _cheapest_of_each(rows: FloatArray, costs: FloatArray, errors: FloatArray | None) -> IntArray:
     """The cheapest decision (B,) by posteriors (K, B) and costs (K, M, B) of the same cases."""
     regret, slack = costs - costs.min(axis=1, keepdims=True), tie_slack(costs)
     expected = sum(p * column for p, column in zip(rows, regret, strict=True))
-    if off is not None:
-        slack = slack + sum(p * column for p, column in zip(off, regret, strict=True))
+    if errors is not None:
+        slack = slack + sum(p * column for p, column in zip(errors, regret, strict=True))
     return _first_cheapest(np.asarray(expected), slack)
 
 
 def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
-    """The first decision (B,) of those whose costs (M, B) differ by rounding, (M,) or (M, B)."""
+    """The first decision (B,) whose cost (M, B) is the lowest, up to its slack, (M,) or (M, B)."""
     limit = reduce(np.minimum, (cost + most for cost, most in zip(expected, slack, strict=True)))
-    costlier = np.ones(expected.shape[1], dtype=np.bool_)  # as all decisions so far
-    # One byte for each row while decisions are counted, and eight only at the end.
+    costlier = np.ones(expected.shape[1], dtype=np.bool_)  # whether all decisions so far cost more
+    # Positions are counted in one byte for each row, which is faster, and widened at the end.
     small = np.uint8 if len(expected) < 256 else np.intp
     chosen: npt.NDArray[Any] = np.zeros(expected.shape[1], dtype=small)
     for cost, most in zip(expected, slack, strict=True):
@@ -159,7 +159,7 @@ def _first_cheapest(expected: FloatArray, slack: FloatArray) -> IntArray:
 
 
 def regrets(costs: FloatArray) -> FloatArray:
-    """Costs (…, K, M) above the cheapest decision of each class; what all of them cost drops out.
+    """Costs (…, K, M) above those of the cheapest decision for each class.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ def regrets(costs: FloatArray) -> FloatArray:
 
 
 def tie_slack(costs: FloatArray) -> FloatArray:
-    """Bound of the rounding error in the expected regret of each decision, (M, …), for (K, M, …).
+    """Bound on the rounding error of the expected regret of each decision, (M, …), for (K, M, …).
 
-    Posteriors are rounded, and so are the costs: 0.1 * 3 is meant to be 0.3. Whole numbers are not,
-    so that an amount which all decisions share, even one of 1e12, changes nothing.
+    Posteriors are rounded, and so are costs: 0.1 * 3 is meant to be 0.3. Whole numbers are exact,
+    so that an amount that all decisions share, even one of 1e12, changes nothing.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
 
     Returns
     -------
-    a bound of the rounding error, (M, …)
+    bounds on the rounding error, (M, …)
 
     Examples
     --------
@@ -204,7 +204,7 @@ def tie_slack(costs: FloatArray) -> FloatArray:
 
 
 def _rounded_size(costs: FloatArray) -> FloatArray:
-    """The size of costs that may have been rounded; zero of whole numbers."""
+    """The magnitude of costs that may have been rounded; zero for whole numbers."""
     size = np.abs(costs)
     # Whole numbers are represented exactly, and so are their differences.
     return np.where((costs == np.rint(costs)) & (size < MOST_WHOLE), 0.0, size)

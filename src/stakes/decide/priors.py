@@ -1,4 +1,4 @@
-"""Posteriors in their other currencies, and moved to another prior."""
+"""Posteriors from log-odds and likelihoods, and moved to another prior."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stakes._value import Value
 from stakes.decide.cheapest import blocks
 from stakes.errors import InputError
 
-_LARGEST = 1e300  # ratio of a new share to an old one: beyond it, sums overflow
+_LARGEST = 1e300  # largest ratio of a new share to an old one; sums of larger ones would overflow
 
 
 def posteriors_from_log_odds(log_odds: object) -> FloatArray:
-    """P(second class), of shape (n,), from log(P(second)/P(first)); infinities are certainty.
+    """P(second class), of shape (n,), from log(P(second)/P(first)); ±inf means certainty.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
 
     .. math:: \log \frac{P(k \mid x)}{P(0 \mid x)} - \log \frac{\pi_k}{\pi_0}
 
-    Posteriors of shape (n,) give (n,); (n, K) give (n, K), whose first column is zero, and
-    `posteriors_from_log_likelihoods` is the way back. Certainty is infinite; nan where the prior
-    gives a class no chance, or where both posteriors are zero.
+    Posteriors of shape (n,) give (n,); (n, K) give (n, K), whose first column is zero.
+    `posteriors_from_log_likelihoods` is the inverse. Certainty gives ±inf; nan where the prior of a
+    class is zero, or where both posteriors are.
 
     Parameters
     ----------
@@ -103,12 +103,13 @@ def log_likelihood_ratios(posteriors: object, prior: object) -> FloatArray:
 
 
 def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> FloatArray:
-    r"""Move posteriors that hold for one prior to another; the likelihoods stay.
+    r"""Move posteriors that hold for one prior to another; the likelihoods stay the same.
 
     .. math:: P'(k \mid x) \propto P(k \mid x)\, \pi'_k / \pi_k
 
-    The shape stays: (n,) or (n, K). A class that the old prior rules out but the new one expects
-    cannot be recovered, and is an error; a case that only such classes explain is nan.
+    The shape stays the same: (n,) or (n, K). It is an error if a class of old prior zero has a
+    positive new prior, because its posterior cannot be recovered. A case is nan if all classes that
+    it may belong to have a new prior of zero.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
 
 
 def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
-    """What a case of each class is worth under a new prior; 0 where the old one rules it out.
+    """The ratio of a new prior to an old one for each class; 0 where the old one is zero.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def class_ratios(old: FloatArray, new: FloatArray) -> FloatArray:
 
 
 def moved_rows(rows: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray:
-    """The same as `shift_prior` for posteriors (n, K) and priors that were checked before.
+    """`shift_prior` for checked posteriors (n, K) and priors.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ class PriorEstimate(Value):
     ----------
     prior : class shares, (K,)
     iterations : how many steps it took
-    converged : whether the last step changed nothing
+    converged : whether the last step changed no share by more than the tolerance
     """
 
     prior: FloatArray
@@ -210,16 +211,16 @@ def estimate_prior(
 ) -> PriorEstimate:
     """Class shares of new, unlabelled cases, by the EM algorithm of Saerens and others (2002).
 
-    The posteriors hold for `from_prior`; each step moves them to the present estimate and takes
-    their mean as the next. It wants calibrated posteriors. The answer is the maximum-likelihood
-    prior of the new cases.
+    The posteriors hold for `from_prior`. Each step moves them to the current estimate and takes
+    their mean as the next one. The result is the maximum-likelihood prior of the new cases, if the
+    posteriors are calibrated and only the class shares have changed.
 
     Parameters
     ----------
     posteriors : P(class) for every case, (n, K), or P(second class), (n,)
     from_prior : the class shares for which the posteriors hold
     tolerance : largest change of a share at which to stop
-    max_iterations : after how many steps to give up
+    max_iterations : largest number of steps
 
     Returns
     -------
@@ -244,9 +245,9 @@ def estimate_prior(
             argument="from_prior",
         )
     estimate, change, iterations = old, np.inf, 0
-    # Posteriors over the prior they hold for are likelihoods, but for a factor that cancels.
+    # Posteriors divided by their prior are likelihoods, up to a factor that cancels.
     likelihoods = rows / old
-    # Each step cannot lower the likelihood, so that no step size has to be chosen.
+    # A step of EM never lowers the likelihood, so that no step size has to be chosen.
     while change > tolerance and iterations < most:
         total = np.zeros(size)
         for block in blocks(len(rows)):

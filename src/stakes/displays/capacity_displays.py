@@ -190,8 +190,8 @@ class CoverageDisplay(CurvesDisplay):
         grid = grid_of("coverages", coverages, np.linspace(0.1, 1, _POINTS), inside=False)
         if grid[0] <= 0:
             raise InputError(
-                f"coverages must be positive: where no case is decided, a decided case has no "
-                f"cost; got {grid[0]:g}. Begin with a small share such as 0.05.",
+                f"coverages must be positive, because a cost per decided case needs decided cases; "
+                f"got {grid[0]:g}. Begin with a small share such as 0.05.",
                 argument="coverages",
             )
         level = _check.level(level)
@@ -240,7 +240,7 @@ def _frame_of(
     lines: tuple[BandedLine, ...], level: float, n_cases: int, library: str | None
 ) -> tuple[float, str, tuple[float, float], str | None]:
     """The fields that both displays share: level, note, limits of the vertical axis, library."""
-    bands = [end for line in lines for end in (line.low, line.high) if end is not None]
+    bands = [bound for line in lines for bound in (line.low, line.high) if bound is not None]
     low, high = extent(bands)
     size = max(abs(low), abs(high))
     room = 0.05 * (high - low if high - low > 1e-9 * size else size or 1.0)
@@ -249,9 +249,9 @@ def _frame_of(
 
 @dataclass(frozen=True, eq=False)
 class _Ordered:
-    """Cases with their gain from a decision that has a price, by the predictions of one model.
+    """What each case gains from a decision that has a price, by the predictions of one model.
 
-    That decision is the one with a limited capacity, or to leave the case undecided.
+    The decision is the one with a limited capacity, or that of leaving the case undecided.
     """
 
     cases: Cases
@@ -300,15 +300,15 @@ class _Ordered:
         value, low, high = np.array([self.interval(*point, level) for point in points]).T
         return low + (costs - value), high + (costs - value)
 
-    def possible(self, end: FloatArray, costs: FloatArray) -> FloatArray:
-        """Limits of intervals, clipped to the range of possible costs where that is known.
+    def possible(self, bound: FloatArray, costs: FloatArray) -> FloatArray:
+        """Bounds of intervals, clipped to the range of possible costs where that is known.
 
         The first-order approximation may lie outside it.
         """
         if self.cases.costs is not None:
-            return end
+            return bound
         known = np.append(self.cases.problem.costs, costs)
-        return np.clip(end, known.min(), known.max())
+        return np.clip(bound, known.min(), known.max())
 
     def _allotted(self, price: float, share: float) -> FloatArray:
         """The part of each case that gets the decision, (n,): 1, 0, or between for tied cases."""
@@ -348,7 +348,7 @@ class _Limited:
         costs = self.curve.cost(grid)
         shares, prices = np.minimum(grid, self.need), self.curve.price(grid)
         low, high = self.ordered.band(costs, prices, shares, level)
-        low, high = (self.ordered.possible(end, costs) for end in (low, high))
+        low, high = (self.ordered.possible(bound, costs) for bound in (low, high))
         mark = (self.need, float(self.curve.cost(self.need))) if self.need <= grid[-1] else None
         return BandedLine(name, grid, costs, low, high, mark=mark)
 
@@ -376,7 +376,7 @@ class _Selective:
         costs = self.curve.cost(grid)
         shown = costs / grid
         bounds = self.ordered.band(costs, self.curve.break_even(grid), 1 - grid, level)
-        low, high = (self.ordered.possible(end / grid, shown) for end in bounds)
+        low, high = (self.ordered.possible(bound / grid, shown) for bound in bounds)
         noise = _NOISE * float(np.abs(self.ordered.gains).max())
         decided = self.curve.shares[self.curve.break_even_prices <= price + noise]
         share = float(decided[-1]) if decided.size else 0.0

@@ -29,7 +29,7 @@ from stakes.thresholds import Optimal, RateDriven
 
 
 class LossDisplay(CurvesDisplay):
-    """Expected loss of each model over the cost proportion, beside not looking at the case.
+    """Expected loss of each model over the cost proportion, beside deciding without a model.
 
     At the cost proportion c a false alarm costs 2c and a miss 2(1 − c), so that the two sum to 2.
     """

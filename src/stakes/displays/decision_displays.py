@@ -86,7 +86,7 @@ class DecisionCurveDisplay(CurvesDisplay):
 
 
 class NetBenefitDifferenceDisplay(CurvesDisplay):
-    """Net benefit of each model less that of a reference, on the same cases: paired intervals."""
+    """Net benefit of each model minus that of a reference, with paired intervals."""
 
     x_column, y_column = "threshold", "difference"
     x_label = "threshold probability"
@@ -136,8 +136,8 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
             )
         if set(cases.scores) == {reference}:
             raise InputError(
-                f"models must hold another than the reference {reference!r}, to be compared with "
-                f"it; it is the only one. Add one, or compare with 'treat all'.",
+                f"models must hold a model besides the reference {reference!r}; it is the only "
+                f"one. Add another, or compare with 'treat all'.",
                 argument="models",
             )
         value = _benefits(grid)

@@ -189,8 +189,9 @@ def _checked_bins(bins: Binning | None) -> Binning:
     _check.require("bins", bins, Binning, "Write EqualMass(10) or EqualWidth(10).")
     if bins.follow_classes:
         raise InputError(
-            f"bins must not be chosen by the classes, for their intervals to hold; got {bins!r}. "
-            f"Write EqualMass(10), or draw the curve of HullBins with stakes.plot.reliability.",
+            f"bins must not depend on the classes, because their intervals would not hold; got "
+            f"{bins!r}. Write EqualMass(10), or draw the curve of HullBins with "
+            f"stakes.plot.reliability.",
             argument="bins",
         )
     return bins

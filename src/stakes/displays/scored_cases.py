@@ -51,10 +51,11 @@ def _type_name(estimator: Any) -> str:
 def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionScores:
     classes = getattr(estimator, "classes_", None)
     if isinstance(estimator, type) or classes is None:
-        got = f"the class {estimator.__name__}" if isinstance(estimator, type) else "one without"
+        is_class = isinstance(estimator, type)
+        got = f"the class {estimator.__name__}" if is_class else type(estimator).__name__
         raise InputError(
-            f"{argument} must be a fitted classifier, which has classes_; got {got} "
-            f"({type(estimator).__name__}). Fit it first, or pass predictions to from_predictions.",
+            f"{argument} must be a fitted classifier, which has classes_; got {got}, which has "
+            f"none. Fit an instance first, or pass predictions to from_predictions.",
             argument=argument,
         )
     if hasattr(estimator, "predict_proba"):
@@ -156,7 +157,6 @@ class ScoredCases:
         owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
         shape = (n_owners, 2, *(size + 1 for _ in bins))
         cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
-        # Pooling first makes the loop below independent of the number of cases.
         used, place = np.unique(cells, return_inverse=True)
         mass = np.bincount(place, weights, used.size)
         codes = np.unravel_index(used, shape)

@@ -79,8 +79,10 @@ def _firth(design: FloatArray, positive: IntArray, weights: FloatArray) -> Float
         # The pseudo-inverse also serves features that are collinear in this sample.
         inverse = np.linalg.pinv((design * spread) @ design.T)
         leverage = spread * np.sum(design * (inverse @ design), axis=0)
-        pull = design @ (weights * (positive - chance) + leverage * (0.5 - chance))
-        step = inverse @ pull
+        # The gradient of Firth's penalised likelihood: each case adds half its leverage to both
+        # classes, so that coefficients stay finite where a score separates them.
+        gradient = design @ (weights * (positive - chance) + leverage * (0.5 - chance))
+        step = inverse @ gradient
         size = np.abs(step @ design).max()
         slopes = slopes + step * min(1.0, _LONGEST / max(size, 1e-300))
         if size < _STILL:

@@ -6,6 +6,7 @@ Defaults that carry meaning live here only, and the report prints those that wer
 from stakes.evaluation.backwards import leads_in_sample
 from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
+from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
     LIBRARIES,
     MOST_WEIGHT,
@@ -19,7 +20,6 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
-from stakes.evaluation.charging import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, PairsOf, Sample
@@ -35,8 +35,8 @@ from stakes.evaluation.folds import (
 from stakes.evaluation.hard_cases import hardness_unit
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import priced_on_all
-from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import Predictions
+from stakes.evaluation.running_costs import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules
 

@@ -10,8 +10,8 @@ from stakes._version import __version__
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.beliefs import Unknown
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.charging import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs, LossCosts, costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
@@ -21,10 +21,10 @@ from stakes.evaluation.limit_checks import checked_limits
 from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
-from stakes.evaluation.operation import Operation
 from stakes.evaluation.quality import quality_of
+from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.score_bins import shown_table_of
-from stakes.evaluation.shipping import shipped_rules
+from stakes.evaluation.shipped_rules import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.limits import coverage_points

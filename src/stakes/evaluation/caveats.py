@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from stakes._text import number, percent, whole_percent
-from stakes.evaluation.charging import FEW, MUCH, few_cases
+from stakes.evaluation.case_charges import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs

@@ -24,9 +24,9 @@ from stakes.evaluation.cases import (
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.memory import refuse_too_large
 from stakes.evaluation.moved_limits import MovedLimits
-from stakes.evaluation.operation import read_operation
 from stakes.evaluation.predictions import read_predictions
-from stakes.evaluation.remaking import remake_of
+from stakes.evaluation.remade_decisions import remake_of
+from stakes.evaluation.running_costs import read_operation
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.problem import Problem
 from stakes.report import Report

@@ -14,9 +14,9 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
 from stakes.calibration import CalibrationMap
-from stakes.evaluation.charging import Charges
+from stakes.evaluation.case_charges import Charges
 from stakes.evaluation.decision_rules import DecisionRule
-from stakes.evaluation.operation import Operation
+from stakes.evaluation.running_costs import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
 from stakes.report import Caveat, DecisionSource, PairCounts, Points

@@ -16,7 +16,7 @@ import numpy as np
 from stakes._check import FloatArray, Label
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.frozen import case_margins, case_regions
+from stakes.evaluation.frozen_flips import case_margins, case_regions
 from stakes.inference import MOST_RIVALS, Move
 from stakes.problem import Problem
 from stakes.regions import (

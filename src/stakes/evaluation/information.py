@@ -17,9 +17,9 @@ import numpy as np
 from stakes import _text
 from stakes._check import FloatArray
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.frozen import spent_tables
+from stakes.evaluation.frozen_flips import spent_tables
 from stakes.report import System, UncertainPart, Uncertainty
 
 _REMADE = 256  # worlds in which rules are made again, at most

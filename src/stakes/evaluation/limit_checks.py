@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
 from stakes.limits import LimitCheck

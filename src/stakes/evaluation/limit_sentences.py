@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stakes._text import number, percent
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.operation import Operation
+from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money
 from stakes.limits import LimitCheck
 from stakes.problem import Problem

@@ -21,8 +21,8 @@ from stakes._expression import parse
 from stakes.decide import mean_costs
 from stakes.errors import InputError
 from stakes.evaluation.bound_ladder import BoundLadder, OtherFolds, other_folds
+from stakes.evaluation.case_charges import NO_MODEL, charges_of
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.charging import NO_MODEL, charges_of
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.folds import Folds

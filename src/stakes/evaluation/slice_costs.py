@@ -10,7 +10,7 @@ import numpy as np
 from stakes._check import Label
 from stakes._text import whole_percent
 from stakes.errors import InputError
-from stakes.evaluation.charging import FEW, MUCH, few_cases
+from stakes.evaluation.case_charges import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.problem import Problem

@@ -15,8 +15,8 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import mean_costs
 from stakes.errors import InputError
 from stakes.evaluation.backwards import class_leads
+from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.charging import Charges, charges_of, weighted_terms
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, PairsOf, Sample
 from stakes.evaluation.folds import Folds

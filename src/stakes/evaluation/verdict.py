@@ -8,11 +8,11 @@ from math import isfinite, isnan
 import numpy as np
 
 from stakes._text import number, point, probability, whole_percent
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.limit_sentences import limit_sentences
-from stakes.evaluation.operation import Operation
+from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
 from stakes.inference import Measured
 from stakes.problem import Problem

@@ -1,4 +1,4 @@
-"""Limits on decisions, kept at the least cost: each is a price that is added to the costs.
+"""Limits on decisions, kept at the least cost: each limit has a price that is added to the costs.
 
 Takes rows.
 """

@@ -10,7 +10,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Limit, listed_limits
 
-_ROUNDING = 1e-9  # of cases: a share times their number may be off by this much
+_ROUNDING = 1e-9  # of cases: rounding error of a share times the number of cases
 
 
 def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tuple[int, int]]:
@@ -37,10 +37,10 @@ def read_counts(limits: object, decisions: Labels, n_cases: int) -> dict[int, tu
     bounds: dict[int, tuple[int, int]] = {}
     for limit in listed_limits(limits, f"Limit.count({decisions[0]!r}, 200)"):
         if limit.given is not None or limit.decision not in decisions:
-            fault = "is a rate within a class, which nobody can count before classes are known"
+            fault = "is a rate within a class, which cannot be counted before classes are known"
             raise InputError(
                 f"limits of a batch must be counts or shares of the decisions {decisions}; "
-                f"{str(limit)!r} {fault if limit.given is not None else 'is none'}. "
+                f"{str(limit)!r} {fault if limit.given is not None else 'names another decision'}. "
                 f"Write Limit.count or Limit.share.",
                 argument="limits",
             )
@@ -77,8 +77,7 @@ def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_
         fault = f"they allow at most {high} of {n_cases} cases, and every case needs a decision"
         gap = n_cases - high
     raise InputError(
-        f"limits must be counts that this batch can have; {fault}. To come as close as possible, "
-        f"loosen one by {gap}.",
+        f"limits must be counts that this batch can have; {fault}. Loosen one of them by {gap}.",
         argument="limits",
     )
 
@@ -86,15 +85,14 @@ def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_
 def keep_counts(
     costs: FloatArray, decided: IntArray, bounds: dict[int, tuple[int, int]]
 ) -> IntArray:
-    """Decisions (n,) that keep counts at the least cost, of expected costs (n, M).
+    """Decisions (n,) that keep counts at the least expected cost.
 
-    `decided` are the cheapest decisions without limits. Cases that are tied are taken in the order
-    of the batch.
+    Cases that are tied are taken in the order of the batch.
 
     Parameters
     ----------
     costs : expected costs, (n, M)
-    decided : positions of decisions so far, (n,)
+    decided : positions of the cheapest decisions without limits, (n,)
     bounds : position of a decision → its least and greatest number
 
     Returns
@@ -127,9 +125,9 @@ def keep_counts(
 
 
 def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray:
-    """The cheapest assignment under several counts.
+    """The cheapest assignment under several counts, by linear programming.
 
-    A transport problem: the vertices of its linear program decide no case by chance.
+    This is a transport problem: at a vertex of its linear program every case has one decision.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -144,7 +142,7 @@ def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray
         rows += [in_column, -in_column]
         limits += [high, -low]
     solved = linprog(
-        # Regrets: an amount that a case costs whatever is decided would only take digits.
+        # Regrets: an amount that a case costs under every decision would only cost precision.
         (costs - costs.min(axis=1, keepdims=True)).ravel(),
         A_ub=csr_array(np.array(rows)),
         b_ub=limits,

@@ -23,16 +23,16 @@ _TIE = 1e-9  # of the cases: shares that differ by less are one
 
 @dataclass(frozen=True, eq=False)
 class CapacityCurve(Value):
-    """What it costs to have capacity for a decision in a share of the cases.
+    """Cost per case against the share of cases for which there is capacity for a decision.
 
     Attributes
     ----------
     decision : the decision that is limited
     cost : Curve on [0, 1], cost per case where at most that share of the cases gets the decision
-        Inside a group of equal cases some get it by chance; beyond the share that gets it without
-        a limit the curve is flat.
-    shares : (T,) shares up to which each group of equal cases reaches
-    prices : (T,) what one more case of that group saves, the costliest first
+        Inside a group of equal cases, decisions are randomised; beyond the share that gets the
+        decision without a limit, the curve is flat.
+    shares : (T,) cumulative shares at which each group of equal cases ends
+    prices : (T,) what one more case of that group saves, in decreasing order
 
     Examples
     --------
@@ -50,9 +50,9 @@ class CapacityCurve(Value):
     prices: FloatArray
 
     def price(self, share: npt.ArrayLike) -> FloatArray:
-        """What one more case with the decision saves at a capacity, elementwise; 0 beyond need.
+        """What one more case with the decision saves at a capacity, elementwise.
 
-        It is nan outside [0, 1].
+        It is 0 where there is more capacity than needed, and nan outside [0, 1].
 
         Parameters
         ----------
@@ -70,14 +70,14 @@ class CapacityCurve(Value):
         [16.0, 14.5, 0.0]
         """
         share = _check.reals("share", share)
-        # A share that is a border but for rounding belongs to the group that begins there.
+        # A share that equals a border except for rounding belongs to the group that begins there.
         place = np.searchsorted(self.shares, share + 1e-12, side="right")
         return _within(share, np.append(self.prices, 0.0)[place])
 
 
 @dataclass(frozen=True, eq=False)
 class CoverageCurve(Value):
-    """What decisions cost where the hardest cases are left undecided, at no cost.
+    """Cost against coverage, where the hardest cases are left undecided at no cost.
 
     Attributes
     ----------
@@ -116,8 +116,8 @@ class CoverageCurve(Value):
     def break_even(self, coverage: npt.ArrayLike) -> FloatArray:
         """The price of an abstention at which that coverage is the best, elementwise.
 
-        Costlier abstentions are worth it for fewer cases; at a price above ``break_even(1)`` for
-        none. It is nan outside [0, 1].
+        The more an abstention costs, the fewer cases it is worth it for; above ``break_even(1)``,
+        for none. It is nan outside [0, 1].
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class CoverageCurve(Value):
         [0.3, 0.8]
         """
         share = _check.reals("coverage", coverage)
-        # The same for a border from above: a share that reaches it but for rounding is at it.
+        # Here a share that equals a border, but for rounding, belongs to the group that ends there.
         place = np.searchsorted(self.shares, share - 1e-12, side="left")
         prices = self.break_even_prices
         return _within(share, prices[np.minimum(place, prices.size - 1)])
@@ -154,15 +154,15 @@ def capacity_curve(
 ) -> CapacityCurve:
     """Least cost per case against the share of cases that may get a decision.
 
-    The cases that save the most get it first. Its slope is the price of the limit, that of
-    `price_limits`. Limits of the problem are not looked at.
+    The cases that save the most get it first. The slope of the curve is the price of the limit, as
+    in `price_limits`. Limits of the problem are ignored.
 
     Parameters
     ----------
     posteriors, problem, data, weights, posterior_prior : as in `price_limits`
     decision : the decision with the capacity
-    y_true : labels of the true classes, optional; costs are then those of the labelled cases, in
-        the order that the posteriors say
+    y_true : labels of the true classes, optional; costs are then those of the labelled cases, while
+        the posteriors still decide which cases come first
 
     Returns
     -------
@@ -177,14 +177,14 @@ def capacity_curve(
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     column = limited_column(problem, decision)
-    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
-    expected = mean_costs(read.rows, read.costs)
-    charged = expected if read.truth is None else costs_by_class(read.costs, read.truth)
-    return capacity_of(expected, charged, read.mass, column, decision)
+    cases = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    expected = mean_costs(cases.rows, cases.costs)
+    charged = expected if cases.truth is None else costs_by_class(cases.costs, cases.truth)
+    return capacity_of(expected, charged, cases.mass, column, decision)
 
 
 def limited_column(problem: Problem, decision: object) -> int:
-    """The position of a decision whose share can be limited: there must be another decision.
+    """The position of a decision whose share is to be limited; there must be another decision.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def limited_column(problem: Problem, decision: object) -> int:
 def capacity_of(
     expected: FloatArray, charged: FloatArray, mass: FloatArray, column: int, decision: Label
 ) -> CapacityCurve:
-    """The capacity curve of cases that are ordered by expected costs, and charged others.
+    """The capacity curve of cases that are ordered by expected costs and charged their own costs.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def capacity_of(
     saved = charged[every, instead] - charged[every, column]
     mass = mass / mass.sum()
     shares, prices, sums = _grouped(gains, mass, mass * saved)
-    # Cases that lose by the decision never get it, so that the curve is flat beyond the others.
+    # Cases for which the decision saves nothing never get it: beyond the others the curve is flat.
     taken = prices > 0
     x = np.concatenate([[0.0], shares[taken], [1.0]])
     least = float(mass @ charged[every, instead]) - np.concatenate([[0.0], np.cumsum(sums[taken])])
@@ -267,8 +267,8 @@ def coverage_curve(
 ) -> CoverageCurve:
     """Cost against the share of cases that are decided, the hardest being left undecided.
 
-    A case is as hard as its best decision is expected to cost: Chow's rule. With an abstention that
-    costs v, ``problem.with_abstention(v)``, cases are left undecided that cost more than v.
+    The hardness of a case is the expected cost of its best decision (Chow's rule). If an abstention
+    costs v, as in ``problem.with_abstention(v)``, cases of hardness above v are left undecided.
 
     Parameters
     ----------
@@ -288,24 +288,24 @@ def coverage_curve(
     [0.1, 0.5]
     """
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
-    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
-    expected = mean_costs(read.rows, read.costs)
-    best = cheapest_decisions(read.rows, read.costs)
+    cases = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    expected = mean_costs(cases.rows, cases.costs)
+    best = cheapest_decisions(cases.rows, cases.costs)
     every = np.arange(len(expected))
     hardness = expected[every, best]
     charged = hardness
-    if read.truth is not None:
-        charged = costs_by_class(read.costs, read.truth)[every, best]
-    return coverage_of(hardness, charged, read.mass)
+    if cases.truth is not None:
+        charged = costs_by_class(cases.costs, cases.truth)[every, best]
+    return coverage_of(hardness, charged, cases.mass)
 
 
 def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> CoverageCurve:
-    """The curve of cases whose decisions are expected to cost `hardness`, and cost `charged`.
+    """The coverage curve of cases whose best decisions are expected to cost `hardness`.
 
     Parameters
     ----------
     hardness : expected cost of deciding each case, (n,)
-    charged : cost of its decision, (n,)
+    charged : actual cost of its decision, (n,)
     mass : weight of each case, (n,)
 
     Returns
@@ -334,8 +334,9 @@ def coverage_points(
 ) -> tuple[tuple[float, float, float], ...]:
     """A few points of the coverage curve: coverage, cost per decided case, break-even price.
 
-    They take no sort of all cases. The points are the coverages at a few prices of an abstention,
-    which are chosen so that coverages are spread evenly over a sample of the cases.
+    This does not sort all cases. The points are the coverages at a few prices of an abstention; the
+    prices are quantiles of the hardness in a sample of the cases, so that coverages are spread
+    evenly.
 
     Parameters
     ----------
@@ -370,7 +371,7 @@ def coverage_points(
 
 
 def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray:
-    """What each decision cost the labelled cases, (n, M).
+    """What each decision costs, given the true class of each case, (n, M).
 
     Parameters
     ----------
@@ -404,7 +405,7 @@ def _within(shares: FloatArray, prices: FloatArray) -> FloatArray:
 def _grouped(
     keys: FloatArray, mass: FloatArray, amounts: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Cases of falling keys, equal ones together: shares reached, keys, and sums of amounts."""
+    """Groups of equal keys, in decreasing order: cumulative shares, keys, and sums of amounts."""
     order: IntArray = np.argsort(-keys, kind="stable")
     falling = keys[order]
     scale = float(np.abs(keys).max(initial=0.0)) or 1.0

@@ -1,4 +1,4 @@
-"""Cases as they will come once deployed: posteriors, weights, costs, and what limits count."""
+"""Cases as they will come in deployment: posteriors, weights, costs, and what limits count."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Limit, Problem
 from stakes.rows import Posteriors
 
-ROUNDING = 1e-10  # of a share: what sums of a million cases may be off by, and far below one case
+ROUNDING = 1e-10  # of a share: above the rounding errors of sums over a million cases, below a case
 
 
 @dataclass(frozen=True, eq=False)
 class CountedCases:
-    """Expected costs of cases, and by how much each counts against every limit.
+    """Expected costs of cases, and how much each case counts towards every limit.
 
     Attributes
     ----------
-    costs : (M, n) expected costs of each decision, in one piece
-    mass : (n,) the share of all cases to come that each stands for; sums to one
+    costs : (M, n) expected costs of each decision, contiguous
+    mass : (n,) the share of all cases in deployment that each stands for; sums to one
     limits : L limits
     columns : (L,) the decision of each limit
-    counted : (L, n) what a case counts, by its posteriors, where it gets that decision
+    counted : (L, n) what a case counts if it gets that decision, by its posteriors
     seen : (L, n) the same by its class, where classes are known
     """
 
@@ -104,7 +104,7 @@ class CountedCases:
         return np.array([float((self.mass * weight) @ (decided == d)) for d, weight in pairs])
 
     def excess(self, values: FloatArray) -> FloatArray:
-        """By how much values break each limit, (L,).
+        """By how much values exceed each limit, (L,).
 
         Parameters
         ----------
@@ -254,8 +254,8 @@ def counted_cases(
     columns: IntArray,
     truth: IntArray | None = None,
 ) -> CountedCases:
-    """Cases by posteriors (n, K) for the prior of deployment and cells (L, K, M) of the limits."""
-    # Decisions in rows: the search for prices adds to one decision of all cases at a time.
+    """Cases from posteriors (n, K) at the prior of deployment and cells (L, K, M) of the limits."""
+    # Decisions are rows, because the search for prices changes one decision of all cases at a time.
     costs = np.ascontiguousarray(costs.T)
     weights = np.stack([table[:, d] for table, d in zip(cells, columns, strict=True)])  # (L, K)
     seen = None if truth is None else weights[:, truth]
@@ -264,17 +264,17 @@ def counted_cases(
 
 @dataclass(frozen=True, eq=False)
 class DeployedCases:
-    """What is known about cases, as if they came at the prior of deployment.
+    """Cases, reweighted to the prior of deployment.
 
     Attributes
     ----------
     rows : (n, K) posteriors for that prior
-    mass : (n,) what each case counts
+    mass : (n,) weight of each case under that prior
     prior, from_prior : (K,) that prior, and the one from which posteriors were moved, if they were
-    costs : (K, M) of all cases, or those of every case
+    costs : (K, M) for all cases, or the costs of every case
     truth : (n,) classes, where they are known
     posteriors : (n, K) posteriors as they came, on which a rule decides
-    rounding : (n, K) by how much posteriors of single precision may be off
+    rounding : (n, K) bounds on the rounding errors of posteriors in single precision
     """
 
     rows: FloatArray
@@ -287,7 +287,7 @@ class DeployedCases:
     rounding: FloatArray | None
 
     def decide(self, costs: FloatArray | CaseCosts) -> IntArray:
-        """The cheapest decisions (n,), by the arithmetic of a `Rule`, so that ties fall alike."""
+        """The cheapest decisions (n,), by the arithmetic of a `Rule`, which breaks ties alike."""
         start = self.from_prior
         ratios = None if start is None else class_ratios(start, self.prior)
         return cheapest_decisions(self.posteriors, costs, self.rounding, ratios)
@@ -322,7 +322,7 @@ def read_deployed(
         shares = start if truth is None else shares
     prior = shares if problem.prior is None else problem.prior
     _refuse_lost(shares, prior, problem, labelled=truth is not None)
-    # Cases of class k stand for prior over share as many cases to come; an unlabelled case is of
+    # A case of class k stands for prior / share cases in deployment; an unlabelled case belongs to
     # each class with its posterior probability.
     ratio = class_ratios(shares, prior)
     mass = checked * (rows @ ratio if truth is None else ratio[truth])
@@ -350,8 +350,8 @@ def _shares(
 
 
 def _differ(start: FloatArray, prior: FloatArray) -> bool:
-    # Shares are quotients of sums. A difference in the last digits must not move posteriors,
-    # because moved ones would break ties in another way.
+    # Shares are quotients of sums. A difference in the last digits must not move the posteriors,
+    # because ties would then be broken differently.
     return bool(np.abs(start - prior).max() > 1e-12)
 
 
@@ -373,8 +373,8 @@ def _moved(rows: FloatArray, start: FloatArray, prior: FloatArray) -> FloatArray
     moved = shift_prior(rows, start, prior)
     if np.isnan(moved).any():
         raise InputError(
-            "posteriors must leave a class that the prior expects; some are certain of classes "
-            "that it rules out. Leave these cases out, or correct the prior.",
+            "posteriors must not be certain of classes whose prior is zero; some are. Leave these "
+            "cases out, or correct the prior.",
             argument="posteriors",
         )
     return moved

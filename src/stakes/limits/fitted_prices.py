@@ -14,10 +14,10 @@ from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.limits.one_price import one_price
 from stakes.limits.several_prices import priced_costs, refuse_infeasible, several_prices
 
-_ROUNDING = 1e-12  # of a cost: what its bound may differ by although it is reached
-_NUDGE = 1e-8  # of the span of costs: beyond rounding, so that cases tied at a price take a side
+_ROUNDING = 1e-12  # relative: a cost this close to its lower bound has reached it
+_NUDGE = 1e-8  # of the span of costs: beyond rounding, so that it decides ties
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
-_TIGHTENED = 40  # how often limits are tightened before the search is given up
+_TIGHTENED = 40  # how often limits are tightened before the search ends without a rule
 
 Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to costs → decisions
 
@@ -31,7 +31,7 @@ class FittedPrices:
     prices : (L,) what one more unit of each limit is worth, at the margin
     added : (L, K, M) what each limit adds to the costs of the deterministic rule
     decided : (n,) positions of its decisions
-    dual_value : cost per case of the best rule that may decide by chance
+    dual_value : cost per case of the best randomised rule
     cost : cost per case of the deterministic rule, by the posteriors
     """
 
@@ -43,12 +43,12 @@ class FittedPrices:
 
     @property
     def rounding_loss(self) -> float:
-        """What it costs per case that equal cases are decided alike, without randomisation."""
+        """Cost per case above that of the best randomised rule."""
         return loss_beyond(self.cost, self.dual_value)
 
 
 def loss_beyond(cost: float, dual_value: float) -> float:
-    """By how much a cost lies above its lower bound; 0 where that may be rounding."""
+    """By how much a cost exceeds its lower bound; 0 where that may be rounding."""
     loss = cost - dual_value
     return loss if loss > _ROUNDING * max(abs(cost), abs(dual_value)) else 0.0
 
@@ -58,9 +58,9 @@ def fit_prices(
 ) -> FittedPrices:
     """Fit the prices of limits, and find a deterministic rule near them that keeps the limits.
 
-    Prices are added to the costs of the cells (L, K, M) that each limit counts. `decide` makes
-    decisions exactly as the rule will later, so that ties fall alike. The search starts at the
-    prices `start`.
+    Prices are added to the costs of the cells (L, K, M) that each limit counts. `decide` takes
+    decisions exactly as the rule will later, so that ties are broken alike. The search starts at
+    the prices `start`.
     """
     signed = cells * cases.signs[:, None, None]
     if len(cases.limits) == 1:
@@ -71,15 +71,15 @@ def fit_prices(
     else:
         prices, dual = several_prices(cases, start=start)
         solution = _cheapest_kept(cases, signed, decide, prices)
-    # Cases that tie at the price would need a coin. The rule is deterministic instead: its prices
-    # lie a little to one side, where the limit is kept.
+    # At the price itself, tied cases would have to be decided at random. The prices of the
+    # deterministic rule lie a little to one side, where the limit is kept.
     side, decided = solution
     added = side[:, None, None] * signed
     return FittedPrices(prices, added, decided, dual, cases.cost(decided))
 
 
 def _dual_of_one(cases: CountedCases, price: float, decided: IntArray) -> float:
-    """The dual at the price of one limit; on labelled cases, less what the limit leaves unused."""
+    """The value of the dual at the price of one limit."""
     seen = cases.seen_values(decided)
     if seen is not None:
         return cases.cost(decided) + price * float(cases.excess(seen)[0])
@@ -99,9 +99,9 @@ def _first_kept(
 
 
 def _excess(cases: CountedCases, decided: IntArray) -> FloatArray:
-    """By how much decisions break each limit: by labels if there is one limit, else by posteriors.
+    """By how much decisions exceed each limit: by labels for one limit, else by posteriors.
 
-    Breakpoints set the price of one limit on labels; the dual of several knows posteriors only.
+    The price of a single limit is fitted on labels, those of several limits on posteriors.
     """
     seen = cases.seen_values(decided) if len(cases.limits) == 1 else None
     return cases.excess(cases.values(decided) if seen is None else seen)
@@ -112,8 +112,8 @@ def _cheapest_kept(
 ) -> tuple[FloatArray, IntArray]:
     """The cheapest decisions near these prices that keep all limits.
 
-    Cases that are tied at the prices take one side, then the other. Where no combination keeps all
-    limits, they are tightened by what breaks them, and priced again.
+    Cases that are tied at the prices are decided one way, then the other. Where no combination
+    keeps all limits, these are tightened by the excess and priced again.
     """
     tighter = np.zeros(len(cases.limits))
     for _ in range(_TIGHTENED):
@@ -129,12 +129,12 @@ def _cheapest_kept(
                 least_broken = excess
         if best is not None:
             return best[1], best[2]
-        # Asked only once prices have failed: whether limits can be kept at all is a search of its
-        # own.
+        # Only checked after prices have failed, because feasibility takes a search of its own.
         if not tighter.any():
             refuse_infeasible(cases)
         assert least_broken is not None
-        # Twice as much each time: prices of very many cases are exact to a case or two only.
+        # At least doubled each time, because with very many cases prices are only exact to a case
+        # or two.
         tighter = np.where(least_broken > ROUNDING, np.maximum(2 * tighter, least_broken), tighter)
         bounds = cases.bounds - cases.signs * tighter
         prices = several_prices(cases, bounds, start=prices).prices
@@ -142,7 +142,7 @@ def _cheapest_kept(
 
 
 def _sides(prices: FloatArray, nudge: float) -> Iterator[FloatArray]:
-    """The prices, and a little more and a little less of each; never negative, and never twice."""
+    """The prices, and prices a little above and below them; never negative, each only once."""
     size = prices.size
     steps = list(product((0, 1, -1), repeat=size)) if size <= _ALL_SIDES else None
     if steps is None:

@@ -1,4 +1,4 @@
-"""LimitCheck: how a system stands to a limit."""
+"""LimitCheck: whether a system keeps a limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from stakes.problem import Limit
 
 @dataclass(frozen=True, eq=False)
 class LimitCheck(Value):
-    """The share or rate of a system once deployed, with its interval, and the price of the limit.
+    """The share or rate of a system in deployment, with its interval, and the price of the limit.
 
     `price` is what one more unit of the limit saves at the margin, in the problem's unit: for a
-    share what one more case with the decision saves, for a rate what a rate that is looser by one
-    saves per case; None where the system cannot follow a limit. `total` is what a limit that is
-    looser by one percentage point saves at the stated volume. `capacity` says, where the only limit
-    is one on a share from above, what other shares would cost per case on these cases.
+    share, what one more case with the decision saves; for a rate, what loosening the rate by one
+    saves per case. It is None where the system cannot follow a limit. `total` is what loosening the
+    limit by one percentage point saves at the stated volume. If the only limit is an upper bound on
+    a share, `capacity` says what other shares would cost per case on these cases.
 
     Examples
     --------
@@ -43,9 +43,9 @@ class LimitCheck(Value):
 
     @property
     def breaks(self) -> bool:
-        """Whether the limit is clearly broken: the interval lies beyond it."""
-        end = self.low if self.limit.sign > 0 else self.high
-        return bool(self.limit.excess(end) > ROUNDING)
+        """Whether the limit is clearly broken: the whole interval lies beyond it."""
+        nearest = self.low if self.limit.sign > 0 else self.high
+        return bool(self.limit.excess(nearest) > ROUNDING)
 
     @property
     def outcome(self) -> str:

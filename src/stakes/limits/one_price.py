@@ -1,12 +1,12 @@
-r"""The price of one limit, exactly.
+r"""The exact price of a single limit.
 
-A case takes the decision while what it saves there, for each unit that the limit counts, exceeds
-the price: it leaves at a price of its own,
+A case gets the decision as long as what it saves, for each unit that the limit counts, exceeds the
+price. It leaves the decision at the price
 
 .. math:: t_i = \frac{\min_{e \ne d} C_{ie} - C_{id}}{g_i}
 
-with :math:`g_i = 1` for a share and :math:`P(k \mid x_i)/\pi_k` for a rate. Sorted, these are the
-breakpoints of the one-dimensional dual; the price is the one at which the limit is reached.
+with :math:`g_i = 1` for a share and :math:`P(k \mid x_i)/\pi_k` for a rate. These prices, sorted,
+are the breakpoints of the one-dimensional dual; the optimum is where the limit is reached.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Breakpoints:
 
     Attributes
     ----------
-    prices : (T,) falling; infinite for cases that no price reaches
-    reached : (T,) what the limit counts if the decision is taken down to that group
+    prices : (T,) decreasing; infinite for cases that no price changes
+    reached : (T,) what the limit counts if all groups up to this one get the decision
     """
 
     prices: FloatArray
@@ -72,12 +72,12 @@ def leaving_prices(gains: FloatArray, counted: FloatArray) -> FloatArray:
 
 
 def grouped_breakpoints(falling: FloatArray, weights: FloatArray, span: float) -> Breakpoints:
-    """The breakpoints of cases in the order in which they leave, the last first.
+    """The breakpoints of cases that are sorted by the prices at which they leave.
 
     Parameters
     ----------
-    falling : (n,) prices at which they leave, falling
-    weights : (n,) what they count against the limit
+    falling : (n,) prices at which they leave, in decreasing order
+    weights : (n,) what they count towards the limit
     span : the largest difference between the costs of two decisions
 
     Returns
@@ -91,14 +91,15 @@ def grouped_breakpoints(falling: FloatArray, weights: FloatArray, span: float) -
     """
     with np.errstate(invalid="ignore"):
         steps = falling[:-1] - falling[1:]
-        size = np.minimum(np.abs(falling[:-1]), np.abs(falling[1:]))  # finite next to an infinite
+        # The smaller of two neighbours is finite even if the other is infinite.
+        size = np.minimum(np.abs(falling[:-1]), np.abs(falling[1:]))
         apart = steps > _TIED * (size + span)
     starts = np.flatnonzero(np.concatenate([[True], apart]))
     return Breakpoints(falling[starts], np.cumsum(np.add.reduceat(weights, starts)))
 
 
 def gains_of(cases: CountedCases, place: int) -> FloatArray:
-    """What each case saves by the decision of a limit, against its best other one, (n,)."""
+    """What the decision of a limit saves for each case, compared with its best other decision."""
     column = cases.columns[place]
     other_costs = np.delete(cases.costs, column, axis=0)
     return np.asarray(other_costs.min(axis=0, initial=np.inf) - cases.costs[column])
@@ -112,8 +113,9 @@ def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
 def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Iterator[float]]:
     """The price of a limit, and prices of deterministic rules that keep it.
 
-    The first is the lowest optimal dual value: what one more case is worth, at the margin. The
-    others lie between breakpoints, so that no case is tied: the first is the cheapest.
+    The price is the lowest one that is optimal for the dual: what one more case is worth, at the
+    margin. The others lie between breakpoints, so that no case is tied; the first of them is the
+    cheapest.
 
     Parameters
     ----------
@@ -123,7 +125,7 @@ def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Ite
 
     Returns
     -------
-    the price, and an iterator of prices
+    the price, and an iterator over the prices of deterministic rules
 
     Examples
     --------
@@ -152,7 +154,7 @@ def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Ite
 
 
 def _with_none(prices: Iterator[float]) -> Iterator[float]:
-    """Zero first, since the limit does not bind; then the others, in case ties break the limit."""
+    """Zero first, since the limit does not bind; then the others, in case ties violate it."""
     yield 0.0
     yield from prices
 

@@ -1,4 +1,4 @@
-"""`price_limits`, which takes posteriors and a problem with limits and returns prices."""
+"""`price_limits`: the prices of limits, from posteriors and a problem."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class PricedLimits(Value):
         For a share, what one more case with that decision would save; for a rate, what a rate that
         is looser by one would save per case. Zero where the limit does not bind.
     priced : the problem without limits whose Bayes decisions are the rule
-        The prices are in its costs; where they are positive they lie a little above `prices`,
+        Its costs include the prices. Where these are positive, they lie a little above `prices`,
         halfway to the next case that would change, so that no case is tied.
     added : (L, K, M) what each limit adds to the costs of `problem`
     decisions : (n,) what the rule decides about these cases
     values : (L,) the share or rate of each limit on these cases, by their labels where they are
         known, else by their posteriors
-    dual_value : cost per case of the best rule, which may decide some cases by chance
+    dual_value : cost per case of the best rule, which may randomise
     cost : cost per case of the rule, by the posteriors
     prior : (K,) the class shares at which limits are counted
-    from_prior : (K,) the class shares from which posteriors are moved there; None: they are not
+    from_prior : (K,) the class shares for which the posteriors hold, if they are moved; else None
     """
 
     problem: Problem
@@ -55,7 +55,7 @@ class PricedLimits(Value):
 
     @property
     def rounding_loss(self) -> float:
-        """What it costs per case that the rule decides equal cases alike, without randomisation."""
+        """Cost per case above that of the best rule, which may randomise."""
         return loss_beyond(self.cost, self.dual_value)
 
     @property
@@ -72,7 +72,7 @@ class PricedLimits(Value):
                 self.problem.limits, self.prices.tolist(), self.values.tolist(), strict=True
             )
         ]
-        loss = f"{number(self.rounding_loss)}{unit} more than with chance decisions"
+        loss = f"{number(self.rounding_loss)}{unit} more than the best randomised rule"
         head = f"PricedLimits: {number(self.cost)}{unit} per case, {loss}"
         return "\n".join([head, *lines])
 
@@ -92,17 +92,17 @@ def price_limits(
 ) -> PricedLimits:
     r"""Prices of the limits of a problem, and the cheapest rule that keeps them.
 
-    Cost and limits are linear in the decisions, so that the best rule takes the cheapest decision
-    once a price is added to the costs: that of a share to the column of its decision, that of a
-    rate to the cell of its class and decision, divided by the prior of the class. The prices
-    maximise the dual
+    Costs and limits are linear in the decisions, so that the best rule takes the cheapest decision
+    after a price is added to the costs. The price of a share is added to the column of its
+    decision; that of a rate, divided by the prior of the class, to the cell of its class and
+    decision. The prices maximise the dual
 
     .. math:: g(\lambda) = E \min_d \sum_k P(k \mid x)
               \Bigl(c_{kd} + \sum_l \lambda_l a_{lkd}\Bigr) - \sum_l \lambda_l b_l
 
     exactly for one limit, by its breakpoints, and by cutting planes for several. The rule is
-    deterministic and keeps the limits on these cases, ties included. Limits that no rule keeps are
-    refused with the closest value that one does.
+    deterministic and keeps the limits on these cases, even where cases are tied. Limits that no
+    rule can keep are refused; the message says what can be kept.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def price_limits(
     >>> payments = np.linspace(0.005, 0.5, 100) ** 2
     >>> priced = price_limits(payments, problem)
     >>> priced
-    PricedLimits: 9.582 EUR per case, 0 EUR more than with chance decisions
+    PricedLimits: 9.582 EUR per case, 0 EUR more than the best randomised rule
       review: at most 10 % of cases: price 17.32 EUR, met at 0.1
     >>> from stakes import bayes_decisions
     >>> bool((bayes_decisions(payments, priced.priced) == priced.decisions).all())
@@ -145,16 +145,21 @@ def price_limits(
             "or take bayes_decisions, which needs no prices.",
             argument="problem",
         )
-    read = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
+    deployed = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
 
     def decide(amounts: FloatArray) -> IntArray:
-        return read.decide(plus(read.costs, amounts))
+        return deployed.decide(plus(deployed.costs, amounts))
 
     cases, fitted = priced_cases(
-        problem, read.rows, read.mass, read.prior, read.costs, decide, read.truth
+        problem,
+        deployed.rows,
+        deployed.mass,
+        deployed.prior,
+        deployed.costs,
+        decide,
+        deployed.truth,
     )
-    # Where labels are known, rates are those of the labelled cases; posteriors are only a model's
-    # opinion of them.
+    # Where labels are known, values are those of the labelled cases: posteriors may be wrong.
     seen = cases.seen_values(fitted.decided)
     return PricedLimits._trusted(
         problem=problem,
@@ -165,8 +170,8 @@ def price_limits(
         values=cases.values(fitted.decided) if seen is None else seen,
         dual_value=fitted.dual_value,
         cost=fitted.cost,
-        prior=read.prior,
-        from_prior=read.from_prior,
+        prior=deployed.prior,
+        from_prior=deployed.from_prior,
     )
 
 
@@ -180,7 +185,7 @@ def priced_cases(
     truth: IntArray | None,
     start: FloatArray | None = None,
 ) -> tuple[CountedCases, FittedPrices]:
-    """Count cases against the limits of a problem and fit prices; nothing is checked.
+    """Count cases towards the limits of a problem, and fit prices; the inputs are not checked.
 
     Parameters
     ----------

@@ -5,9 +5,9 @@ The dual is concave and piecewise linear in the prices:
 .. math:: g(\lambda) = \sum_i m_i \min_d \Bigl(C_{id} + \sum_l s_l \lambda_l g_{lid}\Bigr)
           - \sum_l s_l \lambda_l b_l
 
-Kelley's cutting planes maximise it: every evaluation costs one pass over the cases, and the linear
-program of the cuts has one variable for each limit. They end at the optimum, where the model of
-cuts is exact.
+Kelley's cutting planes maximise it: every evaluation takes one pass over the cases, and the linear
+program of the cuts has one variable for each limit, and one for the height. The search ends where
+the lowest cut and the dual have the same value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HIGHEST = (1e2, 1e5, 1e9)  # bounds of prices, as multiples of the span of cost
 
 
 class Dual(NamedTuple):
-    """Optimal prices (L,) and the value of the dual there, the cost of the best random rule."""
+    """Optimal prices (L,), and the value of the dual: the cost of the best randomised rule."""
 
     prices: FloatArray
     value: float
@@ -42,7 +42,7 @@ Cut = tuple[float, FloatArray]  # a plane above the dual: its height at prices o
 
 
 def priced_costs(cases: CountedCases, prices: FloatArray) -> FloatArray:
-    """Expected costs (M, n) with the prices of all limits in them."""
+    """Expected costs (M, n), including the prices of all limits."""
     costs = cases.costs.copy()
     parts = zip(cases.signs * prices, cases.columns, cases.counted, strict=True)
     for price, column, counted in parts:
@@ -59,9 +59,9 @@ def several_prices(
 ) -> Dual:
     """The prices of all limits, for their bounds or for tighter ones.
 
-    The search starts near the prices `start`; with many cases, a sample of them says where that
-    is. It ends once the dual is known to be below `enough`. Prices that would have to be infinite,
-    because limits contradict each other, end at the largest upper bound.
+    The search starts near the prices `start`; with many cases, a sample provides them. It ends as
+    soon as the maximum is known to be at most `enough`. Where limits contradict each other, prices
+    would be infinite, and end at the largest upper bound.
     """
     targets = cases.bounds if bounds is None else bounds
     if not cases.limits:
@@ -86,28 +86,26 @@ def several_prices(
 def _near(cases: CountedCases, bounds: FloatArray, start: FloatArray) -> Dual | None:
     """The optimum in a box around some prices; None where it lies elsewhere.
 
-    Most cases are decided alike everywhere in a small box: a decision that is the cheapest at all
-    corners is the cheapest in between. What they cost is linear there, so that the search need only
-    look at the others.
+    Priced costs are linear in the prices, so that a decision that is the cheapest at all corners of
+    the box is the cheapest everywhere in it. In a small box this settles most cases, and the search
+    needs only the others.
     """
     for width in _WIDTHS:
         reach = width * np.maximum(start, 0.01 * cases.span)
         box = np.maximum(start - reach, 0.0), start + reach
         decided = _cheapest(cases, box[0])
-        still = np.ones(decided.size, dtype=np.bool_)
-        # A case that gets the same decision at every corner gets it in the whole box, because
-        # priced costs are linear in the prices: only the others have to be priced again.
+        settled = np.ones(decided.size, dtype=np.bool_)
         for corner in product(*zip(*box, strict=True)):
-            still &= _cheapest(cases, np.array(corner)) == decided
-        if still.mean() < 0.5:
+            settled &= _cheapest(cases, np.array(corner)) == decided
+        if settled.mean() < 0.5:
             return None
-        fixed, moving = cases.only(still), cases.only(~still)
-        reached = fixed.values(decided[still])
-        # What the settled cases use of each limit is taken off its bound.
-        prices = several_prices(moving, bounds - reached, start)
+        fixed, open_cases = cases.only(settled), cases.only(~settled)
+        reached = fixed.values(decided[settled])
+        # What the settled cases use of each limit is subtracted from its bound.
+        prices = several_prices(open_cases, bounds - reached, start)
         inside = (prices.prices > box[0]) | (box[0] == 0)
         if (inside & (prices.prices < box[1])).all():
-            return Dual(prices.prices, prices.value + fixed.cost(decided[still]))
+            return Dual(prices.prices, prices.value + fixed.cost(decided[settled]))
     return None
 
 
@@ -164,8 +162,8 @@ def _lowest(
 ) -> Dual:
     """Of all optimal prices, those with the lowest sum: what looser limits are worth.
 
-    Where a limit is met to the case, or is zero or one, higher prices are optimal as well; they say
-    what tighter limits would cost.
+    Where a limit is met exactly, or is zero or one, higher prices are also optimal; they say what
+    tighter limits would cost.
     """
     gap, last = 10 * _gap(cases), best.prices
     cuts, enough = list(cuts), best.value - gap
@@ -176,7 +174,8 @@ def _lowest(
         value, slope = _evaluated(cases, bounds, prices[0])
         if value >= enough - gap:
             return Dual(prices[0], best.value)
-        if np.array_equal(prices[0], last):  # within the tolerance of the linear program
+        # The linear program cannot improve on its last answer within its tolerance.
+        if np.array_equal(prices[0], last):
             break
         last = prices[0]
         cuts.append((value - float(slope @ last), slope))
@@ -189,7 +188,7 @@ def _evaluated(
     """The dual at these prices, and a subgradient: by how much the bounds are exceeded."""
     costs = priced_costs(cases, prices)
     least = costs.min(axis=0)
-    decided = np.full(least.size, -1, dtype=np.int8)  # of those that have a limit
+    decided = np.full(least.size, -1, dtype=np.int8)  # −1: a decision without a limit
     for column in set(cases.columns.tolist()):
         decided[(costs[column] == least) & (decided < 0)] = column
     slope = cases.signs * (cases.values(decided) - bounds)
@@ -212,8 +211,8 @@ def _highest(
     rows = np.column_stack([-slopes, np.ones(len(cuts))])
     aim, floor = np.append(np.zeros(size), -1.0), None
     if enough is not None:
-        # Where prices tie, the lowest are wanted: a limit that does not bind then has a price of
-        # zero.
+        # Of several optimal prices the lowest are wanted, so that a limit that does not bind has a
+        # price of zero.
         aim, floor = np.append(np.ones(size), 0.0), enough * scale
     solved = linprog(
         aim,
@@ -229,7 +228,10 @@ def _highest(
 
 
 def refuse_infeasible(cases: CountedCases) -> None:
-    """Refuse limits that no rule keeps together, even by chance, with the closest value."""
+    """Refuse limits that no rule, even a randomised one, can keep together.
+
+    Each limit in turn is brought as close to its bound as the limits before it allow.
+    """
     for place, limit in enumerate(cases.limits):
         if place == 0:
             continue

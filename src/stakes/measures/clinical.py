@@ -1,7 +1,7 @@
 """Measures of diagnostic tests: likelihood ratios, odds, informedness, and net benefit.
 
-Likelihood ratios and their relatives give a value for every class, it against the rest: for
-two classes the last entry, ``[..., 1]``, is the value of the positive class. Net benefit is for two
+Likelihood ratios and related measures have a value for every class against the rest: for two
+classes the last entry, ``[..., 1]``, is the value of the positive class. Net benefit is for two
 classes and two decisions, the second of each being the positive one. Higher is better, except for
 `likelihood_ratio_negative`. Undefined is nan.
 """
@@ -30,12 +30,12 @@ from stakes.tally import Counts
 
 
 def informedness(counts: Counts) -> FloatArray:
-    r"""Youden's J of each class: sensitivity plus specificity less one; higher is better.
+    r"""Youden's J of each class: sensitivity plus specificity minus one; higher is better.
 
     .. math:: J_k = R_{kk} + TN_k / (TN_k + FP_k) - 1
 
-    For two classes this is one minus the normalised balanced error rate. Undefined when the class
-    is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 14.
+    For two classes this is one minus the normalised balanced error rate. Undefined when no case, or
+    every case, is of the class. Shape (..., K). Reference: ferrer-ec, eq 14.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def informedness(counts: Counts) -> FloatArray:
 
 
 def markedness(counts: Counts) -> FloatArray:
-    r"""Precision plus negative predictive value less one, of each class; higher is better.
+    r"""Precision plus negative predictive value minus one, of each class; higher is better.
 
     .. math:: N_{kk} / N_{*k} + TN_k / (TN_k + FN_k) - 1
 
@@ -85,12 +85,12 @@ def _rates(counts: Counts) -> FloatArray:
 
 
 def likelihood_ratio_positive(counts: Counts) -> FloatArray:
-    r"""How much likelier each decision is for its own class than for the rest; higher is better.
+    r"""How much likelier each decision is within its class than outside it; higher is better.
 
     .. math:: LR_+ = \frac{\text{sensitivity}}{1 - \text{specificity}}
 
-    Without false alarms it is inf if any case is detected, else undefined; undefined too when the
-    class is absent, or all there is. Shape (..., K). Reference: ferrer-ec, eq 28.
+    Without false alarms it is inf if any case is detected, else undefined. It is also undefined
+    when no case, or every case, is of the class. Shape (..., K). Reference: ferrer-ec, eq 28.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ def likelihood_ratio_positive(counts: Counts) -> FloatArray:
 
 
 def likelihood_ratio_negative(counts: Counts) -> FloatArray:
-    r"""How much likelier any other decision is for the class than for the rest; lower is better.
+    r"""How much likelier any other decision is within the class than outside it; lower is better.
 
     .. math:: LR_- = \frac{1 - \text{sensitivity}}{\text{specificity}}
 
-    At specificity zero it is inf if any case is missed, else undefined; undefined too when the
-    class is absent, or all there is. Shape (..., K).
+    At specificity zero it is inf if any case is missed, else undefined. It is also undefined when
+    no case, or every case, is of the class. Shape (..., K).
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def diagnostic_odds_ratio(counts: Counts) -> FloatArray:
 
     .. math:: \frac{TP_k \cdot TN_k}{FP_k \cdot FN_k} = \frac{LR_+}{LR_-}
 
-    Without false alarms or misses it is inf, unless true positives or true negatives lack too:
-    then it is undefined. Shape (..., K). Reference: Glas et al. 2003.
+    Without false alarms or misses it is inf, unless there are no true positives or no true
+    negatives either: then it is undefined. Shape (..., K). Reference: Glas et al. 2003.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _shares(counts: Counts) -> FloatArray:
 
 
 def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Numbers:
-    r"""Hits per case, less false alarms at the exchange rate of the threshold.
+    r"""True positives per case, minus false alarms at the exchange rate of the threshold.
 
     .. math:: \frac{N_{22}}{N} - \frac{p}{1 - p} \cdot \frac{N_{12}}{N}
 
@@ -197,7 +197,7 @@ def net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Numbers:
 
     Examples
     --------
-    Whoever would take shelter at a risk of one in ten:
+    For people who take shelter at a risk of one in ten:
 
     >>> finley = Counts([[2680, 72], [23, 28]])
     >>> float(net_benefit(finley, 0.1).round(5))
@@ -241,16 +241,17 @@ def standardized_net_benefit(counts: Counts, threshold: npt.ArrayLike) -> Number
 
 
 def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
-    r"""Net benefit for any classes and decisions: what acting saves per case, in cases of the last.
+    r"""Net benefit for any classes and decisions, in units of what a case of the last class saves.
 
     .. math:: \frac{\sum_k \pi_k c_{k1} - EC}{c_{K1} - \min_d c_{Kd}}
 
-    Always taking the first decision, which treats nobody, has zero. The unit is what the best
-    decision saves on a case of the last class, so that for two classes and two decisions this is
-    `net_benefit` at the threshold of the problem, under its prior. ``one_vs_rest(counts)`` gives
-    the net benefit of each class by itself. Higher is better; undefined as `expected_cost` is, and
-    where the first decision is the best of the last class. Shape (...). Reference: Vickers and
-    Elkin 2006, in the costs of ferrer-ec, eq 25 to 27.
+    The first decision, which treats nobody, has a net benefit of zero if it is always taken. The
+    unit is what the best decision saves on a case of the last class, so that for two classes and
+    two decisions this is `net_benefit` at the threshold of the problem, under its prior. For the
+    net benefit of each class against the rest, call `net_benefit` on ``one_vs_rest(counts)``.
+    Higher is better. Undefined where `expected_cost` is, and where the first decision is the best
+    for the last class. Shape (...). Reference: Vickers and Elkin 2006, in the costs of ferrer-ec,
+    eq 25 to 27.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """Every familiar metric of a table of counts, one formula per function.
 
-Rows are true classes, columns are decisions; leading axes are carried through. Functions that
-speak of one class give one value for every class, that class against the rest: for two classes
-the last entry, ``[..., 1]``, is the value of the positive class. They want square tables, because a
-decision that is no class (abstain, review) has a cost but no recall. Undefined is nan.
+Rows are true classes, columns are decisions; leading axes are carried through. Metrics of one class
+against the rest have one value for every class: for two classes the last entry, ``[..., 1]``, is
+the value of the positive class. They need square tables, because a decision that is not a class
+(abstain, review) has a cost but no recall. Undefined is nan.
 
-Most of these are better when higher; `error_rate` and `balanced_error_rate` are expected costs.
-What they say about costs is worked out in ferrer-ec, section 3 and appendix C.
+For most of these higher is better; `error_rate` and `balanced_error_rate` are expected costs.
+ferrer-ec, section 3 and appendix C, works out what they imply about costs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stakes.tally import Counts
 
 
 def one_vs_rest(counts: Counts) -> Counts:
-    """Each class against the rest: K tables of two classes, the class itself the positive one.
+    """Each class against the rest: K tables of two classes, of which class k is the positive one.
 
     Shape (..., K, K) becomes (..., K, 2, 2); table k holds, row by row, the true negatives, false
     positives, false negatives and true positives of class k.
@@ -206,13 +206,13 @@ def coverage(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
 
 
 def _column(counts: Counts, decision: Label) -> int:
-    """Where the decision stands among the decisions of the counts."""
+    """The position of the decision among the decisions of the counts."""
     if counts.decisions is None or decision not in counts.decisions:
         known = f"are {counts.decisions}" if counts.decisions else "have no labels"
         raise InputError(
-            f"decision must be one of the decisions of counts; {decision!r} is none of them, "
-            f"they {known}. Name the decision that abstains, as in decision='review', "
-            f"and label the decisions of counts."
+            f"decision must be one of the decisions of counts; {decision!r} is not, they {known}. "
+            f"Name the decision that abstains, as in decision='review', and label the decisions of "
+            f"counts."
         )
     return counts.decisions.index(decision)
 
@@ -326,7 +326,8 @@ def negative_predictive_value(counts: Counts) -> FloatArray:
 
 
 def _squared(beta: object) -> float:
-    """The square of the weight of recall; beyond its bound F is the recall to the last digit."""
+    """The square of the weight of recall, bounded so that it does not overflow."""
+    # Far below this bound, F already equals recall to the last digit.
     return min(number("beta", beta, low=0), 1e100) ** 2
 
 
@@ -335,10 +336,10 @@ def f_beta(counts: Counts, beta: float) -> FloatArray:
 
     .. math:: \frac{(1 + \beta^2) N_{kk}}{\beta^2 N_{k*} + N_{*k}}
 
-    One minus it is the expected cost with misses :math:`\beta^2` times as costly as false alarms,
-    divided by :math:`\beta^2 P_k + R_{*k}`, so that it favours whoever decides k more often.
-    By counts: 0 for a class that is present and never decided, or the other way round; undefined
-    only where the class occurs on neither side. Shape (..., K). Reference: ferrer-ec, eq 9, 12.
+    One minus F is the expected cost with misses :math:`\beta^2` times as costly as false alarms,
+    divided by :math:`\beta^2 P_k + R_{*k}`, so that it favours systems that decide k more often.
+    It is 0 for a class that is present but never decided, or decided but never present; undefined
+    only where the class is neither. Shape (..., K). Reference: ferrer-ec, eq 9, 12.
 
     Parameters
     ----------
@@ -396,8 +397,8 @@ def macro_f_beta(counts: Counts, beta: float) -> Numbers:
 
     .. math:: \frac1K \sum_k F_{\beta,k}
 
-    scikit-learn's macro average; `f_beta_of_averages` is the other reading of the name. Undefined
-    when any class is (see `f_beta`). Shape (...). Reference: ferrer-ec, section 3.3.
+    This is scikit-learn's macro average; `f_beta_of_averages` is the other reading of the name.
+    Undefined when the F score of any class is. Shape (...). Reference: ferrer-ec, section 3.3.
 
     Parameters
     ----------
@@ -451,13 +452,13 @@ def f_beta_of_averages(counts: Counts, beta: float) -> Numbers:
 
 
 def jaccard(counts: Counts) -> FloatArray:
-    r"""Jaccard index of each class: cases of it that are decided as it, among all of either kind.
+    r"""Jaccard index of each class: right decisions among cases that are, or are decided as, it.
 
     .. math:: \frac{N_{kk}}{N_{k*} + N_{*k} - N_{kk}}
 
-    The intersection over the union, and the critical success index of weather forecasts: F₁ on
-    another scale, :math:`F_1 / (2 - F_1)`. Higher is better. Undefined where the class occurs on
-    neither side. Shape (..., K). Reference: Jaccard 1901.
+    This is the intersection over the union, and the critical success index of weather forecasts:
+    F₁ on another scale, :math:`F_1 / (2 - F_1)`. Higher is better. Undefined where the class is
+    neither present nor decided. Shape (..., K). Reference: Jaccard 1901.
 
     Parameters
     ----------
@@ -477,6 +478,7 @@ def jaccard(counts: Counts) -> FloatArray:
     """
     values = square(counts)
     right = diagonal(values)
+    # Not row + column − right, which could overflow where the result would not.
     return ratio(right, right + (values.sum(axis=-1) - right) + (values.sum(axis=-2) - right))
 
 
@@ -539,7 +541,8 @@ def mcc(counts: Counts) -> Numbers:
 
 
 def _unlike_pairs(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Sum of ``first_k second_l`` over k ≠ l; a sum of what is there, so that zero is zero."""
+    """Sum of ``first_k second_l`` over k ≠ l."""
+    # Summed directly: the total minus the pairs k = l would leave rounding errors instead of zero.
     return unwrapped(np.sum(first * elsewhere(second), axis=-1))
 
 
@@ -578,11 +581,11 @@ def weighted_kappa(counts: Counts, problem: Problem) -> Numbers:
     .. math:: 1 - \frac{\sum_{kd} \pi_k P(d \mid k)\, r_{kd}}{\sum_{kd} \pi_k P(d)\, r_{kd}},
         \qquad P(d) = \sum_k \pi_k P(d \mid k)
 
-    with the regrets r, the costs above the cheapest decision of the class: one minus the expected
-    cost over that of independent decisions with the same margins. `Problem.zero_one` gives
-    `cohen_kappa`, distances of ordered classes and their squares the linear and the quadratic
-    kappa; decisions need not be classes. Higher is better. Undefined when independent decisions
-    cost nothing, or when the prior expects a class that the data lack. Shape (...).
+    with the regrets r, the costs above those of the cheapest decision for the class: one minus the
+    expected cost over that of independent decisions with the same margins. `Problem.zero_one` gives
+    `cohen_kappa`; distances of ordered classes as costs give the linear kappa, and their squares
+    the quadratic one. Decisions need not be classes. Higher is better. Undefined when independent
+    decisions cost nothing, or when the prior expects a class that the data lack. Shape (...).
     Reference: Cohen 1968.
 
     Parameters

@@ -2,7 +2,7 @@ r"""Expected cost and its relatives: where a tally meets a problem.
 
 All functions take Counts of shape (…, K, M) and carry the leading axes through.
 
-Costs that are linear in terms need no cases either: with
+Where every case has its own costs, and these are linear in a few terms, sums are enough, too: with
 :math:`c_{kd}(x) = \sum_t a_{kdt}\, z_t(x)` for a case x, the sums of :math:`z_t` over the cases of
 each class that get each decision say what these decisions cost under any coefficients a. The first
 term is the constant 1, so that its sums are the weights of the cases.
@@ -19,8 +19,8 @@ from stakes.problem import Problem
 from stakes.tally import Counts
 
 
-def _meet(counts: Counts, problem: Problem) -> None:
-    """Refuse counts and a problem that speak of different things."""
+def _refuse_mismatch(counts: Counts, problem: Problem) -> None:
+    """Refuse counts and a problem whose classes or decisions differ."""
     if counts.values.shape[-2:] != problem.costs.shape:
         raise InputError(
             f"counts and problem must have the same classes and decisions; counts are "
@@ -32,7 +32,7 @@ def _meet(counts: Counts, problem: Problem) -> None:
 
 
 def prior_of(counts: Counts, problem: Problem) -> FloatArray:
-    """The class shares that count, of shape (…, K): the problem's prior, else the data's shares.
+    """The class shares to use, of shape (…, K): the problem's prior, else the shares of the data.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def prior_of(counts: Counts, problem: Problem) -> FloatArray:
     >>> prior_of(Counts([[80, 20], [3, 7]]), Problem.binary(false_alarm=1, miss=9)).round(3)
     array([0.909, 0.091])
     """
-    _meet(counts, problem)
+    _refuse_mismatch(counts, problem)
     if problem.prior is None:
         return counts.shares
     return np.broadcast_to(problem.prior, counts.values.shape[:-1])
@@ -127,7 +127,7 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     >>> expected_cost_per_class(Counts([[80, 20], [3, 7]]), Problem.binary(false_alarm=1, miss=9))
     array([0.2, 2.7])
     """
-    _meet(counts, problem)
+    _refuse_mismatch(counts, problem)
     return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
 
 
@@ -158,7 +158,7 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
 
 
 def naive_cost(counts: Counts, problem: Problem) -> Numbers:
-    r"""Cost per case of the best decision made without looking (ferrer-ec, eq 3).
+    r"""Cost per case of the best decision made without looking at the case (ferrer-ec, eq 3).
 
     .. math:: \min_d \sum_k \pi_k c_{kd}
 
@@ -201,12 +201,12 @@ def perfect_cost(counts: Counts, problem: Problem) -> Numbers:
 
 
 def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
-    r"""Expected cost on the scale where 0 is perfect and 1 is not looking at the case.
+    r"""Expected cost on a scale where 0 is perfect and 1 is the best constant decision.
 
     .. math:: \frac{EC - EC_{perfect}}{EC_{naive} - EC_{perfect}}
 
-    (ferrer-ec, eq 3, for any costs.) Where not looking is perfect already, it is nan if these
-    decisions are perfect too, else inf.
+    This is ferrer-ec, eq 3, for any costs. Where a constant decision is already perfect, it is nan
+    if these decisions are perfect, too, else inf.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
 
 
 def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:
-    """1 − `normalized_cost`: 1 is perfect, 0 is not looking; higher is better.
+    """1 − `normalized_cost`: 1 is perfect, 0 is the best constant decision; higher is better.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
 
 
 def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | None) -> Numbers:
-    r"""Cost per case (…) of costs made of terms, from the sums (…, K, M, T) of the terms.
+    r"""Cost per case (…) where costs are linear in terms, from sums (…, K, M, T) of the terms.
 
     .. math:: \sum_k \pi_k \frac{\sum_{dt} a_{kdt} S_{kdt}}{\sum_d S_{kd1}}
 
@@ -332,16 +332,16 @@ def term_cost(sums: FloatArray, coefficients: FloatArray, prior: FloatArray | No
     mass = sums[..., 0].sum(axis=-1)
     shares = mass / mass.sum(axis=-1, keepdims=True) if prior is None else prior
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.einsum("...kdt,kdt->...k", sums, coefficients) / mass
-    return unwrapped(np.sum(shares * np.where(shares > 0, each, 0.0), axis=-1))
+        per_class = np.einsum("...kdt,kdt->...k", sums, coefficients) / mass
+    return unwrapped(np.sum(shares * np.where(shares > 0, per_class, 0.0), axis=-1))
 
 
 def constant_sums(sums: FloatArray) -> FloatArray:
-    """Sums (M, K, M, T) of every constant decision, by those (K, M, T) of any decisions.
+    """The sums (M, K, M, T) that every constant decision would have, from those of any decisions.
 
     Parameters
     ----------
-    sums : sums of the terms over the cases of each cell, (…, K, M, T)
+    sums : sums of the terms over the cases of each cell, (K, M, T)
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The calibration of a risk model in one table: line, calibration in the large, smooth errors."""
+"""The calibration of a risk model as a table: intercept and slope, in the large, smooth errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.tally import ScoreTable, two_classes
 
 _SMOOTH = "ICI", "E50", "E90", "Emax"
-_FEWEST = 10  # clusters, for intervals of these
+_FEWEST = 10  # clusters: fewer do not show how much clusters differ
 
 
 def calibration_table(
@@ -49,19 +49,20 @@ def calibration_table(
     - ICI, E50, E90 and Emax, `smooth_calibration_errors`: mean, median, ninth decile and maximum of
       the distance from a lowess curve.
 
-    Intervals of the line are those of the logistic regression, with weights that are not whole or
-    with clusters those of the sandwich estimator where they are wider; nan where the classes are
-    separated. In the large, too, the sandwich counts where it is wider: with another slope than one
-    the cases vary by more or less than the regression believes.
+    Intervals of intercept and slope are those of the logistic regression. With fractional weights
+    or clusters, the sandwich estimator replaces them where it is wider. They are nan where the
+    scores separate the classes. Calibration in the large takes the sandwich estimator wherever it
+    is wider: if the slope is not one, outcomes vary by more or less than the regression assumes.
 
-    ICI, E50, E90 and Emax are never zero in a sample and larger still in resamples of it, so that
-    quantiles of replicates miss the truth of a calibrated model. The upper bound is the
-    bootstrap's quantile; the lower one is zero where calibrated scores would show as much, else the
-    reflected quantile. What calibrated scores would show is drawn case by case. With clusters, or
-    with weights that are not whole, replicates draw whole clusters, and the residuals of clusters,
-    or of cases, change their sign at random about the scores (wild bootstrap). Fewer than ten
-    clusters do not tell how much clusters differ: the intervals of these four are nan, and the
-    title says so. Where all scores are equal there is no line: slope and intercept are nan.
+    ICI, E50, E90 and Emax are positive in every sample, even for a calibrated model, and larger
+    still in its resamples, so that percentile intervals would miss a true value of zero. The upper
+    bound is the quantile of the bootstrap. The lower bound is zero where calibrated scores could
+    have errors as large, and otherwise the reflected quantile. To learn how large these could be,
+    outcomes are drawn from the scores, case by case. With clusters or fractional weights,
+    replicates resample whole clusters or cases, and for calibrated scores the residuals of each
+    change their sign at random (wild bootstrap). Fewer than ten clusters do not show how much
+    clusters differ: the intervals of these four are then nan, and the title says so. Where all
+    scores are equal, slope and intercept are nan.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def calibration_table(
     positive : label of the positive class; may be left out for labels 0/1 and booleans
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
-    level : of the intervals
+    level : confidence level of the intervals
     replicates, rng : for ICI, E50, E90 and Emax; a few hundred replicates for a paper
 
     Returns
@@ -113,7 +114,7 @@ def calibration_table(
 
 
 class _Cases(NamedTuple):
-    """Cases that count: score among those of the table, its log-odds, class, weight, owner."""
+    """Cases of positive weight: position of the score in the table, log-odds, class, weight."""
 
     place: IntArray
     odds: FloatArray
@@ -130,7 +131,7 @@ class _Cases(NamedTuple):
     def weights_by_score(
         self, table: ScoreTable, times: FloatArray, hits: FloatArray
     ) -> FloatArray:
-        """Weights (S, 2) when each case counts this many times and its outcome is any number."""
+        """Weights (S, 2) if each case counts this many times; outcomes may be fractions."""
         mass, size = self.weights * times, table.scores.size
         parts = [np.bincount(self.place, mass * part, size) for part in (1 - hits, hits)]
         return np.stack(parts, axis=-1)
@@ -192,16 +193,20 @@ def _errors(cases: _Cases, design: FloatArray, odds: FloatArray) -> FloatArray:
 
 
 def _error_in_the_large(cases: _Cases, odds: FloatArray) -> FloatArray:
-    """Where the slope is not one, cases vary by more than the scores say: as they are seen to."""
+    """Standard error of calibration in the large: the larger of the binomial and the sandwich.
+
+    If the slope is not one, the binomial variance of the shifted scores is wrong; the squared
+    residuals show how much the outcomes really vary.
+    """
     from scipy.special import expit
 
     error = _errors(cases, np.ones((1, cases.odds.size)), odds)
     if cases.owner is not None:
         return error
     chance = expit(odds)
-    seen = np.sum(cases.weights * (cases.positive - chance) ** 2)
-    wider = np.sqrt(seen) / np.sum(cases.weights * chance * (1 - chance))
-    return np.asarray(np.maximum(error, wider))
+    squares = np.sum(cases.weights * (cases.positive - chance) ** 2)
+    sandwich = np.sqrt(squares) / np.sum(cases.weights * chance * (1 - chance))
+    return np.asarray(np.maximum(error, sandwich))
 
 
 def _smooth_bounds(
@@ -216,24 +221,25 @@ def _smooth_bounds(
     if cases.owner is None:
         estimate = bootstrap(smooth_calibration_errors, table, replicates=replicates, rng=rng)
         high = np.asarray(estimate.interval(level).high)
-        usual = np.quantile(_calibrated(table, replicates, rng), (1 + level) / 2, axis=0)
+        plausible = np.quantile(_calibrated(table, replicates, rng), (1 + level) / 2, axis=0)
     else:
         _check.generator(rng)
         count = _check.whole("replicates", replicates, low=2)
         if cases.few:
             return np.full(4, np.nan), np.full(4, np.nan)
-        high, usual = _clustered_bounds(table, cases, errors, level, count, rng)
-    low = np.where(errors <= usual, 0.0, np.maximum(2 * errors - high, 0.0))
+        high, plausible = _clustered_bounds(table, cases, errors, level, count, rng)
+    # Resampling inflates these distances about as much as sampling did: the quantile is reflected.
+    low = np.where(errors <= plausible, 0.0, np.maximum(2 * errors - high, 0.0))
     return low, np.maximum(high, errors)
 
 
 def _calibrated(table: ScoreTable, replicates: int, rng: np.random.Generator) -> FloatArray:
     """The four distances (R, 4) of whole cases whose scores are their probabilities."""
-    mass, drawn = table.weights.sum(axis=1), []
+    mass, distances = table.weights.sum(axis=1), []
     for _ in range(replicates):  # one by one, so that memory stays flat
         hits = rng.binomial(mass.astype(np.int64), table.scores)
-        drawn.append(lowess_distances(table.scores, np.stack([mass - hits, hits], axis=-1)))
-    return np.array(drawn)
+        distances.append(lowess_distances(table.scores, np.stack([mass - hits, hits], axis=-1)))
+    return np.array(distances)
 
 
 def _clustered_bounds(
@@ -244,27 +250,28 @@ def _clustered_bounds(
     replicates: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Upper end, and what calibrated scores would show at most, (4,) each."""
+    """Upper bounds, and the largest errors that calibrated scores could plausibly have, (4,)."""
     assert cases.owner is not None
     count, scores = int(cases.owner.max()) + 1, table.scores
     residual = cases.positive - smooth_curve(table)[cases.place]
     residual *= np.sqrt(count / (count - 1))  # Bessel's correction, for clusters
     ones, hits = np.ones(residual.size), cases.positive.astype(np.float64)
-    drawn, calibrated = [], []
+    resampled, calibrated = [], []
     for _ in range(replicates):
         times = rng.multinomial(count, np.full(count, 1 / count)).astype(np.float64)
         weights = cases.weights_by_score(table, times[cases.owner], hits)
-        drawn.append(lowess_distances(scores, weights))
+        resampled.append(lowess_distances(scores, weights))
+        # Wild bootstrap: all residuals of a cluster flip together, which keeps their correlation.
         sign = rng.choice([-1.0, 1.0], count)[cases.owner]
         weights = cases.weights_by_score(table, ones, scores[cases.place] + sign * residual)
         calibrated.append(lowess_distances(scores, weights))
-    return _upper(errors, np.array(drawn), count, level), _upper(
+    return _upper(errors, np.array(resampled), count, level), _upper(
         np.mean(calibrated, axis=0), np.array(calibrated), count, level
     )
 
 
 def _upper(value: FloatArray, replicates: FloatArray, count: int, level: float) -> FloatArray:
-    """A high quantile of replicates, further out where few clusters were drawn."""
+    """The upper bound of an interval from replicates, wider where there are few clusters."""
     error = replicates.std(axis=0, ddof=1)
     estimate = Estimate(value, error, replicates, ExpandedPercentile(count), "clusters")
     return np.asarray(estimate.interval(level).high)

@@ -28,8 +28,8 @@ METRICS = (
 
 
 def metric_row(name: Label, metric: str, value: float, bounds: Bounds) -> MetricRow:
-    """A row of the table; what is undefined has no interval."""
-    low, high = (np.nan if np.isnan(value) else float(end) for end in bounds)
+    """A row of the table; where the value is undefined, so is its interval."""
+    low, high = (np.nan if np.isnan(value) else float(bound) for bound in bounds)
     return MetricRow(name, metric, value, low, high)
 
 
@@ -97,7 +97,7 @@ class TestedCases:
 
 
 def _coded(name: str, decisions: Any, problem: Problem) -> IntArray:
-    """Positions of decisions; probabilities are refused by that name."""
+    """Positions of decisions; probabilities are refused with a message of their own."""
     values = decisions.values if isinstance(decisions, Decisions) else decisions
     array = _check.array(name, values)
     if array.dtype.kind == "f" and not np.isin(array, [0, 1]).all():
@@ -112,7 +112,7 @@ def _coded(name: str, decisions: Any, problem: Problem) -> IntArray:
 def _refuse_one_cluster(clusters: object) -> None:
     if clusters is not None and len(_check.clusters(clusters).labels) == 1:
         raise InputError(
-            "clusters must be two or more; there is one, which tells nothing of how clusters "
+            "clusters must be two or more; there is one, which says nothing about how clusters "
             "differ. Leave clusters out where cases were drawn one by one.",
             argument="clusters",
         )
@@ -162,9 +162,9 @@ def difference_rows(
 
 
 def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) -> MetricRow:
-    """First minus second, from the intervals of both (Zou and Donner 2008).
+    """First minus second, from the intervals of both and their correlation (Zou and Donner 2008).
 
-    Where a value is infinite, all differences between the two intervals.
+    Where a value is infinite, the interval holds all differences between the two intervals.
     """
 
     def reach(left: float, right: float) -> FloatArray:
@@ -176,49 +176,51 @@ def _joined(name: str, first: MetricRow, second: MetricRow, correlation: float) 
     with np.errstate(invalid="ignore"):
         value = float(np.subtract(first.value, second.value))
     if np.isinf(value):
-        apart = first.low - second.high, first.high - second.low
-        return metric_row(name, first.metric, value, (np.asarray(apart[0]), np.asarray(apart[1])))
+        low, high = np.asarray(first.low - second.high), np.asarray(first.high - second.low)
+        return metric_row(name, first.metric, value, (low, high))
     low = value - reach(first.value - first.low, second.high - second.value)
     high = value + reach(first.high - first.value, second.value - second.low)
     return metric_row(name, first.metric, value, (low, high))
 
 
 def _correlation(sample: TestedCases, first: Label, second: Label, metric: str) -> float:
-    """Correlation of the estimates of a metric of two tests, with half a case more in each cell.
+    """Correlation of the estimates of a metric of two tests, after half a case is added per cell.
 
-    The half cases keep tests that always agree from being taken for the same test. With clusters
-    it is the smaller of the correlations by cases and by clusters: few clusters agree by chance.
+    The half cases keep two tests that agree on all of these cases from looking like the same test.
+    With clusters it is the smaller of the correlations by cases and by clusters: with few clusters,
+    the latter may be high by chance.
     """
     joint, columns = sample.joint, [0, *(1 + sample.joint.models.index(t) for t in (first, second))]
     of_pair = np.eye(8)[joint.cells[:, columns] @ [4, 2, 1]]
     sums = (joint.weights @ of_pair).reshape(-1, 8)  # a row for each cluster, or one
     squared = sums if sample.squares is None else (sample.squares.weights @ of_pair).reshape(-1, 8)
     size = squared.sum() / sums.sum()
-    table, more = sums.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
+    table, added = sums.sum(axis=0) + size / 2, np.full(8, size**2 / 2)
     of_test, stated = _JOINED[metric], sample.prior is not None
-    pulls = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
-    spreads = [(pulls * (squared.sum(axis=0) + more)) @ pulls.T]
+    influence = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
+    covariances = [(influence * (squared.sum(axis=0) + added)) @ influence.T]
     if sample.scheme is not None:
-        totals = sums @ pulls.T
-        spreads.append(totals.T @ totals + (pulls * more) @ pulls.T)
-    return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in spreads)
+        totals = sums @ influence.T
+        covariances.append(totals.T @ totals + (influence * added) @ influence.T)
+    return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in covariances)
 
 
-# How a case of each cell (2, 2, 2), class by decisions, moves a metric of a test, on any scale.
+# Influence functions: how a case of each cell (2, 2, 2), class by decisions, moves a metric of a
+# test. Their scale does not matter, because only their correlation is used.
 
 
-def _predictive_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Pulls on PPV (place 1) or NPV (0); under a stated prevalence, on the likelihood ratio."""
+def _predictive_influence(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Influence on PPV (place 1) or NPV (0); under a stated prevalence, on the likelihood ratio."""
     if stated:
-        return _ratio_pulls(place, table, test, stated)
+        return _ratio_influence(place, table, test, stated)
     index = np.indices(table.shape)
     decided = index[test] == place
     within = np.sum(table * decided, axis=(1, 2))
     return np.asarray(decided * (index[0] - within[1] / within.sum()))
 
 
-def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Pulls on LR+ (place 1) or LR− (0)."""
+def _ratio_influence(place: int, table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Influence on the logarithm of LR+ (place 1) or LR− (0)."""
     index = np.indices(table.shape)
     decided = index[test] == place
     within = np.sum(table * decided, axis=(1, 2))
@@ -226,8 +228,8 @@ def _ratio_pulls(place: int, table: FloatArray, test: int, stated: bool) -> Floa
     return np.asarray(np.where(index[0] == 1, rates, -rates))
 
 
-def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
-    """Pulls on the share of cases that are detected positives; on sensitivity under a prior."""
+def _detection_influence(table: FloatArray, test: int, stated: bool) -> FloatArray:
+    """Influence on the share of cases that are true positives; under a prior, on sensitivity."""
     index = np.indices(table.shape)
     among = (index[0] == 1) | (not stated)
     hits = ((index[0] == 1) & (index[test] == 1)).astype(np.float64)
@@ -235,10 +237,10 @@ def _found_pulls(table: FloatArray, test: int, stated: bool) -> FloatArray:
 
 
 _JOINED: dict[str, Callable[[FloatArray, int, bool], FloatArray]] = {
-    "PPV": partial(_predictive_pulls, 1),
-    "NPV": partial(_predictive_pulls, 0),
-    "LR+": partial(_ratio_pulls, 1),
-    "LR−": partial(_ratio_pulls, 0),
-    "NNS": _found_pulls,  # numbers needed are reciprocals
-    "NNT": partial(_predictive_pulls, 1),
+    "PPV": partial(_predictive_influence, 1),
+    "NPV": partial(_predictive_influence, 0),
+    "LR+": partial(_ratio_influence, 1),
+    "LR−": partial(_ratio_influence, 0),
+    "NNS": _detection_influence,  # numbers needed are reciprocals
+    "NNT": partial(_predictive_influence, 1),
 }

@@ -60,23 +60,24 @@ def clinical_table(
         NNS = \frac{1}{\pi_1 Se}, \quad NNT = \frac{1}{PPV}
 
     The prevalence :math:`\pi_1` is the problem's prior, which is taken as known, or else that of
-    the cases, which varies with the sample. Interventions avoided are per case, against treating
-    everybody. NNS is how many are tested for one positive that is found, NNT how many get the
-    positive decision for one of them; where a treatment helps a share of those, divide by it.
+    the cases, which varies with the sample. Interventions avoided are per case, compared with
+    treating everybody. NNS is the number of cases tested for each true positive, NNT the number of
+    positive decisions for each true positive. If a treatment helps only a share of these, divide
+    NNT by that share.
 
     Intervals: Wilson's for proportions; Koopman's for likelihood ratios, and through them for PPV
     and NPV under a stated prevalence; profile likelihood for net benefit, interventions avoided and
-    NNS (`stakes.inference.profile_interval`). Weights that are not whole and clusters leave fewer
-    effective cases, and few clusters take Student's t.
+    NNS (`stakes.inference.profile_interval`). Fractional weights and clusters leave fewer effective
+    cases; with clusters, Student's t replaces the normal distribution.
 
     Parameters
     ----------
     y_true : true class of every case, (n,)
     decisions : array_like of shape (n,), or a mapping from the names of tests to such arrays
-        Labels of ``problem.decisions``. Of several tests on the same cases, every other is also
-        compared with the first: paired differences, by profile likelihood; those of PPV, NPV, LR+,
-        LR−, NNS and NNT by putting the intervals of both together, with the correlation of the
-        estimates (Zou and Donner 2008).
+        Labels of ``problem.decisions``. If there are several tests of the same cases, each is also
+        compared with the first. Intervals of these paired differences are by profile likelihood;
+        those of PPV, NPV, LR+, LR−, NNS and NNT combine the intervals of both tests with the
+        correlation of the estimates (Zou and Donner 2008).
     problem : of two classes and two decisions, the second of each being the positive one
     sample_weight : (n,), optional
     clusters : (n,) labels of what was sampled as a whole, such as patients with several lesions
@@ -88,7 +89,7 @@ def clinical_table(
 
     Examples
     --------
-    Finley's tornado forecasts of 1884, for somebody who takes shelter at a risk of one in ten:
+    Finley's tornado forecasts of 1884, for people who take shelter at a risk of one in ten:
 
     >>> y = ["calm"] * 2752 + ["tornado"] * 51
     >>> forecast = ["stay"] * 2680 + ["shelter"] * 72 + ["stay"] * 23 + ["shelter"] * 28
@@ -161,7 +162,7 @@ def _gains(problem: Problem, p: float) -> dict[str, Problem]:
         "specificity": Problem([[-1, 0], [0, 0]], **labels, prior=[1, 0]),
         "net benefit": Problem([[0, p / (1 - p)], [0, -1]], **deployed),
         "interventions avoided": Problem([[-1, 0], [(1 - p) / p, 0]], **deployed),
-        "found": Problem([[0, 0], [0, -1]], **deployed),
+        "true positives": Problem([[0, 0], [0, -1]], **deployed),
     }
 
 
@@ -195,9 +196,9 @@ def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> lis
             bounds = _posterior_bounds(sample.prior, ratios["LR+" if place else "LR−"][1], place)
         values[metric] = float(measure(table)[1]), bounds
     values |= ratios
-    for metric in ("net benefit", "interventions avoided", "found"):
+    for metric in ("net benefit", "interventions avoided", "true positives"):
         values[metric] = _mean(sample, counts, squares, gains[metric])
-    values["NNS"] = _reciprocal(values.pop("found"))
+    values["NNS"] = _reciprocal(values.pop("true positives"))
     values["NNT"] = _reciprocal(values["PPV"])
     return [metric_row(name, metric, *values[metric]) for metric in METRICS]
 
@@ -220,11 +221,11 @@ def _ratio_bounds(
 ) -> Bounds:
     """Interval of the rate of a decision among the positives over that among the negatives."""
     cells = summed(counts, sample.scheme).values
-    # Half a case more, so that the linearisation exists where a rate is zero or one.
+    # Half a case is added to each cell, so that the linearisation exists at rates of zero and one.
     rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
-    pull = np.zeros((2, 2))
-    pull[:, column] = -1 / rates[0], 1 / rates[1]  # of the logarithm of the ratio
-    table, degrees = effective_counts(counts, pull, squares=squares, scheme=sample.scheme)
+    influence = np.zeros((2, 2))
+    influence[:, column] = -1 / rates[0], 1 / rates[1]  # on the logarithm of the ratio
+    table, degrees = effective_counts(counts, influence, squares=squares, scheme=sample.scheme)
     return ratio_of_proportions_bounds(
         table[::-1, column], table[::-1].sum(axis=-1), sample.threshold(degrees)
     )
@@ -237,7 +238,7 @@ def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
         return known, known
     with np.errstate(divide="ignore"):
         low, high = (
-            np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(end))) for end in bounds
+            np.asarray(prior[1] / (prior[1] + prior[0] / np.asarray(bound))) for bound in bounds
         )
     return (low, high) if place else (1 - high, 1 - low)
 
@@ -246,6 +247,7 @@ def _mean(
     sample: TestedCases, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Bounds]:
     interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
+    # Not a minus sign: a mean of zero would become −0.0, which prints as such.
     value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
 
@@ -253,5 +255,5 @@ def _mean(
 def _reciprocal(part: tuple[float, Bounds]) -> tuple[float, Bounds]:
     value, (low, high) = part
     with np.errstate(divide="ignore"):
-        bounds = tuple(np.maximum(1 / np.maximum(np.asarray(end), 0.0), 0.0) for end in (high, low))
+        bounds = tuple(np.maximum(1 / np.maximum(np.asarray(b), 0.0), 0.0) for b in (high, low))
         return float(np.divide(1.0, value)), bounds  # type: ignore[return-value]

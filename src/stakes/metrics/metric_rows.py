@@ -37,8 +37,8 @@ class MetricTable(Value):
     Attributes
     ----------
     title : what was assumed, in words
-    rows : MetricRow of every metric of every test
-    level : of the intervals
+    rows : a MetricRow for every metric of every test
+    level : confidence level of the intervals
 
     ``table["sensitivity"]`` is the row of a table of one test; ``table["new", "sensitivity"]``
     that of one among several.
@@ -49,14 +49,14 @@ class MetricTable(Value):
     level: float
 
     def __getitem__(self, key: str | tuple[Label, str]) -> MetricRow:
-        plain = isinstance(key, str) or (
+        valid = isinstance(key, str) or (
             isinstance(key, tuple) and [isinstance(part, Label) for part in key] == [True, True]
         )
         wanted = key if isinstance(key, tuple) else (None, key)
         matches = [
             row
             for row in self.rows
-            if plain and wanted[0] in (None, row.name) and row.metric == wanted[1]
+            if valid and wanted[0] in (None, row.name) and row.metric == wanted[1]
         ]
         if len(matches) == 1:
             return matches[0]
@@ -71,13 +71,13 @@ class MetricTable(Value):
         )
 
     def frame(self, library: Any = None) -> Any:
-        """The rows as a frame of pandas, polars or pyarrow: the first that is installed, or named.
+        """The rows as a frame of pandas, Polars or PyArrow.
 
         Columns are name, metric, value, low and high.
 
         Parameters
         ----------
-        library : ``"pandas"``, ``"polars"`` or ``"pyarrow"``
+        library : ``"pandas"``, ``"polars"`` or ``"pyarrow"``; None: the first that is installed
 
         Returns
         -------
@@ -101,11 +101,11 @@ class MetricTable(Value):
         several = len({row.name for row in self.rows}) > 1
         header: list[object] = ["", "value", f"{100 * self.level:g}% low", "high"]
         rows: list[list[object]] = []
-        before: Label | None = None
+        previous: Label | None = None
         for row in self.rows:
-            if several and row.name != before:
+            if several and row.name != previous:
                 rows.append([row.name, "", "", ""])
-            before = row.name
+            previous = row.name
             numbers = (number(part, 3) for part in (row.value, row.low, row.high))
             rows.append(["  " * several + row.metric, *numbers])
         return header, rows

@@ -178,9 +178,9 @@ def bayes_cost(
     0.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
-    read = _posteriors(y_proba, classes)
+    posteriors = _posteriors(y_proba, classes)
     with _check.renamed(posteriors="y_proba"):
-        decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
+        decided = bayes_decisions(posteriors, problem, data=data, case_costs=case_costs)
     return expected_cost(
         y_true,
         decided,
@@ -228,9 +228,9 @@ def normalized_bayes_cost(
     1.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
-    read = _posteriors(y_proba, classes)
+    posteriors = _posteriors(y_proba, classes)
     with _check.renamed(posteriors="y_proba"):
-        decided = bayes_decisions(read, problem, data=data, case_costs=case_costs)
+        decided = bayes_decisions(posteriors, problem, data=data, case_costs=case_costs)
     return normalized_cost(
         y_true,
         decided,
@@ -268,11 +268,11 @@ def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: obj
 def _case_losses(
     y_true: object, y_pred: object, problem: Problem, sample_weight: object, costs: CaseCosts
 ) -> FloatArray:
-    """Means per case: the cost of the decisions, their regret, that of each constant decision."""
+    """Means per case: cost of the decisions, their regret, and the regret of each constant one."""
     _check.aligned(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     truth = _check.codes("y_true", y_true, problem.classes)
     decided = _check.decisions("y_pred", y_pred, problem.decisions)
-    # Stands for the data in the message about lengths; a large array of costs is not copied.
+    # A stand-in of the same length, for the error message: a large array of costs is not copied.
     of_costs = np.empty(costs.n_cases, dtype=np.bool_)
     name = "data" if costs.array is None else "case_costs"
     n_cases = _check.same_length(y_true=truth, y_pred=decided, **{name: of_costs})

@@ -71,9 +71,9 @@ def short(text: str, room: int = 28) -> str:
 
 
 def short_names(names: Iterable[object], room: int = 28) -> list[str]:
-    """Shorten long names while they stay different.
+    """Shorten long names, but keep them different from each other.
 
-    Words that all long names begin or end with are removed first, as many as needed.
+    Words that all long names begin or end with are removed first, as many as necessary.
 
     Parameters
     ----------
@@ -91,16 +91,16 @@ def short_names(names: Iterable[object], room: int = 28) -> list[str]:
     ['forest of the second…', 'tree of the second…']
     """
     texts = [str(name) for name in names]
-    every = len(set(texts))
+    n_distinct = len(set(texts))
     for width in (room, room + 12, room + 32):
         shown = [short(text, width) for text in _without_common(texts, width)]
-        if len(set(shown)) == every:
+        if len(set(shown)) == n_distinct:
             return [plain(text) for text in shown]
     return [plain(text) for text in texts]
 
 
 def _without_common(texts: list[str], room: int) -> list[str]:
-    """The texts, long ones without as many of their common first and last words as needed."""
+    """The texts; long ones lose as many of their common first and last words as necessary."""
     long = [text for text in texts if len(text) > room]
     if len(set(long)) < 2:
         return texts
@@ -144,9 +144,6 @@ def finish(ax: Axes, *, x: str, y: str, legend: bool) -> Axes:
         ax.legend(frameon=False, fontsize="small")
     return ax
 
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LABEL = "line label"  # gid by which tests find the texts
 SIZE = 8.0  # size of labels, in points

@@ -45,7 +45,7 @@ class BandedLine(Value):
     reference : whether it is a reference line
     mark : a point to mark, such as that of the best threshold
     detail : text that follows the name beside the line
-    place : position among all models, which decides the colour; None: that among these lines
+    place : position among all models, which decides the colour; None: position among these lines
     """
 
     name: str
@@ -118,7 +118,7 @@ def banded_lines(
     for at in (verticals or {}).values():
         ax.axvline(at, label="_vertical", **vertical)
     domains = [line.x[[0, -1]] for line in lines]
-    ax.set_xlim(min(end[0] for end in domains), max(end[1] for end in domains))
+    ax.set_xlim(min(domain[0] for domain in domains), max(domain[1] for domain in domains))
     ax.set_ylim(*ylim)
     finish(ax, x=x, y=y, legend=False)
     _write_note(ax, note)

@@ -350,12 +350,13 @@ def decision_curves(
 
 def _net_benefit(ax: Axes, curve: Curve, **style: Any) -> None:
     points = curve.points(_SMOOTH)
-    shown = np.isfinite(points["y"]) & (points["x"] < 1)  # at one it jumps, or is infinite
+    # At a threshold probability of one the net benefit jumps, or is −infinite.
+    shown = np.isfinite(points["y"]) & (points["x"] < 1)
     ax.plot(points["x"][shown], points["y"][shown], **style)
 
 
 def gains(curves: Mapping[str, Curve], *, ax: Axes | None = None) -> Axes:
-    """Share of the positives found over the share of the cases looked at.
+    """Draw the share of positives found over the share of cases acted on.
 
     Parameters
     ----------

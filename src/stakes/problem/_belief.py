@@ -26,7 +26,7 @@ class Between(Value):
 
     Parameters
     ----------
-    low, high : the ends of the range
+    low, high : the limits of the range
 
     Examples
     --------
@@ -180,14 +180,14 @@ def cell_text(cost: float | str | Mapping[str, Any], digits: int = 7) -> str:
     if not isinstance(cost, Mapping):
         return f"{cost:.7g}" if digits == 7 else number(cost, digits)
     if "between" in cost:
-        return " to ".join(number(end) for end in cost["between"])
+        return " to ".join(number(bound) for bound in cost["between"])
     parts = [f"{argument:g}" for argument in cost.get("args", ())]
     parts += [f"{k}={v:g}" for k, v in cost.items() if k not in ("distribution", "args")]
     return f"{cost['distribution']}({', '.join(parts)})"
 
 
 def negated_cell(utility: Any) -> dict[str, Any]:
-    """The cost of a utility between two amounts; a distribution has no such form."""
+    """The cost of a utility between two amounts; other distributions are refused."""
     belief = _belief(utility)
     if not isinstance(belief, Between):
         raise InputError(

@@ -23,7 +23,7 @@ BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 
 @dataclass(frozen=True, eq=False)
 class CaseCosts:
-    """Every case's own costs: columns with the expressions that need them, or one large array."""
+    """The costs of every case: expressions and the columns that they need, or one large array."""
 
     n_cases: int
     classes: Labels

@@ -1,4 +1,4 @@
-"""Problems whose costs may differ from case to case: what is asked of their columns."""
+"""Problems whose costs may differ from case to case."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Charged(Value):
         return cost_terms(self._constants, self._expressions)
 
     def case_costs(self, data: object) -> FloatArray:
-        """Every case's own costs, of shape (n, K, M), from the columns of a frame or mapping.
+        """The costs of every case, of shape (n, K, M), from the columns of a frame or mapping.
 
         Parameters
         ----------
@@ -103,9 +103,9 @@ class Charged(Value):
         return array
 
     def at(self, **values: float) -> Self:
-        """The problem of cases with these values: costs are numbers.
+        """The problem of cases with these values, whose costs are numbers.
 
-        Odd names are passed as ``problem.at(**{"loan amount": 500})``.
+        Names that are not identifiers are passed as ``problem.at(**{"loan amount": 500})``.
 
         Parameters
         ----------
@@ -130,9 +130,10 @@ class Charged(Value):
         return self._with_costs(self.case_costs(checked)[0]) if self.columns else self
 
     def mean(self, data: object, *, weights: object = None) -> Self:
-        """The problem with the mean costs of these cases, which one cost matrix stands for.
+        """The problem with the mean costs of these cases: one cost matrix for all of them.
 
-        A system that is the cheapest under the mean costs need not be under the costs of each case.
+        The cheapest system under the mean costs need not be the cheapest under the costs of each
+        case.
 
         Parameters
         ----------
@@ -149,9 +150,9 @@ class Charged(Value):
         return self._with_costs(np.asarray(sums) / shares.sum())
 
     def charged(self, data: object, case_costs: object) -> CaseCosts | None:
-        """Every case's own costs, from columns or from an array; None where all share one matrix.
+        """The costs of every case, from columns or from an array; None if all share one matrix.
 
-        A problem with columns without either is refused.
+        One of the two is required if the costs depend on columns.
 
         Parameters
         ----------
@@ -183,9 +184,9 @@ class Charged(Value):
         return self._of_columns(data)
 
     def by_case(self, case_costs: object, data: object) -> tuple[Self, dict[str, FloatArray]]:
-        """The problem whose costs are columns of their own, and these columns.
+        """The problem with an array (n, K, M) of costs as new columns, and these columns.
 
-        The costs are an array (n, K, M); those that are the same in every case are numbers.
+        Costs that are the same for every case stay numbers.
 
         Parameters
         ----------
@@ -217,7 +218,7 @@ class Charged(Value):
         return self._but(_constants=constants, _expressions=expressions), columns
 
     def plus(self, amounts: FloatArray) -> Self:
-        """The same stakes with an amount (K, M) added to each cost; without limits.
+        """The problem with an amount (K, M) added to each cost, and without limits.
 
         Parameters
         ----------
@@ -258,6 +259,6 @@ class Charged(Value):
         return self._but(_constants=costs, _expressions=())
 
     def _but(self, **changes: Any) -> Self:
-        if "_constants" in changes:  # what was believed of other costs
+        if "_constants" in changes:  # the distributions were those of the old costs
             changes = {"_beliefs": (), **changes}
         return self._trusted(**{**vars(self), **changes})

@@ -13,7 +13,7 @@ from stakes.errors import InputError
 from stakes.problem._belief import cell_text, is_belief, negated_cell
 from stakes.problem._limit import Limit
 
-LARGEST = 1e100  # a cost whose products with counts and other costs are still numbers
+LARGEST = 1e100  # largest cost: its products with counts and other costs do not overflow
 
 Expressions = tuple[tuple[Expression | None, ...], ...]  # K rows of M; () where all are numbers
 
@@ -155,7 +155,7 @@ def _refuse_unusable(costs: FloatArray, expressions: Expressions) -> None:
 
 
 def refuse_large(name: str, costs: FloatArray) -> None:
-    """Refuse costs whose products might be no numbers."""
+    """Refuse costs whose products might overflow."""
     extremes = float(costs.min(initial=0.0)), float(costs.max(initial=0.0))
     if (largest := max(map(abs, extremes))) > LARGEST:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What follows from costs alone: the best blind decision, thresholds, whether problems agree."""
+"""What follows from costs alone: the best constant decision, thresholds, equivalent problems."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Naive:
 
 def naive_of(prior: FloatArray, costs: FloatArray, decisions: Labels) -> Naive:
     """The decision of the least cost under a prior (K,), of costs (K, M)."""
-    regret = costs - costs.min(axis=1, keepdims=True)  # what every decision costs is left out
+    # Regrets, because an amount that all decisions about a class share would hide differences.
+    regret = costs - costs.min(axis=1, keepdims=True)
     above = prior @ regret
     rounding = 2 * np.finfo(np.float64).eps * float(np.abs(costs).max())
     tied = np.flatnonzero(above <= above.min() + TIE * float(regret.max()) + rounding)
@@ -46,7 +47,7 @@ def naive_of(prior: FloatArray, costs: FloatArray, decisions: Labels) -> Naive:
 
 
 def excess(costs: FloatArray) -> tuple[float, float]:
-    """What a false alarm and a miss cost above the right decision (ferrer-ec, eq 18)."""
+    """What a false alarm and a miss cost more than the right decision (ferrer-ec, eq 18)."""
     if costs.shape != (2, 2):
         raise InputError(
             f"a threshold needs two classes and two decisions; this problem has "
@@ -113,5 +114,5 @@ def proportional(
 
 
 def noise(costs: FloatArray) -> FloatArray:
-    """What rounding may do to differences within each class, (K, 1)."""
+    """Bounds on the rounding errors of differences within each class, (K, 1)."""
     return np.asarray(8 * np.finfo(np.float64).eps * np.abs(costs).max(axis=1, keepdims=True))

@@ -14,15 +14,15 @@ from stakes._text import number, percent
 from stakes._value import Value
 from stakes.errors import InputError
 
-_ROUNDING = 1e-12  # of sums of shares
+_ROUNDING = 1e-12  # rounding error of sums of shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Limit(Value):
     """A bound on the share of a decision, on its rate within a class, or on its count in a batch.
 
-    Written as `Limit.share`, `Limit.rate` or `Limit.count`. Shares and rates are those at the
-    deployment prior; they belong to a problem. Counts belong to one batch, in ``rule.decide``.
+    It is made by `Limit.share`, `Limit.rate` or `Limit.count`. Shares and rates are those under the
+    prior of deployment, and belong to a problem. Counts belong to one batch, in ``rule.decide``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Limit(Value):
     given: Label | None = None  # the class within which a rate is counted
     at_most: float | None = None
     at_least: float | None = None
-    counted: bool = False  # cases of a batch, no share
+    counted: bool = False  # whether bounds are numbers of cases of a batch, and not shares
 
     def __post_init__(self) -> None:
         (decision,) = _check.labels("decision", (self.decision,))
@@ -83,8 +83,8 @@ class Limit(Value):
             )
         if self.counted and self.given is not None:
             raise InputError(
-                f"given must be left out of a count: nobody knows the classes of a batch; the one "
-                f"on {decision!r} has {self.given!r}. Write Limit.rate, or leave it out.",
+                f"given must be left out of a count, because the classes of a batch are not known; "
+                f"the one on {decision!r} has {self.given!r}. Write Limit.rate, or leave it out.",
                 argument="given",
             )
 
@@ -155,7 +155,7 @@ class Limit(Value):
         Parameters
         ----------
         decision : a decision of the problem
-        at_most, at_least : one of them or both, whole numbers; both alike fix the count
+        at_most, at_least : one of them or both, whole numbers; equal ones fix the count
 
         Returns
         -------
@@ -170,16 +170,16 @@ class Limit(Value):
 
     @property
     def bound(self) -> float:
-        """The share, rate or count that must not be exceeded, or must be reached."""
+        """The share, rate or count that must not be exceeded, or that must be reached."""
         return float(self.at_most if self.at_most is not None else self.at_least or 0.0)
 
     @property
     def sign(self) -> float:
-        """1 where the bound is from above, −1 where it is from below."""
+        """1 for an upper bound, −1 for a lower one."""
         return 1.0 if self.at_most is not None else -1.0
 
     def excess(self, value: Any) -> Any:
-        """By how much a share or rate breaks the limit; negative where it leaves room.
+        """By how much a share or rate exceeds the limit; negative where the limit is kept.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ def _exact_percent(share: float) -> str:
 
 
 def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
-    """Limits as they were given, each of which must be one.
+    """The limits as a tuple; anything that is not a list of `Limit` is refused.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
 
 
 def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Limit, ...]:
-    """The limits of a problem; refused where they name what it does not have, or contradict."""
+    """The limits of a problem, which must name its labels and must not contradict each other."""
     if limits is None:
         return ()
     listed = listed_limits(limits, f"Limit.share({decisions[0]!r}, at_most=0.05)")
@@ -325,7 +325,7 @@ def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Lim
 
 
 def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None:
-    """Refuse bounds that no decisions can keep: shares of one base sum to one."""
+    """Refuse bounds that no decisions can keep, because shares of the same cases sum to one."""
     for base in dict.fromkeys(limit.given for limit in limits):
         of_base = [limit for limit in limits if limit.given == base]
         low, high = dict.fromkeys(decisions, 0.0), dict.fromkeys(decisions, 1.0)
@@ -347,7 +347,7 @@ def _refuse_contradictions(limits: tuple[Limit, ...], decisions: Labels) -> None
 
 
 def infeasible(limit: Limit, closest: float, because: str = "the limits before it") -> InputError:
-    """The complaint about a limit that cannot be kept, with the closest value that can.
+    """The error about a limit that cannot be kept, with the closest value that can.
 
     Parameters
     ----------

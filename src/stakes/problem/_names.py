@@ -1,4 +1,4 @@
-"""The names in a problem: labels, given, taken from a mapping or counted, and the unit."""
+"""The names in a problem: labels that are stated, taken from a mapping or counted, and the unit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def axis_names(what: str, labels: object, size: int, default: Labels) -> Labels:
 
 
 def answered(answers: object, classes: Labels, decisions: Labels) -> tuple[Label | None, ...]:
-    """The class that each decision answers, None for one that answers none."""
+    """The class that each decision stands for, None for one that stands for none."""
     if answers is None:
         return _check.answers(classes, decisions)
     if not isinstance(answers, Mapping):
@@ -53,7 +53,7 @@ def answered(answers: object, classes: Labels, decisions: Labels) -> tuple[Label
 
 
 def class_names(classes: Any) -> Labels:
-    """Labels as given, or 0, 1, … for a number of classes."""
+    """The labels, or 0, 1, … for a number of classes."""
     listed = isinstance(classes, bool | np.ndarray) or _check.is_listed(classes)
     if listed or not hasattr(classes, "__index__"):
         names = _check.labels("classes", classes)
@@ -64,7 +64,7 @@ def class_names(classes: Any) -> Labels:
 
 
 def refuse_many(size: int) -> None:
-    """Refuse a table of costs that does not fit, before it is made."""
+    """Refuse a cost table that would not fit into memory, before it is made."""
     if size < 1:
         raise InputError(f"classes must be one or more; got {size}. Pass a number, or labels.")
     if size > _MOST_CLASSES:

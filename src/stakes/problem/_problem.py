@@ -55,10 +55,10 @@ class Problem(Charged):
     ----------
     costs : array_like of shape (K, M), or mapping class → decision → cost
         Rows are true classes, columns are decisions. A mapping settles orientation and labels by
-        name. Negative costs are gains. None lies further than 1e100 from zero. Text is an
-        expression of columns that every case has: numbers, names, ``column["odd name"]``, + − * /,
-        comparisons, and, or, not, min, max, abs and where(condition, then, otherwise). A cost that
-        is uncertain is a distribution, `Between(80, 300)` or a frozen one of SciPy.
+        name. Negative costs are gains. Costs lie within 1e100 of zero. Text is an expression of
+        columns that every case has: numbers, names, ``column["odd name"]``, + − * /, comparisons,
+        and, or, not, min, max, abs and where(condition, then, otherwise). An uncertain cost is a
+        distribution, such as `Between(80, 300)` or a frozen one of SciPy.
     classes, decisions : sequence of str, int or bool, optional
         By default 0, 1, …; decisions are the classes when there are as many of them.
     prior : K probabilities, or mapping from class to probability, optional
@@ -66,12 +66,12 @@ class Problem(Charged):
     unit : str, optional
         What a cost is counted in.
     answers : mapping from decision to class, optional
-        The class that each decision stands for, if any, as "treat" does for "ill": recall and other
-        measures of predicted classes ask. By default decisions answer classes by their labels,
-        else by their places where there are as many of both.
+        The class that each decision stands for, if any, as "treat" does for "ill"; recall and other
+        metrics of predicted classes need it. By default decisions are matched with classes by
+        label, else by position if there are as many of both.
     limits : list of `Limit`, optional
-        Bounds on shares of decisions, or on rates within a class, once deployed. `price_limits`
-        makes the rule that keeps them at the least cost, and `evaluate` does so for every model.
+        Bounds on shares of decisions, or on rates within a class, in deployment. `price_limits`
+        finds the rule that keeps them at the least cost, and `evaluate` does so for every model.
 
     Examples
     --------
@@ -146,9 +146,9 @@ class Problem(Charged):
 
     @classmethod
     def zero_one(cls, classes: object, **common: Any) -> Self:
-        """Every mistake costs one: the expected cost is the error rate (ferrer-ec, eq 5).
+        """The problem in which every mistake costs one: its expected cost is the error rate.
 
-        `classes` is a number of classes or their labels.
+        Reference: ferrer-ec, eq 5.
 
         Parameters
         ----------
@@ -214,10 +214,11 @@ class Problem(Charged):
         decisions: object = None,
         unit: str | None = None,
     ) -> Self:
-        r"""Mistakes cost :math:`1/(K P_i)`: the balanced error rate (ferrer-ec, eq 6).
+        r"""The problem whose expected cost is the balanced error rate (ferrer-ec, eq 6).
 
-        The problem states that prior too, because its expected cost is the balanced error rate
-        under no other. A share of zero is an error: the cost would be infinite.
+        Mistakes cost :math:`1/(K P_i)`. The problem also states the prior, because its expected
+        cost is the balanced error rate only under that prior. A share of zero is refused, because
+        the cost would be infinite.
 
         Parameters
         ----------
@@ -250,7 +251,7 @@ class Problem(Charged):
 
     @classmethod
     def from_utilities(cls, utilities: object, **common: Any) -> Self:
-        """Utilities, rows classes and columns decisions, are costs times −1 (ferrer-ec, §2).
+        """The problem with these utilities, which are costs times −1 (ferrer-ec, §2).
 
         Parameters
         ----------
@@ -361,7 +362,7 @@ class Problem(Charged):
     def expected(
         cls, problems: Iterable[Problem], *, weights: object = None, **common: Any
     ) -> Self:
-        """The mean of several problems: what to use when the costs are uncertain.
+        """The mean of several problems, for uncertain costs.
 
         Expected cost is linear in the costs, so the mean problem ranks systems by their expected
         cost over all of them (dyrland, eq 18, 19). The problems share labels and prior.
@@ -405,11 +406,11 @@ class Problem(Charged):
 
     @classmethod
     def of(cls, parts: Mapping[str, Any]) -> Self:
-        """The problem of what `plain` gave, checked as any other.
+        """The problem from what `plain` returned, checked like any other.
 
         Parameters
         ----------
-        parts : what JSON held
+        parts : what `plain` returned
 
         Returns
         -------
@@ -439,13 +440,13 @@ class Problem(Charged):
         return cls(**stated, answers=answers, limits=limits)
 
     def plain(self) -> dict[str, Any]:
-        """The problem made of dicts, lists, text, numbers and None alone.
+        """The problem as dicts, lists, text, numbers and None.
 
         Labels are in lists, so that they keep their types; costs are as they were written.
 
         Returns
         -------
-        what JSON can hold
+        a dict that JSON can represent
 
         Examples
         --------
@@ -464,12 +465,12 @@ class Problem(Charged):
 
     @classmethod
     def from_toml(cls, path: str | Path, **common: Any) -> Self:
-        """Read a problem file; labels match by text, and keywords replace what the file says.
+        """Read a problem file; labels match by text.
 
         Parameters
         ----------
         path : the file
-        **common : what to replace
+        **common : arguments of `Problem` that replace those of the file
 
         Returns
         -------
@@ -520,7 +521,7 @@ class Problem(Charged):
     # Transformations -----------------------------------------------------------------------------
 
     def with_prior(self, prior: object) -> Self:
-        """The same stakes under other class shares; None: the shares of the data at hand.
+        """The same costs under other class shares; None: the shares of the data at hand.
 
         Parameters
         ----------
@@ -539,7 +540,7 @@ class Problem(Charged):
         return self._but(prior=checked)
 
     def with_limits(self, limits: object) -> Self:
-        """The same stakes under other limits; None: without any.
+        """The same costs under other limits; None: without any.
 
         Parameters
         ----------
@@ -558,7 +559,7 @@ class Problem(Charged):
         return self._but(limits=read_limits(limits, self.classes, self.decisions))
 
     def with_abstention(self, cost: object, name: Label = "abstain") -> Self:
-        """Add a decision that costs the same in every class, or one cost for each class.
+        """The problem with one more decision, which has one cost, or a cost for each class.
 
         Parameters
         ----------
@@ -595,7 +596,9 @@ class Problem(Charged):
         )
 
     def regret(self) -> Self:
-        """Costs above the best decision of each class; systems rank alike (ferrer-ec, §2).
+        """Costs above those of the best decision for each class; systems keep their ranking.
+
+        Reference: ferrer-ec, §2.
 
         Returns
         -------
@@ -609,7 +612,9 @@ class Problem(Charged):
         return self._but(_constants=self.costs - self.costs.min(axis=1, keepdims=True))
 
     def rescaled(self) -> Self:
-        """Utilities moved and scaled to [0, 1]; systems rank alike (dyrland, eq 12).
+        """Utilities shifted and scaled to [0, 1]; systems keep their ranking.
+
+        Reference: dyrland, eq 12.
 
         Returns
         -------
@@ -641,7 +646,7 @@ class Problem(Charged):
 
     @property
     def answered(self) -> IntArray | None:
-        """Position of the class that each decision answers, (M,); None unless all answer one."""
+        """Position of the class that each decision stands for, (M,); None unless all do."""
         places = [self.classes.index(label) for label in self.answers if label is not None]
         return np.array(places) if len(places) == self.n_decisions else None
 
@@ -652,9 +657,9 @@ class Problem(Charged):
 
     @property
     def naive(self) -> Naive:
-        """The best decision without looking at the case, under the stated prior (ferrer-ec, eq 3).
+        """The best constant decision under the stated prior (ferrer-ec, eq 3).
 
-        Limits do not enter: a decision that is always taken may break them.
+        Limits are ignored, although a decision that is always taken may break them.
 
         >>> Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05]).naive
         Naive(decision=0, cost=0.45, tied=(0,))
@@ -697,9 +702,9 @@ class Problem(Charged):
         return u11 - u00, u10 - u01
 
     def is_affine_of(self, other: Problem) -> bool:
-        """Whether these costs are a positive multiple of the other's plus one constant (eq 11).
+        """Whether these costs are a positive multiple of the other's plus a constant.
 
-        The prior and the unit do not enter.
+        Prior and unit are ignored. Reference: dyrland, eq 11.
 
         Parameters
         ----------
@@ -719,11 +724,11 @@ class Problem(Charged):
         return proportional(ours, theirs, noise=(noise(self.costs), noise(other.costs)))
 
     def is_equivalent(self, other: Problem) -> bool:
-        """Whether both problems rank all systems alike.
+        """Whether both problems rank all systems in the same order.
 
-        They do when prior × regret agrees up to one positive factor; without priors, when regret
-        does. A problem that states a prior is not equivalent to one that leaves it to the data,
-        nor one with limits to one with others.
+        They do when prior × regret agrees up to a positive factor; without priors, when regret
+        does. A problem that states a prior is not equivalent to one that does not, nor are problems
+        with different limits.
 
         Parameters
         ----------

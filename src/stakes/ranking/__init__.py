@@ -1,9 +1,9 @@
-"""What only ranks decide: ROC, its convex hull, areas, operating points, and maps of scores.
+"""What depends on ranks alone: ROC, its convex hull, areas, operating points, maps of scores.
 
 Every function reads a `ScoreTable`; scores may be any real number or infinite, because only their
-order matters. A measure whose class is absent is nan. None of them depends on the class shares,
-except `weighted_auc`, `average_precision` and those of a precision; ``table.with_prior(p)`` gives
-their deployment versions.
+order matters. Measures are nan where a class that they need is absent. They do not depend on the
+class shares, except `weighted_auc`, `average_precision`, `precision_at_recall` and
+`recall_at_precision`; ``table.with_prior(p)`` gives their values in deployment.
 
 Takes tallies.
 """

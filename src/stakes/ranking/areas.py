@@ -11,13 +11,13 @@ from stakes.ranking.hull import hull_cuts
 from stakes.ranking.roc import scaled, weights_above
 from stakes.tally import ScoreTable
 
-_PIECE = 1 << 16  # scores that meet within the cache, before the pieces meet each other
+_PIECE = 1 << 16  # scores that fit into the cache: pairs are counted within, then between pieces
 
 
 def _ordered_pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """U, and the weights (..., 2) of the two classes."""
+    """The statistic U, and the weights (..., 2) of the two classes."""
     classes = np.swapaxes(weights, -1, -2)
-    # Ties, which count one half; the tournament then meets distinct scores only.
+    # Tied pairs, which count one half; the tournament counts pairs of different scores.
     won = np.einsum("...i,...i->...", classes[..., 0, :], classes[..., 1, :]) / 2
     pieces = []
     for start in range(0, classes.shape[-1], _PIECE):
@@ -55,8 +55,8 @@ def mann_whitney_u(table: ScoreTable) -> Numbers:
 
     .. math:: U = \sum_{i \in 0} \sum_{j \in 1} w_i w_j ([s_i < s_j] + \tfrac12 [s_i = s_j])
 
-    The Wilcoxon-Mann-Whitney statistic of the positive class; zero where a class is absent.
-    Exact for whole weights up to 10**8 cases. Shape (...,); hernandez-orallo, section 7.
+    This is the Wilcoxon-Mann-Whitney statistic of the positive class; zero where a class is absent.
+    It is exact for whole weights up to 10**8 cases. Shape (...,); hernandez-orallo, section 7.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ def weighted_auc(table: ScoreTable) -> Numbers:
     .. math:: \mathrm{wAUC} = \pi_0 \pi_1 \mathrm{AUC}
 
     The chance that two cases drawn with replacement are a negative and a positive, in this order,
-    with scores in this order. It rules the expected loss of the rate methods, which is
-    π₀π₁ − 2 wAUC plus a constant. nan where a class is absent. Shape (...,); hernandez-orallo,
-    table 4.
+    with scores in this order. The expected loss of the rate methods depends on the scores through
+    it alone: it is π₀π₁ − 2 wAUC plus a constant. nan where a class is absent. Shape (...,);
+    hernandez-orallo, table 4.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     """
     weights = scaled(table.weights)
     flat = weights.reshape(-1, *weights.shape[-2:])
-    # Every table has segments of its own, which needs the loop over leading axes.
+    # Every table has its own segments, so that a loop over the leading axes is necessary.
     areas = [_ordered_pairs(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0))[0] for w in flat]
     return ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights))
 
@@ -272,7 +272,8 @@ def average_precision(table: ScoreTable) -> Numbers:
     .. math:: \sum_j (R_j - R_{j+1})\, P_j
 
     over cuts j, with R_j and P_j recall and precision when ``scores[j:]`` get the positive
-    decision: no interpolation, which would flatter. Higher is better. It depends on the class
+    decision. Nothing is interpolated, which would be optimistic. Higher is better. It depends on
+    the class
     shares: ``table.with_prior(p)`` gives its value in deployment. nan where the positive class is
     absent; 1 where the negative one is. Shape (...,); ferrer-ec, appendix C.3.
 

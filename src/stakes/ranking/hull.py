@@ -10,14 +10,14 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.ranking.roc import Roc, roc, scaled
 from stakes.tally import ScoreTable
 
-# Whole weights are compared exactly. Fractional ones carry rounding errors, so that points on one
-# line are off it by a few units in the last place; a relative bend below this counts as none.
+# Whole weights are compared exactly. Fractional ones have rounding errors, so that collinear points
+# deviate by a few units in the last place; a relative bend below this counts as none.
 _STRAIGHT = 1e-13
 
 # Rows are pooled in pieces that fit into the cache, and then the pieces with each other.
 _PIECE = 1 << 17
 
-# When a sweep removes fewer than this share of the vertices, walking is cheaper than sweeping.
+# When a sweep removes a smaller share of the vertices than this, a walk in plain Python is faster.
 _SWEEP = 0.1
 
 
@@ -52,9 +52,9 @@ def hull_cuts(weights: FloatArray) -> IntArray:
 
     Cut j gives the positive decision to ``scores[j:]``. Between two successive cuts the cases form
     one segment of the hull, and the share of positives rises strictly from segment to segment:
-    segments are maximal, points on a line are dropped. The trivial cuts 0 and S are always there.
-    Scores without weight are skipped. Comparisons are by cross-multiplication, and so exact for
-    whole weights up to 10**8 cases; for fractional weights a bend of less than 1e-13 is straight.
+    collinear points are dropped. The trivial cuts 0 and S are always included. Scores without
+    weight are skipped. Slopes are compared by cross-multiplication, which is exact for whole
+    weights up to 10**8 cases; for fractional weights a relative bend below 1e-13 counts as none.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
 
     Examples
     --------
-    The second and third score are out of order and belong together:
+    The second score has a larger share of positives than the third, so that the two are pooled:
 
     >>> hull_cuts(np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [0.0, 4.0]])).tolist()
     [0, 1, 3, 4]
@@ -119,10 +119,10 @@ def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
 
 
 def roc_hull(table: ScoreTable) -> Roc:
-    """Vertices of the convex hull of the ROC curve: the best that thresholds can do at any cost.
+    """Vertices of the convex hull of the ROC curve: the best thresholds for any costs.
 
-    From (1, 1) to (0, 0), both always included; points on a line are dropped. A table with leading
-    axes is refused, because every hull has vertices of its own; hernandez-orallo, section 6.1.
+    They run from (1, 1) to (0, 0), both always included; collinear points are dropped. A table with
+    leading axes is refused, because every hull has its own vertices; hernandez-orallo, section 6.1.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def is_convex(table: ScoreTable) -> BoolArray | np.bool_:
 
     True when the share of positives does not fall from one score to the next higher one
     (hernandez-orallo, definition 25). Every calibrated table is convex; not every convex one is
-    calibrated. With a single class there is nothing to fall, and the answer is True.
+    calibrated. With a single class the share cannot fall, and the answer is True.
 
     Parameters
     ----------

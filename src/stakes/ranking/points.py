@@ -10,16 +10,17 @@ from stakes._check import BoolArray, FloatArray, Numbers, unwrapped
 from stakes.ranking.roc import roc, scaled, weights_above
 from stakes.tally import ScoreTable
 
-# A rate that misses its target by less than this has reached it: sums of fractional weights round.
+# Sums of fractional weights have rounding errors: a rate this close to its target has reached it.
 _REACHED = 1e-12
 
 
 def equal_error_rate(table: ScoreTable) -> Numbers:
-    """Error rate at the point of the ROC curve where both classes have the same one.
+    """Error rate at the point of the ROC curve where both classes have the same error rate.
 
-    The curve is followed along its straight lines, so the point may lie between two thresholds or
-    inside a tie group, where it is reached by randomising. Pass ``convexified(table)`` for the
-    value on the convex hull. nan where a class is absent. Shape (...,); ferrer-ec, appendix C.3.
+    The points of the curve are joined by straight lines, so that this point may lie between two
+    thresholds or inside a group of ties, where randomised decisions reach it. Pass
+    ``convexified(table)`` for the value on the convex hull. nan where a class is absent. Shape
+    (...,); ferrer-ec, appendix C.3.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def equal_error_rate(table: ScoreTable) -> Numbers:
     """
     above = weights_above(scaled(table.weights))
     alarms, hits = above[..., 0], above[..., 1]
-    # Miss rate less false-alarm rate, times the number of pairs: exact on counts, −1 … 1 times it.
+    # Miss rate minus false-alarm rate, times the number of pairs: on counts this is exact.
     excess = (hits[..., :1] - hits) * alarms[..., :1] - alarms * hits[..., :1]
     after = np.maximum(np.argmax(excess >= 0, axis=-1, keepdims=True), 1)
     low, high = (np.take_along_axis(excess, cut, axis=-1) for cut in (after - 1, after))
@@ -51,8 +52,8 @@ def kolmogorov_smirnov(table: ScoreTable) -> Numbers:
 
     .. math:: \max_t |F_0(t) - F_1(t)| = \max_t |\mathrm{hit\ rate} - \mathrm{false\ alarm\ rate}|
 
-    Two-sided: reversed scores count as far apart. Higher is better. nan where a class is absent.
-    Shape (...,).
+    It is two-sided: reversed scores have the same distance. Higher is better. nan where a class is
+    absent. Shape (...,).
 
     Parameters
     ----------
@@ -75,10 +76,10 @@ def kolmogorov_smirnov(table: ScoreTable) -> Numbers:
 def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> Numbers:
     """Highest hit rate among the thresholds whose specificity reaches a target.
 
-    Thresholds of the data only: nothing is interpolated, because a mixture of two thresholds needs
-    a coin at deployment; for that reading, interpolate `roc`. A specificity equal to the target
-    counts. nan where a class is absent. Shape (...,); the "specificity at a target sensitivity"
-    family that ferrer-ec, section 3, announces.
+    Only thresholds of the data are considered: interpolation would mix two thresholds, which means
+    randomised decisions in deployment; to allow them, interpolate `roc`. A specificity equal to the
+    target counts. nan where a class is absent. Shape (...,); ferrer-ec, section 3, mentions this
+    family of metrics.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> Numbers
 def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers:
     """Highest specificity among the thresholds whose hit rate reaches a target.
 
-    The mirror of `sensitivity_at_specificity`, under the same reading.
+    This is `sensitivity_at_specificity` with the classes exchanged.
 
     Parameters
     ----------
@@ -134,9 +135,10 @@ def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers
 def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
     """Highest precision among the thresholds whose recall reaches a target.
 
-    Thresholds of the data only, as in `sensitivity_at_specificity`. Depends on the class shares;
-    ``table.with_prior(p)`` gives the deployment version. Without false alarms the precision is one;
-    a threshold above all scores has none. nan without positives. Shape (...,).
+    Only thresholds of the data are considered, as in `sensitivity_at_specificity`. It depends on
+    the class shares; ``table.with_prior(p)`` gives its value in deployment. Without false alarms
+    the precision is one; a threshold above all scores has none. nan without positives. Shape
+    (...,).
 
     Parameters
     ----------
@@ -162,8 +164,8 @@ def precision_at_recall(table: ScoreTable, recall: float) -> Numbers:
 def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
     """Highest recall among the thresholds whose precision reaches a target; 0 where none does.
 
-    The mirror of `precision_at_recall`, under the same reading: a threshold above all scores has a
-    recall of zero.
+    Only thresholds of the data are considered, as in `precision_at_recall`; a threshold above all
+    scores has a recall of zero.
 
     Parameters
     ----------
@@ -187,7 +189,10 @@ def recall_at_precision(table: ScoreTable, precision: float) -> Numbers:
 
 
 def _precisions(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
-    """Recall and precision at every cut; recall is nan without positives, precision of nobody."""
+    """Recall and precision at every cut.
+
+    Recall is nan without positives, precision where no case gets the positive decision.
+    """
     above = weights_above(table.weights)
     hits = above[..., 1]
     return ratio(hits, hits[..., :1]), ratio(hits, above.sum(axis=-1))
@@ -204,7 +209,7 @@ def _rates(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
     above = weights_above(table.weights)
     totals = above[..., :1, :]
     both = np.where(np.all(totals > 0, axis=-1), 1.0, np.nan)
-    # Counts first, one division after: 2 of 10 is then the very number that a caller writes as 0.2.
+    # One division of whole counts: 2 / 10 is then exactly the float that a caller writes as 0.2.
     return (
         both * ratio(above[..., 1], totals[..., 1]),
         both * ratio(totals[..., 0] - above[..., 0], totals[..., 0]),

@@ -1,8 +1,8 @@
 """Maps from a score table to a score table that keep the order of the cases.
 
-With them every theorem about scores is one equation between tables (hernandez-orallo, table 5).
-Scores without weight are dropped; class labels are kept. Each table would get scores of its own,
-so a table with leading axes is refused.
+They turn theorems about scores into equations between tables (hernandez-orallo, table 5). Scores
+without weight are dropped; class labels are kept. A table with leading axes is refused, because
+each of its tables would need its own scores.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def evenly_spaced(table: ScoreTable) -> ScoreTable:
 def midpoint_spaced(table: ScoreTable) -> ScoreTable:
     r"""Replace the score of the i-th of n cases by (i − ½)/n, its mid-rank as a share.
 
-    Tied cases share the mean of their positions; fractional weights are welcome. On such scores
-    the mean absolute error is ½ + π₀π₁(1 − 2 AUC) exactly; the finite form of hernandez-orallo,
+    Tied cases share the mean of their positions; weights may be fractional. On such scores the mean
+    absolute error is exactly ½ + π₀π₁(1 − 2 AUC); this is the finite form of hernandez-orallo,
     definition 32 and theorem 36.
 
     Parameters
@@ -164,7 +164,7 @@ def _occupied(table: ScoreTable, what: str) -> tuple[FloatArray, FloatArray]:
 
 def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> ScoreTable:
     """Table of new scores in the same order; scores that rounding made equal are merged."""
-    scores = np.maximum.accumulate(scores)  # rounding must not turn the order of two neighbours
+    scores = np.maximum.accumulate(scores)  # rounding must not reverse two neighbours
     first = np.flatnonzero(np.concatenate([[True], scores[1:] > scores[:-1]]))
     if first.size < scores.size:
         scores, weights = scores[first], np.add.reduceat(weights, first, axis=0)

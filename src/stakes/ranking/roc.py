@@ -38,9 +38,9 @@ class Roc(Value):
 
 
 def scaled(weights: FloatArray) -> FloatArray:
-    """Weights times a power of two that brings the largest near one: exact, and products fit.
+    """Weights (..., S, 2) times a power of two, such that their products do not overflow.
 
-    Weights (..., S, 2) whose products neither vanish nor overflow are left as they are.
+    Multiplication by a power of two is exact. Weights of moderate size are left as they are.
     """
     most = np.max(weights, axis=(-2, -1), keepdims=True, initial=0.0)
     if np.all((most == 0) | ((most > 1e-60) & (most < 1e60))):

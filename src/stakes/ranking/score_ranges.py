@@ -1,9 +1,10 @@
-"""Exact ranks of more scores than a table can hold, from tables of their ranges in order.
+"""Exact rank statistics of more scores than a table can hold, from tables of ranges of scores.
 
-Ranges that lie one above the other need no table of all scores: pairs of cases from two ranges are
-in order, and every vertex of the hull of all scores is a vertex of the hull of its range. Bins that
-end at every vertex of every range therefore keep the hull, and with it the best thresholds, Hand's
-H and the isotonic map; what the order within the bins adds to the AUC is one number.
+Ranges of scores that do not overlap need no common table: pairs of cases from different ranges are
+ordered by their ranges, and every vertex of the hull of all scores is a vertex of the hull of its
+range. Bins that end at every vertex of every range therefore preserve the hull, and with it the
+best thresholds, Hand's H and the isotonic map. The order within bins contributes a single number to
+the AUC, which is kept as well.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _EACH = 1 << 10  # distinct scores that a range keeps, and a bin of raw scores h
 
 
 def exact_bins(runs: SortedRuns, grid: BitGrid, borders: FloatArray) -> Bins:
-    """Bins of all scores, of which the hull and the AUC are known exactly.
+    """Bins of all scores that preserve the hull and the AUC exactly.
 
-    Bins end at edges of the grid, at borders, at vertices of the hull, and of raw scores wherever
-    there are many of them; a few scores stay as they are.
+    Bins end at edges of the grid, at borders and at vertices of the hull; bins of raw scores also
+    end after a fixed number of scores. A range with few scores keeps each of them.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
     stops = np.append(starts[1:], scores.size) - 1
     bin_weights = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
     mass = np.ones(scores.size) if _counts_once(bin_weights, scores) else weights.sum(axis=1)
-    with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
+    with np.errstate(over="ignore"):  # an infinite mean is clipped to the highest score below
         means = np.add.reduceat(scores * mass, starts) / bin_weights.sum(axis=1)
     low, high = scores[starts], scores[stops]
     inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, bin_weights))
@@ -93,7 +94,7 @@ def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Certified(Value):
-    """A value of bins, and bounds between which that of the single scores certainly lies."""
+    """A value computed from bins, and bounds that certainly contain that of the unbinned scores."""
 
     value: float
     low: float
@@ -101,20 +102,20 @@ class Certified(Value):
 
 
 def certified(measure: Callable[[ScoreTable], Numbers], bins: Bins) -> Certified:
-    """A measure of ranks, for scores in bins: its value, and bounds that are certain.
+    """A measure of ranks for binned scores: its value, and bounds that are certain.
 
-    The measure must not get worse, or must not get better, where the ROC curve gets higher: `auc`,
-    Hand's H, the least cost of any threshold, expected losses of optimal thresholds. Where
-    the order within the bins is known, the AUC is exact.
+    The measure must be monotone in the ROC curve, as are `auc`, Hand's H, the least cost of any
+    threshold, and expected losses of optimal thresholds. Where the order within bins is known, the
+    AUC is exact.
 
     Parameters
     ----------
-    measure : a function of a table of scores, whose values do not matter but for their order
+    measure : a function of a score table that depends on the order of the scores alone
     bins : `tally.Bins`
 
     Returns
     -------
-    the value, and bounds between which that of the single scores lies
+    the value, and bounds that contain the value of the unbinned scores
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """Where in cost space each model wins, how sure the borders are, and what flips the verdict.
 
-What moves is an axis: `CostProportion`, `CostRatio`, `Prior` (decisions as they are) or
-`Classifiers` (scores, each with its own threshold-choice methods). Four verbs take any of them:
-`cost_curves`, `cheapest_regions`, `crossing`, `bootstrap_crossings`. `sensitivity` says how far
-each cost and each prior may move.
+What varies is an axis: `CostProportion`, `CostRatio`, `Prior` (for decisions) or `Classifiers` (for
+scores, each with its own threshold-choice method). Three functions take any of them: `cost_curves`,
+`cheapest_regions` and `bootstrap_crossings`; `crossing` takes the first three. `sensitivity` says
+how far each cost and each prior may move.
 
-Models are `Counts` of decisions that stay as they are, or `DecidedAnew`: posteriors of two classes,
-whose Bayes decisions follow what moves. The two readings may stand side by side.
+Models are `Counts` of fixed decisions, or `DecidedAnew`: posteriors of two classes, whose Bayes
+decisions follow the costs and the prior. Both kinds can be compared with each other.
 
 Takes tallies.
 """

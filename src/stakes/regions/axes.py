@@ -1,9 +1,10 @@
-r"""Axes: what moves while models are compared, as a value.
+r"""Axes: the quantity that varies while models are compared.
 
-An axis turns what each model did into a curve of its cost. `CostProportion`, `CostRatio` and
-`Prior` keep the decisions as they are: their cost is linear in every cost and, along a line of
-priors, in the prior. `Classifiers` keep the scores, and each has its own way to choose thresholds
-(hernandez-orallo, section 1 and table 2: a model that loses with one way may win with another).
+An axis turns the decisions or scores of each model into a curve of its cost. `CostProportion`,
+`CostRatio` and `Prior` keep the decisions fixed: their cost is linear in every cost and, along a
+line of priors, in the prior. `Classifiers` keep the scores fixed, and each has its own
+threshold-choice method (hernandez-orallo, section 1 and table 2: a model that loses with one
+method may win with another).
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ Border = tuple[Label, Label]  # the cheapest model below a border, and the one a
 
 
 class Axis(Value, ABC):
-    """A number of the problem that moves, and what each model costs along it."""
+    """A number of the problem that varies, and what each model costs along it."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What moves, in words."""
+        """What varies, in words."""
 
     @property
     def scheme(self) -> Scheme:
-        """What bootstrap replicates resample, unless told otherwise."""
+        """What bootstrap replicates resample by default."""
         return AllCases()
 
     @abstractmethod
@@ -88,7 +89,7 @@ class Axis(Value, ABC):
 
     @abstractmethod
     def checked(self, tally: Any) -> Any:
-        """The tally of all models, if it can be resampled; others are refused.
+        """Return the tally of all models if it can be resampled, and refuse any other.
 
         Parameters
         ----------
@@ -108,19 +109,18 @@ class Axis(Value, ABC):
 
     @abstractmethod
     def located(self, tally: Any, borders: list[Border], near: FloatArray) -> FloatArray:
-        """Where along the axis the models of each border change places, (…, B); nan if nowhere.
-
-        `near` are the places in the data as a whole, for curves that cross several times.
+        """Where along the axis the two models of each border cost the same, (…, B); else nan.
 
         Parameters
         ----------
         tally : the joint tally of all models, perhaps with a leading axis of replicates
-        borders : pairs of models, the cheaper one below and the cheaper one above
-        near : (B,) the places in the data as a whole; the nearest crossing of a replicate counts
+        borders : pairs of models: the cheapest below the border, and the cheapest above it
+        near : (B,) borders of the whole data; curves may cross several times, and the crossing of a
+            replicate that is nearest to its border counts
 
         Returns
         -------
-        places, (…, B)
+        positions, (…, B)
 
         Examples
         --------
@@ -132,7 +132,7 @@ class Axis(Value, ABC):
 
 
 class StraightAxis(Axis):
-    """An axis along which decisions that stay as they are cost a straight line."""
+    """An axis along which the cost of fixed decisions is a straight line."""
 
     @abstractmethod
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
@@ -153,11 +153,11 @@ class StraightAxis(Axis):
         """
 
     def mark(self, place: FloatArray) -> FloatArray:
-        """A place on the line from 0 to 1, as the axis has it.
+        """Convert positions between 0 and 1 to the scale of the axis.
 
         Parameters
         ----------
-        place : places on the line, from 0 to 1
+        place : positions between 0 and 1
 
         Returns
         -------
@@ -172,7 +172,7 @@ class StraightAxis(Axis):
 
     @abstractmethod
     def moving(self, shares: FloatArray) -> Moving:
-        """What moves while decisions are made anew, for two classes with these shares (2,).
+        """How costs and prior vary for decisions that follow them; for two classes.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class StraightAxis(Axis):
 
         Returns
         -------
-        the line along which costs or the prior move
+        the line along which the costs or the prior vary
 
         Examples
         --------
@@ -189,7 +189,7 @@ class StraightAxis(Axis):
         """
 
     def curves(self, models: Models) -> dict[Label, Curve]:
-        """Straight lines of decisions that stay; of those made anew lines that jump.
+        """Straight lines for fixed decisions; lines with jumps for decisions that are made anew.
 
         Examples
         --------
@@ -197,11 +197,11 @@ class StraightAxis(Axis):
         >>> CostProportion().curves(models)["bold"].knots
         array([0., 1.])
         """
-        fixed, anew = parted(models)
+        fixed, anew = separated(models)
         curves = {model: _line(self.endpoint_costs(counts)) for model, counts in fixed.items()}
         for model, model_anew in anew.items():
             curves[model] = remade_curve(model_anew, self.moving(model_anew.table.shares))
-        # The models in the order in which they were named, whether their decisions follow or not.
+        # Models keep the order in which they were passed, whatever their kind.
         order: Any = models if anew else curves
         return {model: curves[model] for model in order}
 
@@ -209,7 +209,7 @@ class StraightAxis(Axis):
         return super().regions(models).mapped(lambda x: float(self.mark(np.asarray(x))), self.name)
 
     def gap(self, joint: JointCounts, first: Label, second: Label) -> EndpointCosts:
-        """What the first model costs above the second at both ends, (…).
+        """What the first model costs more than the second at 0 and at 1, (…).
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class StraightAxis(Axis):
         self, tally: JointCounts, borders: list[Border], near: FloatArray
     ) -> FloatArray:
         gaps = [self.gap(tally, *border) for border in borders]
-        # A replicate in which the two have changed sides has no border of this kind.
+        # A replicate in which the two models have swapped sides has no border of this kind.
         rising = [np.where(gap[0] < 0, root(gap), np.nan) for gap in gaps]
         return self.mark(np.stack(rising, axis=-1))
 
@@ -253,16 +253,16 @@ def root(costs: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
     start, end = costs
     with np.errstate(divide="ignore", invalid="ignore"):
-        # A line that only touches zero at an end has no other side: that is no crossing.
+        # A line that only touches zero at an endpoint does not change sign: that is no crossing.
         return np.where(start * end < 0, start / (start - end), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class CostProportion(StraightAxis):
-    r"""The cost of a false alarm over that of a false alarm and a miss together, from 0 to 1.
+    r"""The cost of a false alarm over the sum of the costs of both mistakes, from 0 to 1.
 
     For two classes and two decisions. Under a prior (None: the class shares of the data) the loss
-    of decisions that stay as they are is :math:`2\{c\,\pi_0 FPR + (1-c)\,\pi_1 FNR\}`.
+    of fixed decisions is :math:`2\{c\,\pi_0 FPR + (1-c)\,\pi_1 FNR\}`.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ class CostProportion(StraightAxis):
 
     def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
         prior = shares if self.prior is None else _check.prior("prior", self.prior, (0, 1))
-        # The factor 2 of hernandez-orallo, by which a uniform distribution of c gives the Brier
-        # score.
+        # The factor 2 is that of hernandez-orallo: a uniform distribution of c then gives the
+        # Brier score.
         costs, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
         return Moving(costs, slope, prior, np.zeros(2), (0.0, 1.0))
 
@@ -311,7 +311,7 @@ class CostProportion(StraightAxis):
             shares = _check.prior("prior", self.prior, counts.classes or (0, 1))
         with np.errstate(invalid="ignore"):
             rates = counts.values / counts.values.sum(axis=-1, keepdims=True)
-        # A class without cases and without a share has rates of nan, which must not spoil the sum.
+        # A class without cases has rates of nan, which must not reach the sum if its share is zero.
         misses = np.where(shares[..., 1] > 0, shares[..., 1] * rates[..., 1, 0], 0.0)
         alarms = np.where(shares[..., 0] > 0, shares[..., 0] * rates[..., 0, 1], 0.0)
         return 2 * misses, 2 * alarms
@@ -360,7 +360,7 @@ class Prior(StraightAxis):
 
     @property
     def scheme(self) -> Scheme:
-        """Cases within classes: the prior moves, so that class sizes of the data say nothing."""
+        """Cases within classes: the prior varies, so that class sizes of the data do not matter."""
         return WithinClasses()
 
     def moving(self, shares: FloatArray) -> Moving:  # noqa: D102
@@ -375,7 +375,7 @@ class Prior(StraightAxis):
         return Moving(problem.costs, still, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
-        """Expected costs at priors 0 and 1; nan where a class that counts has no cases.
+        """Expected costs at priors 0 and 1; nan where a class of positive prior has no cases.
 
         Examples
         --------
@@ -400,7 +400,7 @@ class Prior(StraightAxis):
 
 @dataclass(frozen=True, eq=False)
 class Classifiers(Axis):
-    """The cost proportion or the skew, for models each with its threshold-choice methods.
+    """The cost proportion or the skew, for pairs of a model and a threshold-choice method.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ class Classifiers(Axis):
         return {"CostProportions": "cost proportion", "Skews": "skew"}.get(name, name)
 
     def curves(self, models: Tables) -> dict[Label, Curve]:
-        """Loss of each classifier, exact: curves are made of pieces, their crossings are roots.
+        """The exact loss of each classifier as a curve.
 
         Examples
         --------
@@ -470,7 +470,7 @@ class Classifiers(Axis):
 
 
 def borders_of(regions: Regions) -> list[Border]:
-    """The models on both sides of every border; of tied ones, one that the other side lacks.
+    """The cheapest model on either side of every border; of several, one that differs.
 
     Parameters
     ----------
@@ -488,16 +488,15 @@ def borders_of(regions: Regions) -> list[Border]:
     """
     borders = []
     for below, above in zip(regions.parts[:-1], regions.parts[1:], strict=True):
-        # Of models that tie on one side, the border is between those that the other side does not
-        # have.
+        # Where models tie on one side, the border is where one of them stops being the cheapest.
         lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)
         won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
         borders.append((lost[0], won[0]) if lost and won else ("", ""))
     return borders
 
 
-def parted(models: Any) -> tuple[dict[Label, Counts], dict[Label, DecidedAnew]]:
-    """Models whose decisions stay, and those whose decisions follow; all on the same cases."""
+def separated(models: Any) -> tuple[dict[Label, Counts], dict[Label, DecidedAnew]]:
+    """Models with fixed decisions, and models that decide anew; all on the same cases."""
     anew = {}
     if isinstance(models, Mapping):
         anew = {name: tally for name, tally in models.items() if isinstance(tally, DecidedAnew)}

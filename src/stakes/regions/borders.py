@@ -1,7 +1,4 @@
-"""Where each model is the cheapest along an axis, and how sure the borders are.
-
-Four verbs take any `Axis`: `cost_curves`, `cheapest_regions`, `crossing`, `bootstrap_crossings`.
-"""
+"""Where each model is the cheapest along an axis, and how certain the borders are."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ def decision_regions(problem: Problem) -> Regions:
 
 
 def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
-    """The rules that take one decision about every case, as candidates beside the models.
+    """The rules that take the same decision about every case, to be compared with models.
 
     Parameters
     ----------
@@ -68,7 +65,7 @@ def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
 
     Returns
     -------
-    decision → its counts
+    name of the rule, such as "always stop" → its counts
 
     Examples
     --------
@@ -98,9 +95,9 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
 
     Parameters
     ----------
-    models : `JointCounts` or a mapping from model to `Counts`, whose decisions stay, or to
-        `DecidedAnew`, whose decisions follow; for `Classifiers`, `JointScores` or a mapping from
-        model to `ScoreTable`
+    models : `JointCounts`, or a mapping from model to `Counts` (fixed decisions) or `DecidedAnew`
+        (decisions that follow the axis); for `Classifiers`, `JointScores` or a mapping from model
+        to `ScoreTable`
     axis : `CostProportion`, `CostRatio`, `Prior` or `Classifiers`
 
     Returns
@@ -118,13 +115,11 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
 
 
 def cheapest_regions(models: Any, axis: Axis) -> Regions:
-    """Intervals of the axis in which each model is the cheapest; exact.
-
-    Models are those of `cost_curves`.
+    """The exact intervals of the axis in which each model is the cheapest.
 
     Parameters
     ----------
-    models : counts by model, or joint counts
+    models : as in `cost_curves`
     axis : the axis to vary
 
     Returns
@@ -150,7 +145,7 @@ def cheapest_regions(models: Any, axis: Axis) -> Regions:
     0 to 0.2          bold
     0.2 to 1       careful
 
-    Classifiers are models with a threshold-choice method:
+    A classifier is a model with a threshold-choice method:
 
     >>> from stakes import CostProportions, ScoreDriven, ScoreFixed, ScoreTable
     >>> from stakes.regions import Classifiers
@@ -192,7 +187,7 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
     >>> float(crossing(joint, "a", "b", CostProportion()).round(4))
     0.4
     """
-    # Along a straight axis two models cross once at most, so that there is one answer.
+    # Straight lines cross at most once, so that there is a single answer.
     if not isinstance(axis, StraightAxis):
         raise InputError(
             f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
@@ -205,17 +200,17 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
 
 @dataclass(frozen=True, eq=False)
 class Crossing(Value):
-    """A border between two regions, and how sure it is.
+    """A border between two regions, with its interval.
 
     `below` is the cheapest model on its lower side, `above` on its upper side. Replicates in which
-    the two do not cross, or cross the other way round, are nan: counted, shown and left out of the
-    interval. Many of them say that one of the two may be cheaper everywhere.
+    the two do not cross, or cross in the other direction, are nan: they are counted and shown, but
+    left out of the interval. If there are many, one of the two may be cheaper everywhere.
 
     Parameters
     ----------
     below : model that is cheaper below it
     above : model that is cheaper above it
-    at : where, with its interval
+    at : position of the border, with its interval
     """
 
     below: Label
@@ -234,7 +229,7 @@ def bootstrap_crossings(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> tuple[Crossing, ...]:
-    """The borders of `cheapest_regions`, each with its interval by bootstrap replicates.
+    """The borders of `cheapest_regions`, each with a bootstrap interval.
 
     Parameters
     ----------
@@ -242,8 +237,8 @@ def bootstrap_crossings(
     axis : the axis to vary
     replicates : how many replicates to draw
     rng : the generator that draws
-    scheme : what is resampled; by default cases, within classes where the axis has a prior of
-        its own or moves it
+    scheme : what is resampled; by default clusters where the tally has them, else cases, within
+        classes where the axis states a prior or varies it
 
     Returns
     -------
@@ -269,8 +264,8 @@ def bootstrap_crossings(
         return ()
 
     def measure(resampled: Any) -> FloatArray:
-        # The borders are those of all cases: a replicate moves them and may lose one, but its own
-        # list of regions could not be lined up with others.
+        # The borders of the whole data are located in every replicate, because the regions of
+        # different replicates could not be matched with each other.
         return axis.located(resampled, borders, on_all.crossings)
 
     estimate = bootstrap(measure, tally, replicates=replicates, rng=rng, scheme=chosen)
@@ -299,13 +294,14 @@ def probability_cheapest(
 ) -> FloatArray:
     """Share of bootstrap replicates (C, J) in which each model is the cheapest.
 
-    One row for each cost proportion. Ties are split; replicates in which a model is undefined are
-    left out. Without a scheme, within classes when a prior is stated, else over all cases.
+    There is one row for each cost proportion. Ties are split equally; replicates in which the cost
+    of a model is undefined are left out. Without a scheme, cases are resampled within classes when
+    a prior is stated, else over all cases.
 
     Parameters
     ----------
     joint : cases by true class and the decisions of all models
-    cost_proportions : where to look, each between 0 and 1
+    cost_proportions : (C,) each between 0 and 1
     prior : class shares, (K,) or by label; None takes those of the data
     replicates : how many replicates to draw
     rng : the generator that draws

@@ -16,15 +16,15 @@ from stakes._value import Value
 from stakes.curve import Curve
 from stakes.errors import InputError
 
-# Relative to the largest value: curves that rounding alone keeps apart are tied. Relative to the
-# width of the domain: crossings that rounding alone keeps apart are one.
+# What rounding may do: curves closer than this, relative to the largest value, are tied, and
+# crossings closer than this, relative to the width of the domain, are one crossing.
 _TIE = 1e-12
 _NEAR = 1e-9  # relative to the largest value: a line that stays farther above is nowhere the lowest
 
 
 @dataclass(frozen=True, eq=False)
 class Region(Value):
-    """An interval, and the models that are cheapest in all of it (several when they tie).
+    """An interval, and the models that are the cheapest throughout it (several if they tie).
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Region(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regions(Value):
-    """The axis parted into intervals, in increasing order, with the cheapest model of each.
+    """The intervals of an axis, in increasing order, with the cheapest model of each.
 
     Attributes
     ----------
     axis : what varies, in words
-    models : all that took part
+    models : all models that were compared
     parts : the intervals; neighbours have different models
-    unclear : for each border the zone in which the data cannot tell which side is the cheaper;
-        empty where only curves are known
+    unclear : for each border the zone in which the data do not show which model is cheaper; empty
+        where only curves are known
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Regions(Value):
 
     @property
     def never_cheapest(self) -> Labels:
-        """Models that are nowhere worth choosing: others are cheaper everywhere."""
+        """Models that are nowhere the cheapest."""
         chosen = {label for part in self.parts for label in part.cheapest}
         return tuple(model for model in self.models if model not in chosen)
 
@@ -158,7 +158,7 @@ class Regions(Value):
         return self._trusted(axis=axis, models=self.models, parts=tuple(parts), unclear=unclear)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Low and high end and the cheapest models of every interval.
+        """Lower and upper limit and the cheapest models of every interval.
 
         Returns
         -------
@@ -191,14 +191,13 @@ class Regions(Value):
 def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
     """Divide the common domain into intervals, with the lowest curves in each.
 
-    Between two neighbours of all pairwise crossing points no two curves change order, so that one
-    look inside each interval settles it. Where a curve is undefined it is not the lowest; where
-    all are, no model is.
+    Between neighbouring crossing points no two curves change their order, so that one evaluation
+    inside each interval is enough. A curve is never the lowest where it is undefined.
 
     Parameters
     ----------
     curves : cost along the axis, by model
-    axis : the axis to vary
+    axis : name of the axis
 
     Returns
     -------
@@ -215,7 +214,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
         raise InputError("curves must hold at least one curve; the mapping is empty. Add one.")
     listed = list(curves.values())
     points = _points(listed)
-    # Never at the points themselves: curves may jump there, and crossings are ties.
+    # Midpoints, not crossing points: curves tie at a crossing, and may jump there.
     middles = (points[:-1] + points[1:]) / 2
     values = np.stack([curve(middles) for curve in listed], axis=1)
     slack = _TIE * np.abs(values[~np.isnan(values)]).max(initial=0.0)
@@ -231,7 +230,7 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
 
 
 def _points(curves: list[Curve]) -> FloatArray:
-    """All pairwise crossing points inside the common domain, between its two ends."""
+    """The limits of the common domain, and all pairwise crossing points between them."""
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
     crossings = [curve.crossings(other) for curve, other in combinations(_near_lowest(curves), 2)]
@@ -243,9 +242,10 @@ def _points(curves: list[Curve]) -> FloatArray:
 
 
 def _near_lowest(curves: list[Curve]) -> list[Curve]:
-    """Of straight lines those that come near the lowest somewhere, each once; else all curves.
+    """The curves, less those that cannot be the lowest anywhere if all are straight lines.
 
-    The lowest of lines is concave: a line comes nearest to it at one of its corners or at an end.
+    Pairs of curves are compared later, so that fewer of them save time. The lower envelope of lines
+    is concave: a line comes nearest to it at a corner of the envelope or at a limit of the domain.
     """
     pieces = [curve.coefficients for curve in curves]
     straight = all(len(piece) == 1 and not piece[:, 2:].any() for piece in pieces)
@@ -254,7 +254,7 @@ def _near_lowest(curves: list[Curve]) -> list[Curve]:
     lines = np.array([piece[0, :2] for piece in pieces])
     known = np.flatnonzero(~np.isnan(lines).any(axis=1))
     _, first = np.unique(lines[known], axis=0, return_index=True)
-    known = np.sort(known[first])  # in the order given
+    known = np.sort(known[first])  # in the original order
     start, slope = lines[known].T
     with np.errstate(over="ignore"):
         steps = _corners(start, slope, curves[0].domain[1] - curves[0].domain[0])
@@ -265,10 +265,14 @@ def _near_lowest(curves: list[Curve]) -> list[Curve]:
 
 
 def _corners(start: FloatArray, slope: FloatArray, width: float) -> FloatArray:
-    """Where the lowest of lines turns, and both ends of the domain, as steps from its start."""
+    """Corners of the lower envelope of lines, and both limits of the domain, from its start.
+
+    The envelope changes from its current line to the first line of smaller slope that it meets.
+    """
     steps, step = [0.0, width], 0.0
     now = int(np.lexsort([slope, start])[0]) if start.size else -1
     while start.size:
+        # Only a line of smaller slope can pass below the current one further along.
         falling = np.flatnonzero(slope < slope[now])
         ahead = (start[falling] - start[now]) / (slope[now] - slope[falling])
         step = max(step, float(ahead.min(initial=width)))
@@ -281,10 +285,10 @@ def _corners(start: FloatArray, slope: FloatArray, width: float) -> FloatArray:
 
 
 def dominance(curves: Mapping[Any, Curve]) -> dict[Label, Labels]:
-    """For each model those that never cost more than it and somewhere cost less.
+    """For each model, the models that never cost more than it and somewhere cost less.
 
-    A dominated model is never worth choosing; a model may be so without any single other one
-    dominating it, see `Regions.never_cheapest`.
+    A dominated model is never worth choosing. A model that no single other one dominates may still
+    be the cheapest nowhere, see `Regions.never_cheapest`.
 
     Parameters
     ----------
@@ -352,8 +356,8 @@ def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
 
     .. math:: c = \frac{z \pi_1}{z \pi_1 + (1 - z) \pi_0}
 
-    Holds for methods whose threshold depends on cost and prior through the skew alone, such as
-    `Optimal`: their loss at (c, π) is that at z, times a positive factor.
+    This holds for methods whose threshold depends on costs and prior only through the skew, such
+    as `Optimal`: their loss at (c, π) is a positive multiple of their loss at z.
 
     Parameters
     ----------
@@ -384,8 +388,8 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
 
     .. math:: \pi_1 = \frac{(1 - z)\, c}{(1 - z)\, c + z\, (1 - c)}
 
-    A high skew is a low prior, so that the order of the regions turns round. For the same methods
-    as `skews_as_cost_proportions`.
+    A high skew is a low prior, so that the regions come in reverse order. This holds for the same
+    methods as `skews_as_cost_proportions`.
 
     Parameters
     ----------
@@ -406,7 +410,7 @@ def skews_as_priors(regions: Regions, *, cost_proportion: float) -> Regions:
     c = _check.number("cost_proportion", cost_proportion, low=0, high=1)
     if not 0 < c < 1:
         raise InputError(
-            f"cost_proportion must lie strictly between 0 and 1; got {c:g}. At the ends nothing "
+            f"cost_proportion must lie strictly between 0 and 1; got {c:g}. At 0 and at 1 nothing "
             f"is at stake in one class."
         )
 

@@ -1,9 +1,9 @@
-r"""Bayes decisions that are made anew while a cost or the prior moves: what they cost, exactly.
+r"""The exact cost of Bayes decisions that are made anew while a cost or the prior varies.
 
-Along a straight line of problems, every decision about a case with posteriors p has an expected
-cost that is linear in the place x, so that each score changes its decision at few places, the
-corners of a lower envelope of lines. What the decisions cost on the cases that were tallied is
-linear in x between these places, and jumps at them.
+Along a straight line of problems with the position x, every decision about a case with posteriors p
+has an expected cost that is linear in x. Each score therefore changes its decision at a few
+positions, the corners of a lower envelope of lines. What the decisions cost on the tallied cases is
+linear in x between these positions, and jumps at them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from stakes.tally import ScoreTable
 
 @dataclass(frozen=True, eq=False)
 class DecidedAnew(Value):
-    """A model that takes the Bayes decision for whatever costs and prior there are.
+    """A model that takes the Bayes decisions for any costs and prior.
 
     Parameters
     ----------
-    table : of posterior probabilities of the second of two classes
+    table : posterior probabilities of the second of two classes
     holds_for : the prior for which they hold; None: the class shares of the table
     """
 
@@ -45,9 +45,9 @@ class DecidedAnew(Value):
 
 
 class Moving(NamedTuple):
-    """Costs (2, M) and prior (2,) at zero, how they change with the place, and its two ends.
+    """Costs (2, M) and prior (2,) at position zero, their slopes, and the limits of the position.
 
-    Only one of them moves.
+    Only one of the two varies.
     """
 
     costs: FloatArray
@@ -58,7 +58,7 @@ class Moving(NamedTuple):
 
     @property
     def weighted(self) -> tuple[FloatArray, FloatArray]:
-        """Prior times costs (2, M): at zero, and how it changes."""
+        """Prior times costs (2, M) at position zero, and its slope."""
         start = self.prior[:, None] * self.costs
         return start, self.prior_slope[:, None] * self.costs + self.prior[:, None] * self.cost_slope
 
@@ -94,7 +94,7 @@ def remade_curve(model: DecidedAnew, moving: Moving) -> Curve:
 def _changes(
     lines: tuple[FloatArray, FloatArray], decided: IntArray, bounds: tuple[float, float]
 ) -> Iterator[tuple[FloatArray, IntArray, IntArray, IntArray]]:
-    """Places at which scores change their decision: place, score, old and new decision."""
+    """Positions at which scores change their decision: position, score, old and new decision."""
     (start, slope), (low, high) = lines, bounds
     pairs = list(combinations(range(start.shape[1]), 2))
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
@@ -113,9 +113,9 @@ def _changes(
 def _cheapest(
     lines: tuple[FloatArray, FloatArray], x: FloatArray, width: FloatArray | float
 ) -> IntArray:
-    """The first of the cheapest decisions (n,) just to the right of a place of each score."""
+    """The first of the cheapest decisions (n,) just to the right of a position for each score."""
     start, slope = lines
-    # A little to the right: at the place itself two decisions tie.
+    # A little to the right: at the position itself two decisions tie.
     cost = start + slope * (x + 1e-9 * np.asarray(width))[:, None]
     least = cost.min(axis=1, keepdims=True)
     near = cost <= least + 1e-15 * np.abs(cost).max(axis=1, keepdims=True)
@@ -128,7 +128,7 @@ def _refuse_others(table: ScoreTable, prior: FloatArray) -> None:
     if bad.any():
         raise InputError(
             f"table must hold posterior probabilities in [0, 1]; {bad.sum()} of its scores are "
-            f"none, the first being {table.scores[bad][0]:g}. Calibrate raw scores first."
+            f"not, the first being {table.scores[bad][0]:g}. Calibrate raw scores first."
         )
     if not (prior > 0).all():
         raise InputError(

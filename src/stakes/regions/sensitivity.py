@@ -17,15 +17,13 @@ from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.measures import decision_rates, expected_cost_per_class
 from stakes.problem import Problem
-from stakes.regions.axes import Models, counts_of, parted
+from stakes.regions.axes import Models, counts_of, separated
 from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts
 
-_EDGE = (
-    1e-12  # a prior that would flip the verdict only at zero or one, but for rounding, never does
-)
-_TOGETHER = 1 + 1e-9  # rivals met within this factor tie: small moves have large rounding errors
+_EDGE = 1e-12  # closer to zero or one than this, the flip of a prior may be a rounding error
+_TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +33,12 @@ class Margin(Value):
     Attributes
     ----------
     what : the number, in words
-    value : what it is now
-    low, high : where another model gets as cheap; infinite where none does, nan where unknown
+    value : its present value
+    low, high : where another model becomes as cheap; infinite where none does, nan where unknown
     low_rival, high_rival : that model, or None
-    clear_low, clear_high : where the cheapest of now is no longer a contender, and the data can
-        tell; infinite where it stays one, or leaves for absurd costs only, nan where only counts
-        are known (see `leaving_points`)
+    clear_low, clear_high : where the model that is the cheapest now is clearly no longer so: it
+        has left the contenders; infinite where it stays one except at absurd costs, nan where only
+        counts are known (see `leaving_points`)
     """
 
     what: str
@@ -54,12 +52,12 @@ class Margin(Value):
 
     @property
     def distance(self) -> float:
-        """The shorter of the two moves."""
+        """The distance to the nearer of the two flips."""
         return min(self.value - self.low, self.high - self.value)
 
     @property
     def rival(self) -> Label | None:
-        """The model at the end of the shorter move."""
+        """The model that is as cheap at the nearer of the two flips."""
         down = self.value - self.low <= self.high - self.value
         return self.low_rival if down else self.high_rival
 
@@ -85,12 +83,12 @@ class Sensitivity(Value):
 
     @property
     def weakest_cost(self) -> Margin:
-        """The cost whose relative move flips the verdict first."""
+        """The cost whose relative change flips the verdict first."""
         return min(self.costs, key=_relative)
 
     @property
     def weakest_prior(self) -> Margin:
-        """The prior whose move flips the verdict first."""
+        """The prior whose change flips the verdict first."""
         return min(self.priors, key=lambda margin: _or_inf(margin.distance))
 
     def __str__(self) -> str:
@@ -107,15 +105,16 @@ class Sensitivity(Value):
 def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     r"""How far every cost and every prior may move before another model is the cheapest.
 
-    Exact, one number at a time. With :math:`D_j` the expected cost of model j above the cheapest
-    one b, a move of the cost :math:`c_{kd}` by t changes :math:`D_j` by
-    :math:`t\,\pi_k (P_j(d \mid k) - P_b(d \mid k))`. Along the prior of one class, whose other
-    classes keep their proportions to each other, it is linear too. The decisions stay as they are.
-    Rules such as `constant_rules` may stand among the models, so that another model may be another
-    rule. A model that is `DecidedAnew` takes the Bayes decision for whatever is moved; its cost
-    jumps where a case is decided otherwise, so that the nearest flip may be a flicker: see
-    `Report.flips` for where the data can tell. With such models no cost is moved below zero, unless
-    one is, nor beyond 20 times the largest.
+    The answer is exact, for one number at a time. Let :math:`D_j` be the expected cost of model j
+    above that of the cheapest model b. If the cost :math:`c_{kd}` changes by t, :math:`D_j` changes
+    by :math:`t\,\pi_k (P_j(d \mid k) - P_b(d \mid k))`. It is also linear in the prior of one
+    class, while the other classes keep their proportions to each other. Decisions are fixed.
+
+    Rules such as `constant_rules` may be among the models. A model that is `DecidedAnew` takes the
+    Bayes decisions for the changed costs or prior. Its cost jumps where a case is decided
+    differently, so that the nearest flip may be spurious: `Report.flips` says where a flip is
+    statistically clear. With such models no cost goes below zero, unless one already is, nor beyond
+    20 times the largest.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
 
     Returns
     -------
-    ranges of costs and priors within which the choice stays
+    ranges of costs and priors within which the same model is the cheapest
 
     Examples
     --------
@@ -141,13 +140,13 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     prior of well            0.9          0.8  careful        never
     prior of ill             0.1        never                   0.2  careful
     """
-    fixed, anew = parted(models)
+    fixed, anew = separated(models)
     if anew:
         return _remade_sensitivity(models, fixed, anew, problem)
     counts = counts_of(models)
     prior = _prior(next(iter(counts.values())), problem)
     rates = np.stack([decision_rates(table) for table in counts.values()])
-    regret = problem.regret()  # what all decisions of a class cost makes no difference
+    regret = problem.regret()  # a cost that all decisions about a class share makes no difference
     per_class = np.stack([expected_cost_per_class(table, regret) for table in counts.values()])
     totals = np.where(prior > 0, per_class, 0.0) @ prior
     if np.isnan(totals).any():
@@ -155,7 +154,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
             "models must have cases of every class that the prior expects; one has none, and its "
             "cost is undefined. Add cases, or set that prior to zero."
         )
-    # Models that tie but for rounding have an excess of exactly zero: any move towards them flips.
+    # Models that tie except for rounding get an excess of exactly zero: any change may flip them.
     tied = least(totals)
     best = int(np.argmax(tied))
     verdict = _Verdict(tuple(counts), best, np.where(tied, 0.0, totals - totals[best]))
@@ -175,7 +174,7 @@ def _prior(counts: Counts, problem: Problem) -> FloatArray:
 
 
 class _Verdict(NamedTuple):
-    """The cheapest of the models, and what the others cost above it."""
+    """The cheapest of the models, and what the others cost more than it."""
 
     names: Labels
     best: int
@@ -194,7 +193,8 @@ class _Verdict(NamedTuple):
             steep = np.where(nearing, np.abs(slopes), 1.0)
             move = np.where(nearing, self.excess / steep, np.inf)
             first = move <= move.min() * _TOGETHER
-            nearest = int(np.argmax(np.where(first, steep, -np.inf)))  # which goes on to win
+            # Of several that are met together, the steepest is the cheapest beyond the flip.
+            nearest = int(np.argmax(np.where(first, steep, -np.inf)))
             point = value + sign * float(move[nearest])
             room = domain[1] - point if sign > 0 else point - domain[0]
             reached = nearing[nearest] and room > _EDGE
@@ -223,7 +223,8 @@ def _prior_margins(
     margins = []
     for k, label in enumerate(problem.classes):
         other_shares = np.delete(prior, k)
-        other_gaps = np.full(len(gaps), np.nan)  # nothing says how they would share, unless they do
+        # If this class has all of the prior, nothing says how the others would share the rest.
+        other_gaps = np.full(len(gaps), np.nan)
         if other_shares.sum() > 0:
             known = np.where(other_shares == 0, 0.0, np.delete(gaps, k, axis=1))
             other_gaps = known @ (other_shares / other_shares.sum())
@@ -250,7 +251,7 @@ def _shown(margin: Margin) -> list[str]:
 
 # Decisions made anew -----------------------------------------------------------------------------
 
-_FARTHEST = 20.0  # times the largest cost
+_FARTHEST = 20.0  # times the largest cost: beyond that, costs are absurd
 
 
 def _remade_sensitivity(
@@ -278,7 +279,7 @@ def _remade_sensitivity(
 
 
 def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, float, Moving]]:
-    """What moves, its value, and the line; with two classes, one prior stands for both."""
+    """What varies, its value, and the line; with two classes, one prior determines both."""
     costs, still = problem.costs, np.zeros(2)
     far = _FARTHEST * (float(np.abs(costs).max()) or 1.0)
     bounds = (-far if (costs < 0).any() else 0.0, far)

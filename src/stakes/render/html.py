@@ -28,7 +28,7 @@ from stakes.render.json import plain, refuse_too_long
 from stakes.render.key_figures import clarity, key_figures
 from stakes.render.layout import tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
-from stakes.render.page.data import page_data
+from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import rules_explained
 from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
@@ -111,7 +111,8 @@ def to_html(
         coverage=COVERAGE,
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
-        data="" if still else _as_json(page_data(report)),
+        explorable=explorable(report),
+        data="" if still and not explorable(report) else _as_json(page_data(report)),
         **_frame(),
         most_bins=f"{MOST_BINS:,}",
         fewer_bins=f"{FEWER_BINS:,}",
@@ -129,8 +130,7 @@ def _still(report: Report) -> str:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
             "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            f"{_flips_said(report)}For the same reason no other thresholds can be tried here. "
-            "Evaluate again with the other costs."
+            f"{_flips_said(report)}{_thresholds_said(report)}Evaluate again with the other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -148,6 +148,15 @@ def _flips_said(report: Report) -> str:
         return "What would flip the verdict was worked out with them, and is listed below. "
     if report.margins:
         return "What would flip the verdict while today's decisions stay is listed below. "
+    return ""
+
+
+def _thresholds_said(report: Report) -> str:
+    """Whether other thresholds can be tried under limits."""
+    if explorable(report):
+        return "Other thresholds can be tried below. "
+    if report.problem.columns:
+        return "No other thresholds can be tried, since every case has its own costs. "
     return ""
 
 

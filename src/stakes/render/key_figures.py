@@ -39,10 +39,11 @@ def key_figures(report: Report) -> Iterator[KeyFigure]:
     if verdict.deploy is None:
         if isfinite(without_model):
             cost = _text.number(without_model)
-            yield KeyFigure(f"cost of {verdict.unaided}", cost, report.problem.unit or "")
-        yield KeyFigure("cost per case of the best model", *_written(verdict.cost, report))
+            yield KeyFigure(_in_unit(f"cost of {verdict.unaided}", report), cost, "")
+        name = _in_unit("cost per case of the best model", report)
+        yield KeyFigure(name, *_written(verdict.cost, report))
         return
-    yield KeyFigure("cost per case", *_written(verdict.cost, report))
+    yield KeyFigure(_in_unit("cost per case", report), *_written(verdict.cost, report))
     if verdict.unaided is not None:
         yield _saved(report, without_model)
     if n_rivals > 1:
@@ -52,7 +53,11 @@ def key_figures(report: Report) -> Iterator[KeyFigure]:
     if verdict.total_saving is not None and verdict.unaided is not None:
         period = report.assumptions.period
         name = f"saved {f'per {period}' if period else 'in all'}"
-        yield KeyFigure(name, *_written(verdict.total_saving, report))
+        yield KeyFigure(_in_unit(name, report), *_written(verdict.total_saving, report))
+
+
+def _in_unit(name: str, report: Report) -> str:
+    return f"{name}, {report.problem.unit}" if report.problem.unit else name
 
 
 def _written(interval: Measured, report: Report) -> tuple[str, str]:
@@ -66,8 +71,9 @@ def _saved(report: Report, without_model: float) -> KeyFigure:
     """What the deployed system saves, as a share of the cost without a model if it is one."""
     saving = report.verdict.saving_over_naive
     text, note = _written(saving, report)
+    name = f"saved against {report.verdict.unaided}"
     if 0 < saving.value <= without_model:
         amount = " ".join(filter(None, [text, report.problem.unit, "per case"]))
         text = _text.whole_percent(saving.value / without_model)
-        note = "\n".join(filter(None, [amount, note]))
-    return KeyFigure(f"saved against {report.verdict.unaided}", text, note)
+        return KeyFigure(name, text, "\n".join(filter(None, [amount, note])))
+    return KeyFigure(_in_unit(name, report), text, note)

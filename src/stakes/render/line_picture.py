@@ -12,6 +12,7 @@ from stakes._text import fixed, number
 _WIDTH, _HEIGHT = 440, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
 _NAME = 140  # pixels reserved for the name of a line
+_ABOVE, _BELOW = 9, 16  # pixels from a line to the foot of its name
 _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
 
@@ -38,7 +39,7 @@ class LinePicture:
         across = _ticks(*_range([x for x, _ in points] + [*self.marks]))
         up = _ticks(*_range([y for _, y in points]))
         frame = _Frame((across[0], across[-1]), (up[0], up[-1]))
-        looks = zip(self.lines.items(), (("m0", -9), ("m1", 16)), strict=False)
+        looks = zip(self.lines.items(), (("m0", False), ("m1", True)), strict=False)
         drawn = [frame.line(name, line, *look) for (name, line), look in looks]
         marks = [frame.mark(x, name) for x, name in self.marks.items()]
         names = (
@@ -81,9 +82,12 @@ class _Frame:
         return "".join([*rules, *heights, *shares, _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)])
 
     def line(
-        self, name: str, points: tuple[tuple[float, float], ...], look: str, lower: int
+        self, name: str, points: tuple[tuple[float, float], ...], look: str, lower: bool
     ) -> str:
-        """A line with its points, and its name near its end, `lower` pixels below the line."""
+        """A line with its points, and its name near its end, above or below the line.
+
+        A name that would stand among the ticks is written above the line.
+        """
         places = [(self.x(x), self.y(y)) for x, y in points]
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         dots = "".join(
@@ -91,7 +95,8 @@ class _Frame:
         )
         x = places[-1][0]
         near = [y for place, y in places if place > x - _NAME]
-        height = (max(near) if lower > 0 else min(near)) + lower
+        below = max(near) + _BELOW
+        height = below if lower and below < _BOTTOM else min(near) - _ABOVE
         label = _text(f"line-name {look}", x, height, name, "end") if name else ""
         return f'<path class="line {look}" d="M{path}"/>{dots}{label}'
 

@@ -1,4 +1,4 @@
-"""Report: everything that `evaluate` found out, as a value."""
+"""Report: the results of `evaluate`, as a value."""
 
 from stakes._check import guard
 from stakes.report._consistency import RANGES, refuse_inconsistent

@@ -1,4 +1,4 @@
-"""Checks that the parts and numbers of a report which was read from text fit together."""
+"""Checks that a report which was read from text is consistent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stakes.ranking import auc
 from stakes.report._pairs import DecisionSource, PairCounts
 from stakes.report._report import Report, System
 
-_CLOSE = 1e-6  # how far a number that is worked out again may be off, relative to its size
+_CLOSE = 1e-6  # relative tolerance for numbers that are computed again
 
 #: Fields that hold a share, a number of things or the like: the least and the largest value.
 RANGES: dict[str, tuple[float, float]] = {
@@ -29,7 +29,7 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 def number_faults(report: Report) -> Iterator[str]:
-    """Everything that contradicts itself."""
+    """Every number that contradicts another."""
     for checks in (_ranges, _costs, _blind, _verdict, _rules, _qualities):
         yield from checks(report)
 
@@ -67,7 +67,7 @@ def _parts(value: Any, where: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _costs(report: Report) -> Iterator[str]:
-    """Costs are counts times costs; what is normalised, or of a volume, is the same costs."""
+    """Costs must follow from counts; normalised costs and totals must follow from costs."""
     naive, perfect = report.naive.cost, report.perfect_cost
     volume = report.assumptions.volume
     for system in [*report.systems, *([report.no_model] if report.no_model else [])]:
@@ -91,7 +91,7 @@ def _costs(report: Report) -> Iterator[str]:
 
 
 def _size(report: Report, system: System) -> float:
-    """The size of the numbers that a cost is a sum of."""
+    """The magnitude of the numbers whose sum a cost is."""
     sums = report.problem.costs if system.spent is None else system.spent
     return float(np.abs(sums).max(initial=0.0)) + abs(system.running_cost)
 
@@ -153,7 +153,7 @@ def _verdict(report: Report) -> Iterator[str]:
 
 
 def _rules(report: Report) -> Iterator[str]:
-    """Rules are those of the systems, made of the same rows."""
+    """Rules must be those of the systems, made from the same rows."""
     assumptions, systems = report.assumptions, {system.name: system for system in report.systems}
     for name, rule in report.rules.items():
         if rule.system != name:
@@ -172,7 +172,7 @@ def _rules(report: Report) -> Iterator[str]:
 
 
 def _qualities(report: Report) -> Iterator[str]:
-    """Areas under curves are shares, and those of the tables that the report holds."""
+    """Areas under curves must lie in [0, 1] and agree with the score tables of the report."""
     for model in report.models:
         area, table = model.auc, model.table
         if area is not None and not (0 <= area.value <= 1 or math.isnan(area.value)):
@@ -188,7 +188,7 @@ def _qualities(report: Report) -> Iterator[str]:
 
 
 def refuse_inconsistent(report: Report) -> None:
-    """Refuse a report whose parts speak of different problems, systems or models.
+    """Refuse a report whose parts belong to different problems, systems or models.
 
     Parameters
     ----------
@@ -300,9 +300,9 @@ def _table_faults(report: Report) -> Iterator[str]:
     metrics = () if disagreement is None else disagreement.metrics
     yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
     for regions in report.regions:
-        ends = [(part.low, part.high) for part in regions.parts]
-        if any(low > high for low, high in ends) or any(
-            first[1] != second[0] for first, second in pairwise(ends)
+        limits = [(part.low, part.high) for part in regions.parts]
+        if any(low > high for low, high in limits) or any(
+            first[1] != second[0] for first, second in pairwise(limits)
         ):
             yield "regions must have parts that begin where the last one ends"
         for part in regions.parts:
@@ -310,7 +310,7 @@ def _table_faults(report: Report) -> Iterator[str]:
 
 
 def _joint_faults(report: Report) -> Iterator[str]:
-    """Sources decide by what the report holds; pairs and covariances are as many as there are."""
+    """Sources must refer to the report; pairs and covariances must match their number."""
     joint = report.joint
     if joint is None:
         return
@@ -333,7 +333,7 @@ def _n_bins(source: DecisionSource, report: Report) -> int:
 
 
 def _source_faults(source: DecisionSource, report: Report) -> Iterator[str]:
-    """Bins end at scores of the table that the source decides by; mere decisions have none."""
+    """Bins must end at scores of the table of the source; decisions without scores have none."""
     models = [model for model in report.models if model.model == source.model]
     yield from _unknown("joint.sources", [source.model], [model.model for model in models])
     tables = [m.recalibrated if source.recalibrated else m.table for m in models]

@@ -1,9 +1,9 @@
-"""How far each number may move before today's choice is no longer possibly the cheapest.
+"""How far each number may move before the recommended choice can no longer be the cheapest.
 
-The choice is what the verdict recommends. It is out where the data show that something else is
+The choice is what the verdict recommends. It flips where the data show that something else is
 cheaper: another system, by the rule of the contenders, or a constant decision. Numbers are moved in
-growing steps, and bisection of the last step finds where the choice is first out. A choice whose
-decisions follow the numbers may be in again farther away, because decisions change case by case.
+growing steps, and bisection of the last step finds the first flip. A choice whose decisions follow
+the numbers may be possible again farther away, because decisions change case by case.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Possible(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Flip(Value):
-    """One number of the problem, and where today's choice may no longer be the cheapest.
+    """One number of the problem, and where the present choice is clearly no longer the cheapest.
 
     Attributes
     ----------
     what : the number, in words
-    value : what it is now
-    low, high : where the choice is out; infinite where it is in as far as was looked
+    value : its present value
+    low, high : the flips below and above the value; infinite where none was found
     below, above : what may be the cheapest there, the cheapest first
     """
 
@@ -84,7 +84,7 @@ class Flip(Value):
 
 
 def flips_of(report: ReportParts, *, kept: bool) -> tuple[Flip, ...]:
-    """The flips of all costs, class by class, and of the priors: of two classes, of the second."""
+    """The flips of all costs, class by class, and of all priors; for two classes, of the second."""
     stakes, choice = Stakes(report), _choices(report)
 
     def there(at: _Place) -> Callable[[float], Possible]:
@@ -131,7 +131,7 @@ def _choices(report: ReportParts) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class MovedNumber:
-    """A number that moves: its value, where it may go, and the way there in steps."""
+    """A number that moves: its value, its range, and the steps in which it moves."""
 
     what: str
     value: float
@@ -139,10 +139,10 @@ class MovedNumber:
     steps: tuple[float, ...]
     odds: bool = False  # whether steps are of log-odds
     halvings: int = 9  # most bisections of the last step
-    precision: float = 0.0  # part of the distance from the value now that need not be bisected
+    precision: float = 0.0  # bisection ends at this share of the distance from the present value
 
     def stepped(self, way: float) -> float:
-        """The value some way from the present one, within the range of the number.
+        """The value at some distance from the present one, within the range of the number.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ def _leaving(
         elsewhere = there(value)
         return any(elsewhere.is_possible(name) for name in choice)
 
-    # Growing steps first: the choice may come back farther out, and the first exit is wanted.
+    # Growing steps first: the choice may be possible again farther out, and the first flip counts.
     near, far = move.value, None
     for step in move.steps:
         value = move.stepped(side * step)

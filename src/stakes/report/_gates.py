@@ -30,9 +30,9 @@ S = TypeVar("S", bound=_Compared)
 
 
 def challengers_of(systems: Sequence[S], baseline: Baseline | None) -> tuple[S, ...]:
-    """One system of each model other than the baseline's: that with its rule, or the simplest.
+    """One system of each other model: the one with the rule of the baseline, else the simplest.
 
-    A model whose systems all clearly break a limit is judged as well, and does not pass.
+    A model whose systems all clearly break a limit is judged, too, and does not pass.
     """
     baseline = _known(baseline)
     by_model: dict[str, S] = {}
@@ -52,7 +52,7 @@ def judged_intervals(
     baseline: Baseline | None,
     attribute: str,
 ) -> list[Measured]:
-    """The intervals by which a gate judges some systems; an undefined one is refused."""
+    """The intervals by which a gate judges systems; undefined ones are refused."""
     baseline = _known(baseline)
     if not named or (baseline.paired and named[0].name == baseline.system):
         raise InputError(

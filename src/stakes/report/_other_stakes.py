@@ -1,10 +1,10 @@
 """Costs and contenders of a report under other costs or another prior, from its tallies alone.
 
 There are two readings. *Decided anew*: systems that decide by posteriors follow the costs and the
-prior. *Decisions kept*: all decisions stay as they are at the costs of the report. Either way costs
-are exact for the tables that the report holds. The covariance of the costs of two systems comes
-from joint bins: within a pair of bins that a threshold cuts, the two are taken to decide
-independently, so that differences look a little less certain than they are, never more.
+prior. *Decisions kept*: all decisions are those of the report. In both, costs are exact for the
+tables that the report holds. The covariance of the costs of two systems comes from joint bins:
+within a pair of bins that a threshold divides, the two are assumed to decide independently, so that
+differences look a little less certain than they are, never more.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ from stakes.tally import ScoreTable
 class Elsewhere:
     """Costs of the systems of a report under other stakes, and which may be the cheapest.
 
-    Made by `Stakes.moved`. Costs are above `base`; expensive parts are computed on first use.
+    It is made by `Stakes.moved`. Costs are relative to `base`; expensive parts are computed on
+    first use.
     """
 
-    problem: Problem  # with costs above `base`; no prior where that of the data counts
+    problem: Problem  # with costs above `base`; no prior if the shares of the data are used
     base: float
-    shares: FloatArray  # (K,) the prior that counts
+    shares: FloatArray  # (K,) the class shares that are used
     decided: tuple[Decided, ...]
     pairs: Pairs
     level: float
@@ -101,7 +102,7 @@ class Elsewhere:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """The systems that the data cannot tell from the cheapest, which is the first."""
+        """The systems that are statistically indistinguishable from the cheapest, the first."""
         return tuple(map(str, self.choice.contenders))
 
     @property
@@ -111,7 +112,7 @@ class Elsewhere:
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """What may be the cheapest: contenders, and the constant decision that may be."""
+        """What may be the cheapest: contenders, and the best constant decision if it may be."""
         saving = self.saving()
         systems = self.contenders if saving.high > 0 else ()
         if saving.low == saving.high:  # it is a constant decision; others may still be cheaper
@@ -119,7 +120,7 @@ class Elsewhere:
         return (*systems, self.named) if saving.low <= 0 else systems
 
     def is_possible(self, name: str) -> bool:
-        """Whether a system or a constant decision is in `possible`, without finding all that are.
+        """Whether a system or a constant decision is in `possible`, without computing the others.
 
         Parameters
         ----------
@@ -175,7 +176,7 @@ class Elsewhere:
         return self._interval(support.shifted(system.running), (name,), np.ones(1), self.base)
 
     def expected(self) -> Measured:
-        """Cost of the cheapest system, corrected for its having been chosen on these cases.
+        """Cost of the cheapest system, corrected for its selection on these cases.
 
         Returns
         -------
@@ -192,14 +193,14 @@ class Elsewhere:
         0.0
         """
         cost = self.cost(self.cheapest)
-        interval = (end - self.base for end in (cost.value, cost.low, cost.high))
+        interval = (bound - self.base for bound in (cost.value, cost.low, cost.high))
         corrected = self._effect.cost(*interval)
         return Measured(
-            *(end + self.base for end in (corrected.value, corrected.low, corrected.high))
+            *(bound + self.base for bound in (corrected.value, corrected.low, corrected.high))
         )
 
     def saving(self) -> Measured:
-        """What the cheapest system saves against the cheapest constant decision, corrected.
+        """What the cheapest system saves over the cheapest constant decision, corrected.
 
         Returns
         -------
@@ -239,7 +240,7 @@ class Elsewhere:
         return self._saving_of(self.cheapest)
 
     def _saving_of(self, name: str) -> Measured:
-        """What a system saves against the cheapest constant decision; zero where it decides so."""
+        """What a system saves over the cheapest constant decision; zero if it decides likewise."""
         system = self._decided(name)
         place = [f"always {decision}" for decision in self.problem.decisions].index(self.named)
         if system.running == 0 and not np.delete(system.counts, place, axis=1).any():
@@ -249,7 +250,8 @@ class Elsewhere:
         tables, gaps = table.reshape(1, len(table), -1), gaps_of(self.problem.costs)
         support = support_of(tables, gaps, able[None], self.problem.prior)
         value = cost_of(blind.counts, self.problem) - float(self.costs[self.decided.index(system)])
-        return self._ends(support.shifted(-system.running), value, self._fitting_of((system,)), 0.0)
+        fitting = self._fitting_of((system,))
+        return self._bounded(support.shifted(-system.running), value, fitting, 0.0)
 
     def _is_contender(self, name: str) -> bool:
         names = [system.name for system in self.decided]
@@ -258,8 +260,8 @@ class Elsewhere:
             return True
         square = min(self._square(place, int(cheapest)) for cheapest in np.flatnonzero(tied))
         tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
-        # The family-wise test lies between the unadjusted one and Bonferroni's: where both agree,
-        # the exact one, which needs the covariance of all systems, need not be made.
+        # The family-wise test lies between the unadjusted one and Bonferroni's. Where these agree,
+        # it is not computed, because it needs the covariance of all systems.
         if tail >= share or (len(names) - 1) * tail < share:
             return tail >= share
         return name in self.contenders
@@ -287,15 +289,15 @@ class Elsewhere:
         some = tuple(self._decided(name) for name in names)
         places = [self.decided.index(system) for system in some]
         value = float(weights @ self.costs[places])
-        return self._ends(support, value, self._fitting_of(some), base)
+        return self._bounded(support, value, self._fitting_of(some), base)
 
-    def _ends(self, support: Support, value: float, added: float, base: float) -> Measured:
+    def _bounded(self, support: Support, value: float, added: float, base: float) -> Measured:
         threshold = profile_threshold(self.level, np.asarray(np.inf))
         low, high = profile_bounds(support, threshold, value, added)
         return Measured(value + base, float(low[0]) + base, float(high[0]) + base)
 
     def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
-        """Supports of the costs of systems less that of one of them."""
+        """Supports of the costs of systems minus that of one of them."""
         base = self._decided(first)
         tables = np.stack(
             [self.pairs.pair(system, base).reshape(len(system.counts), -1) for system in some]
@@ -325,7 +327,7 @@ class Elsewhere:
 
 @dataclass(frozen=True, eq=False)
 class Stakes:
-    """A report whose costs and prior can be moved; it must have joint bins.
+    """A report that can be read under other costs and priors; it must have joint bins.
 
     Examples
     --------

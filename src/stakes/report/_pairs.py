@@ -22,9 +22,9 @@ from stakes.tally import Counts, ScoreTable
 class DecisionSource(Value):
     """What systems decide by: the scores of a model, its recalibrated ones, or its decisions.
 
-    `ends` (B,) are positions in the table of scores that the report holds, each just behind the
-    last score of a bin. Decisions that stay as they are have no table: `system` names whose they
-    are, and their bins are the decisions.
+    `ends` (B,) are positions in the score table of the report, each one past the last score of a
+    bin. Fixed decisions have no table: `system` says whose decisions they are, and their bins are
+    the decisions.
     """
 
     model: str
@@ -49,8 +49,8 @@ class PairCounts(Value):
 class JointBins(Value):
     """Joint counts of all pairs of sources, those of the cheapest systems.
 
-    `pairs` stand in the order of ``itertools.combinations``; `fitting` (J, J) is the covariance
-    that fitting adds to the costs of the systems of the report, at its own costs and prior.
+    `pairs` are in the order of ``itertools.combinations``; `fitting` (J, J) is the covariance that
+    fitting adds to the costs of the systems, at the costs and the prior of the report.
     """
 
     sources: tuple[DecisionSource, ...]
@@ -116,7 +116,7 @@ class Pairs:
         size = first.counts.shape[1]
         if first is second:
             return diagonal(first.counts)
-        # Without joint bins, independence within each class: differences look less certain then.
+        # Without joint bins, independence within classes is assumed, which widens intervals.
         if first.source is None or second.source is None:
             mass = np.maximum(first.counts.sum(axis=1), 1e-300)[:, None, None]
             return np.asarray(first.counts[:, :, None] * second.counts[:, None, :] / mass)

@@ -41,9 +41,9 @@ class Baseline(Value):
 
     Differences are pairwise: the interval of each is that of this one comparison, not adjusted for
     the number of systems, so that a further model changes no comparison of two others. `paired`
-    says whether the baseline decided about the same cases; a system of an earlier report did not.
-    A `margin` is what "no worse" allows: an amount per case, or a share of what the baseline costs
-    where it is `relative`. `sentences` say all of this.
+    says whether the baseline decided the same cases; a system of an earlier report did not. A
+    `margin` is what "no worse" allows: an amount per case, or a share of the cost of the baseline
+    if it is `relative`. `sentences` say all of this in words.
     """
 
     system: str
@@ -58,23 +58,24 @@ class Baseline(Value):
 
 @dataclass(frozen=True, eq=False)
 class ModelQuality(Value):
-    """How good the scores of a model are, whatever is done with them.
+    """How good the scores of a model are, apart from any decisions.
 
-    Numbers that the predictions do not allow are None. `backwards` is the class whose cases the
-    model ranks below the others, beyond noise; None if there is none. `calibration_cost` is what
-    bad calibration costs per case: Bayes decisions as they come against those of recalibrated
-    posteriors or, where no calibrator was asked for, against the best thresholds in hindsight,
-    less what calibrated scores would lose against theirs; `calibration_share` is its share of the
-    cost above perfect decisions. `expected_losses` maps each
-    threshold-choice method to its expected loss over uniform cost proportions, `advice` says which
-    of them these scores are good for. `table` holds the scores of two classes and `recalibrated`
-    the recalibrated ones; where there are more than 768 of them they are pooled, into 768 and
-    256 bins. `n_scores` and `n_recalibrated` say how many distinct ones there were (bins, where
-    they never left an engine). All numbers come from the scores, not from the bins. `by_threshold`
-    says what every threshold costs, for two decisions about cases that each have their own costs.
-    `class_bins` (K, 10, 3) has, for more than two classes and each tenth of the probability of a
-    class, the weight of the cases, of those that are of the class, and the sum of their
-    probabilities, as the model gave them.
+    Numbers that cannot be computed from the predictions are None. `backwards` is the class whose
+    cases the model ranks significantly below the others; None if there is none. `calibration_cost`
+    is what bad calibration costs per case: the cost of Bayes decisions by the posteriors as they
+    are, minus that after recalibration. Without a calibrator it is their cost above the best
+    thresholds in hindsight, minus what calibrated scores would lose in the same way.
+    `calibration_share` is its share of the cost above perfect decisions. `expected_losses` maps
+    each threshold-choice method to its expected loss over uniform cost proportions; `advice` says
+    which of them suits these scores.
+
+    `table` holds the scores of two classes and `recalibrated` the recalibrated ones; more than 768
+    of them are pooled into 768 and 256 bins. `n_scores` and `n_recalibrated` say how many distinct
+    ones there were (bins, if an engine tallied them). All numbers come from the scores, not from
+    the bins. `by_threshold` says what every threshold costs, for two decisions about cases with
+    their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
+    probability of a class the weight of the cases, the weight of those of the class, and the sum of
+    their probabilities.
     """
 
     model: str
@@ -114,11 +115,11 @@ class SliceCost(Value):
 
 @dataclass(frozen=True, eq=False)
 class Slice(Value):
-    """Costs in one group of cases; `note` says when it is too small to tell.
+    """Costs in one group of cases; `note` says so if the group is too small for conclusions.
 
-    `by` is the name of the column that makes the groups, None where it has none. Where another
-    system than `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear`
-    says whether the interval leaves zero out; None otherwise, and where there is no interval.
+    `by` is the name of the column that makes the groups, or None. If another system than
+    `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear` says whether
+    the interval excludes zero; None otherwise, and where there is no interval.
     """
 
     by: str | None
@@ -140,9 +141,9 @@ class Slice(Value):
 class Pick(Value):
     """The model that a metric puts first, and what that costs per case above the cheapest model.
 
-    Each model is charged with its best system; of several that the metric ties, `model` is the
-    costliest, and None where the metric picks none. `clear` says whether the interval leaves zero
-    out; it is None where the pick is as cheap as any, and where there is no interval.
+    The cost of a model is that of its best system. If the metric ties several models, `model` is
+    the costliest of them; it is None where the metric picks none. `clear` says whether the interval
+    excludes zero; it is None where the pick is as cheap as any, and where there is no interval.
     """
 
     metric: str
@@ -153,12 +154,12 @@ class Pick(Value):
 
 @dataclass(frozen=True, eq=False)
 class UncertainPart(Value):
-    """One thing that is not known for sure, and what it would be worth to find it out.
+    """One uncertain quantity, and what it would be worth to know it.
 
     `mean`, `low` and `high` are its mean and the bounds of its central range at the level of the
-    report; nan where it is not one number. `evppi` is the expected value of knowing it before one
-    of today's rules is chosen, per case; `evppi_remade` the same with rules made again once it is
-    known, None where that was not worked out.
+    report; nan where it is not a single number. `evppi` is the expected value per case of knowing
+    it before one of the present rules is chosen; `evppi_remade` is the same if rules are made again
+    once it is known, None where that was not computed.
     """
 
     what: str
@@ -173,12 +174,13 @@ class UncertainPart(Value):
 class Uncertainty(Value):
     """What uncertain costs and priors do to the verdict.
 
-    `choice` is what the report chooses today, a blind decision where it deploys none; `holds` is
-    the share of what costs and prior may be over which that is the cheapest, `cheapest` the share
-    of each system. `evpi` is the expected regret of the choice: what it would be worth per case to
-    know everything before one of today's rules is chosen; `evpi_remade` the same with rules made
-    again once the costs are known, None where that was not worked out. Costs are those on these
-    cases. `parts` say the same of each unknown alone, what is worth most first.
+    `choice` is the recommendation of the report, a constant decision where it deploys no system.
+    `holds` is the probability, over the uncertain costs and prior, that it is the cheapest;
+    `cheapest` is that of each system. `evpi` is the expected regret of the choice: what it would be
+    worth per case to know everything before one of the present rules is chosen. `evpi_remade` is
+    the same if rules are made again once the costs are known, None where that was not computed.
+    Costs are those on these cases. `parts` say the same for each unknown quantity alone, the most
+    valuable first.
     """
 
     choice: str

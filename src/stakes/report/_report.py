@@ -1,9 +1,9 @@
-"""Report: everything that `evaluate` found out, as a value.
+"""Report: the results of `evaluate`, as a value.
 
-A report holds numbers, tallies, sentences and rules. It prints itself, and turns into JSON,
+A report holds numbers, tallies, sentences and rules. It can be printed and converted to JSON,
 Markdown, HTML and frames. None of these computes anything, with one exception: a calibration map is
-fitted when its rule is first asked for or written. Until then the scores that it needs stay in
-memory; they are never written.
+fitted when its rule is first used or written. Until then the scores that it needs stay in memory;
+they are never written.
 """
 
 from __future__ import annotations
@@ -45,28 +45,30 @@ from stakes.tally import Counts
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Value):
-    """What to deploy, and how sure one can be.
+    """What to deploy, and how certain that is.
 
     `deploy` is the system to deploy, `model` its model and `cheapest` its name; all three are None
-    where no system is cheaper than the best decision made without looking: a model that saves
-    nothing is not worth running. `reason` is the sentence that says why.
+    where no system is cheaper than the best constant decision: a model that saves nothing is not
+    worth running. `reason` is the sentence that says why.
 
-    `cost`, `normalized` and `saving_over_naive` (against always taking the decision that
-    `Report.naive` names, or against `Report.no_model` where that is cheaper; negative where a model
-    costs more) are those of the cheapest system to expect once it is deployed: the system was
-    chosen on the cases that measure its cost, which flatters it, and they are corrected for that.
-    `System.cost` is what it cost on these cases.
+    `cost`, `normalized` and `saving_over_naive` are those of the cheapest system that can be
+    expected in deployment. The system was chosen on the cases that measure its cost, which makes it
+    look cheaper than it is, and they are corrected for that; `System.cost` is what it cost on these
+    cases. The saving is compared with the decision that `Report.naive` names, or with
+    `Report.no_model` where that is cheaper; it is negative where a model costs more.
 
-    `contenders` are the systems that the data cannot tell from the cheapest, which is the first of
-    them; the set holds the system that is truly the cheapest as often as the level says. One is
-    clearly the cheapest where it is the only contender. `told_apart` says whether all contenders
-    are of one model; of a single model, whether one of its rules is the only one. `runner_up` is
-    the next system, of another model where there are several; `saving_over_runner_up` has an
-    interval that holds for all comparisons at once, so that it leaves zero out exactly where the
-    runner-up is no contender. All of these are empty or None where nothing is deployed, and the
-    last three where there is no other. `total_cost` and `total_saving` are cost and saving for the
-    stated volume of cases. `unaided` is what is recommended where no system is: a constant
-    decision, or the rule by each case's costs. `sentences` say it all in plain words.
+    `contenders` are the systems that are statistically indistinguishable from the cheapest, which
+    is the first of them; the set contains the truly cheapest system with the probability of the
+    level. A system is clearly the cheapest if it is the only contender. `told_apart` says whether
+    all contenders belong to one model; for a single model, whether there is only one contender.
+    `runner_up` is the next system, of another model where there are several. The interval of
+    `saving_over_runner_up` is simultaneous over all comparisons, so that it excludes zero exactly
+    where the runner-up is not a contender. All of these are empty or None where nothing is
+    deployed, and the last three where there is no other system.
+
+    `total_cost` and `total_saving` are cost and saving for the stated volume of cases. `unaided` is
+    what is recommended where no system is: a constant decision, or the rule by the costs of each
+    case. `sentences` say all of this in words.
     """
 
     deploy: System | None
@@ -83,7 +85,7 @@ class Verdict(Value):
     sentences: tuple[str, ...]
     total_cost: Measured | None = None
     total_saving: Measured | None = None
-    unaided: str | None = None  # what needs no model: of those that keep the limits, the cheapest
+    unaided: str | None = None  # the cheapest choice without a model that keeps the limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +104,11 @@ class Assumptions(Value):
     seed: int
     level: float
     version: str
-    frame_library: str | None  # that of the frames or series that were given
+    frame_library: str | None  # that of the frames or series that were passed
     running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
-    volume: float | None = None  # cases to come
-    period: str | None = None  # in which they come
-    engine: str | None = None  # that tallied the rows; "numpy" where they were arrays in memory
+    volume: float | None = None  # number of cases in deployment
+    period: str | None = None  # the period of that number, such as "year"
+    engine: str | None = None  # that tallied the rows; "numpy" for arrays in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +117,15 @@ class System(Value):
 
     `threshold` is the probability or score above which the positive decision is taken, where there
     is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
-    than two change. A system that is not a `candidate` is shown but cannot win: its threshold was
-    tuned on these very cases, or it clearly breaks a limit. Where every case has its own costs,
-    there is no threshold of probabilities, and `spent` are the sums of what was charged, class by
-    decision; `sums` are those of the terms that the costs are linear in, ``problem.terms``, where
+    than two change. A system that is not a `candidate` is shown but cannot be recommended: its
+    threshold was tuned on these very cases, or it clearly breaks a limit. Where every case has its
+    own costs, there is no threshold of probabilities; `spent` then holds sums of the costs, class
+    by decision, and `sums` those of the terms in which the costs are linear, ``problem.terms``, if
     there are not too many.
 
-    `difference` is the cost less that of the baseline, where one was named, and `beyond_margin` the
-    cost less what the stated margin allows; see `Baseline`. Both are intervals of this pair alone.
+    `difference` is the cost minus that of the baseline, where one was named, and `beyond_margin`
+    the cost minus what the stated margin allows; see `Baseline`. Both are intervals of this pair
+    alone.
     """
 
     name: str
@@ -140,21 +143,21 @@ class System(Value):
     total: Measured | None = None  # cost of all cases of the stated volume
     sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
     difference: Measured | None = None  # to the baseline
-    beyond_margin: Measured | None = None  # cost less what the margin above the baseline allows
-    limits: tuple[LimitCheck, ...] = ()  # how it stands to each limit of the problem
-    rounding_loss: float | None = None  # what it costs to keep them and decide none by chance
+    beyond_margin: Measured | None = None  # cost minus that of the baseline and the margin
+    limits: tuple[LimitCheck, ...] = ()  # whether it keeps each limit of the problem
+    rounding_loss: float | None = None  # what it costs to keep them without randomising
 
     @property
     def breaks_limit(self) -> bool:
-        """Whether it clearly breaks a limit: it is no candidate then, and passes no gate."""
+        """Whether it clearly breaks a limit; it is then no candidate, and passes no gate."""
         return any(check.breaks for check in self.limits)
 
 
 def cheapest_of(systems: Iterable[System]) -> System:
     """The first of the cheapest systems; one that is not a candidate only if there is no other.
 
-    Costs that differ by rounding alone are tied. Normalised costs are compared where they are
-    defined, because an amount that all decisions share takes no digits from them.
+    Costs that differ only by rounding are tied. Normalised costs are compared where they are
+    defined, because they do not lose precision to an amount that all decisions share.
 
     Parameters
     ----------
@@ -183,14 +186,14 @@ def cheapest_of(systems: Iterable[System]) -> System:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Value):
-    """What the decisions of several models cost, which to deploy, and how sure one can be.
+    """What the decisions of several models cost, which to deploy, and how certain that is.
 
-    Made by `stakes.evaluate`. `naive` is the best constant decision, in whose cost normalised costs
-    are counted. Where every case has its own costs, `no_model` takes for each case the decision
-    that is the cheapest by its costs and the prior; a model that costs more is not deployed.
-    `coverage` says what the best system costs where the hardest cases are left undecided: the share
-    that is decided, the cost per decided case, and the price of an undecided case below which it
-    pays to decide still fewer. It is empty where the system decides by no posteriors, and under
+    It is made by `stakes.evaluate`. `naive` is the best constant decision, whose cost is the unit
+    of normalised costs. Where every case has its own costs, `no_model` takes for each case the
+    decision that is the cheapest by its costs and the prior; a model that costs more is not
+    deployed. `coverage` says what the best system costs if the hardest cases are left undecided:
+    the share that is decided, the cost per decided case, and the price of an undecided case below
+    which it pays to decide still fewer. It is empty where the system has no posteriors, and under
     limits.
     """
 
@@ -208,7 +211,7 @@ class Report(Value):
     caveats: tuple[Caveat, ...]
     slices: tuple[Slice, ...]
     rules: Rules  # by the name of their system
-    no_model: System | None = None  # where every case has its own costs: what these decide alone
+    no_model: System | None = None  # decisions by the costs of each case and the prior alone
     baseline: Baseline | None = None  # what `System.difference` is a difference to
     uncertainty: Uncertainty | None = None  # where costs or the prior are uncertain
     coverage: Points = ()  # of the best system: share decided, cost of a decided case, price
@@ -217,7 +220,7 @@ class Report(Value):
 
     @property
     def best(self) -> System:
-        """The cheapest of the systems that may be deployed, even if not looking is cheaper."""
+        """The cheapest system that may be deployed, even if a constant decision is cheaper."""
         return cheapest_of(self.systems)
 
     def system(self, name: str) -> System:
@@ -257,8 +260,8 @@ class Report(Value):
     def rule(self, system: str | None = None) -> Rule:
         """Everything needed to decide new cases as a system does; by default the verdict's.
 
-        A calibration map is that of all cases: the folds were for evaluation only. It is fitted
-        when it is first asked for.
+        Its calibration map is fitted to all cases, when it is first used; folds were for evaluation
+        only.
 
         Parameters
         ----------
@@ -297,20 +300,20 @@ class Report(Value):
     def challengers(self) -> tuple[System, ...]:
         """What a gate compares with the baseline: a system of each other model, fixed beforehand.
 
-        It is the one with the rule of the baseline, or else the plainest: the model's decisions as
-        they are. Choosing the cheapest on these cases would flatter it. A baseline of an earlier
-        report has no model among these: each of them is a challenger.
+        It is the one with the rule of the baseline, or else the simplest: the model's decisions as
+        they are. Choosing the cheapest on these cases would favour it. If the baseline comes from
+        an earlier report, every model is a challenger.
         """
         return challengers_of(self.systems, self.baseline)
 
     def flips(self, decisions: str = "remade") -> tuple[Flip, ...]:
-        """Where today's choice may no longer be the cheapest, each cost and prior moved alone.
+        """Where the present choice is clearly no longer the cheapest, as one number moves.
 
         It stays the choice as long as nothing else is clearly cheaper: it is among the contenders,
-        and no constant decision clearly costs less. A cost is moved below zero only where the
-        problem has negative costs, and never beyond 20 times the largest cost. Under a limit they
-        are those that `evaluate` worked out, `flips_under_limits`: the limit itself moves, and a
-        factor on the costs of each decision.
+        and no constant decision clearly costs less. A cost goes below zero only if the problem has
+        negative costs, and never beyond 20 times the largest cost. Under a limit, flips are those
+        that `evaluate` computed, `flips_under_limits`: of the limit itself, and of a factor on the
+        costs of each decision.
 
         Parameters
         ----------
@@ -339,8 +342,8 @@ class Report(Value):
     def zones(self, decisions: str = "remade") -> Regions:
         """What may be the cheapest over the prior of the last class.
 
-        A region has one system where that is clearly the cheapest, and several where the data
-        cannot tell. Borders are accurate to about 0.01.
+        A region has one system where that is clearly the cheapest, and several where it is not
+        clear. Borders are accurate to about 0.01.
 
         Parameters
         ----------
@@ -444,11 +447,11 @@ class Report(Value):
         return [np.inf if entry.breaks_limit else part.high for entry, part in pairs]
 
     def costs_under(self, problem: Problem) -> dict[str, float]:
-        """What every system would cost per case under other costs, deciding as it does now.
+        """What every system would cost per case under other costs, with its present decisions.
 
         The costs must be linear in ``report.problem.terms``, whose sums the report holds; without a
-        prior the classes have their shares of the cases. Bayes decisions made for these costs may
-        cost less: evaluate again to see. What needs no model is among the systems.
+        prior the classes have their shares of the cases. Bayes decisions for the new costs may cost
+        less: evaluate again to see. Constant decisions are included.
 
         Parameters
         ----------
@@ -515,12 +518,12 @@ class Report(Value):
         return to_text(self)
 
     def to_markdown(self, path: str | Path | None = None, *, brief: bool = False) -> str:
-        """The report as Markdown, in full or in ten lines; written to a file when a path is given.
+        """The report as Markdown, in full or in ten lines; with a path, also written to a file.
 
         Parameters
         ----------
-        path : where to write it; None does not
-        brief : whether ten lines are enough
+        path : file to write; None writes none
+        brief : whether to write at most ten lines
 
         Returns
         -------
@@ -539,11 +542,11 @@ class Report(Value):
         return to_markdown(self, path, brief=brief)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The report as JSON with a versioned schema, written to a file when a path is given.
+        """The report as JSON with a versioned schema; with a path, also written to a file.
 
         Parameters
         ----------
-        path : where to write it; None does not
+        path : file to write; None writes none
 
         Returns
         -------
@@ -563,7 +566,7 @@ class Report(Value):
 
     @classmethod
     def from_json(cls, text: str | Path) -> Report:
-        """The report that was written as JSON: its text, or the path of a file.
+        """The report from JSON that `to_json` wrote, as text or as the path of a file.
 
         Parameters
         ----------
@@ -595,11 +598,11 @@ class Report(Value):
         date: str = "",
         author: str = "",
     ) -> str:
-        """The interactive page, self-contained, written to a file when a path is given.
+        """The report as a self-contained interactive page; with a path, also written to a file.
 
         Parameters
         ----------
-        path : where to write it; None does not
+        path : file to write; None writes none
         title, data, date, author : texts for the top of the page; data is the name of the data
 
         Returns

@@ -1,4 +1,4 @@
-"""Decisions on a line of scores: the exact scores at which they change, and SQL that says so."""
+"""Decisions along the scores: the exact scores at which they change, and the same in SQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cuts(Value):
     ----------
     at : (C,) increasing scores
     decisions : (C + 1,) positions of the decisions
-    low, high : the scores that there are, ends included
+    low, high : the lowest and the highest score that is valid
     """
 
     at: FloatArray
@@ -35,22 +35,22 @@ class Cuts(Value):
         return np.asarray(self.decisions[np.searchsorted(self.at, scores, side="left")])
 
     def to_sql(self, column: str, labels: Labels) -> str:
-        """The decisions as an SQL expression; NULL for NULL, NaN and numbers that are no score."""
+        """The decisions as an SQL expression; NULL for NULL, NaN and invalid scores."""
         name = '"' + column.replace('"', '""') + '"'
         texts = _literals(tuple(labels[place] for place in self.decisions))
         stops = [*map(_number, self.at.tolist()), _number(self.high)]
         low = "" if self.low == -np.inf else f" WHEN {name} < {_number(self.low)} THEN NULL"
         parts = "".join(
-            f" WHEN {name} <= {end} THEN {text}" for end, text in zip(stops, texts, strict=True)
+            f" WHEN {name} <= {stop} THEN {text}" for stop, text in zip(stops, texts, strict=True)
         )
         return f"CASE{low}{parts} END"
 
 
 def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -> Cuts:
-    """Where decisions change between two scores, found by bisection over all floating numbers.
+    """Where decisions change between two scores, by bisection over all floating-point numbers.
 
-    The scores of each decision must be an interval, as they are where the posterior rises or falls
-    with the score. Then two scores with the same decision have no other one between them.
+    The scores of each decision must form an interval, as they do where the posterior is monotone in
+    the score. Then no other decision lies between two scores with the same decision.
     """
     bounds = _rank(np.array([low, high]))
     known = dict(zip(bounds.tolist(), decide(_score(bounds)).tolist(), strict=True))
@@ -80,18 +80,18 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
 
 
 def _rank(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Whole numbers in the order of the floating numbers, neighbours being one apart."""
+    """Integers in the order of the floating-point numbers; neighbours differ by one."""
     bits = (values + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0, which is one number
     return np.where(bits >= 0, bits, -(bits & _BITS))
 
 
 def _score(ranks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> FloatArray:
-    """The floating numbers of these ranks."""
+    """The floating-point numbers of these ranks."""
     return np.copysign(np.abs(ranks).view(np.float64), np.where(ranks < 0, -1.0, 1.0))
 
 
 def _number(value: float) -> str:
-    """A literal of double precision: one without an exponent would be decimal."""
+    """A literal of double precision; without an exponent, SQL would read a decimal number."""
     if np.isinf(value):
         return f"CAST('{'-' * (value < 0)}Infinity' AS DOUBLE)"
     text = repr(value)

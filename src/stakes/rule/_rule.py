@@ -40,7 +40,7 @@ from stakes.rule._rule_parts import (
 )
 
 _FORMAT, _VERSION, _WHAT = "stakes.rule", 1, "a rule"
-_WITH_PRICES = 2  # the version of rules with prices, which earlier releases would decide without
+_WITH_PRICES = 2  # the version of rules with prices, which earlier releases would ignore
 _LARGEST = np.finfo(np.float64).max
 
 
@@ -53,9 +53,9 @@ class Origin(Value):
     Parameters
     ----------
     version : release of the library
-    seed : of the report
-    n_rows : rows that were read
-    n_cases : their weight
+    seed : seed of the report
+    n_rows : number of rows that were read
+    n_cases : total weight of the rows
     prior : class shares
     columns : names of the columns
     """
@@ -89,11 +89,11 @@ class Rule(Value):
     problem : what is at stake
     takes : "posteriors", "scores" or "decisions": what the model gives
     map : a fitted calibration map, whose posteriors are decided on
-    from_prior, to_prior : the priors between which posteriors are moved before they decide
+    from_prior, to_prior : the priors between which posteriors are moved before a decision is taken
     threshold : the second of two decisions is taken for scores above it, whatever they cost
     system, model : their names in the report
     origin : where the rule was made
-    added : (L, K, M) what the price of each limit of the problem adds to the costs it decides by
+    added : (L, K, M) what the price of each limit of the problem adds to the costs
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Rule(Value):
             _check.require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
             _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
         if (self.from_prior is None) != (self.to_prior is None):
-            raise InputError("from_prior and to_prior must be given together; one is not. Add it.")
+            raise InputError("from_prior and to_prior must come together; one is missing. Add it.")
         for name in ("from_prior", "to_prior"):
             if (prior := getattr(self, name)) is not None:
                 self._fill({name: _check.prior(name, prior, self.problem.classes)})
@@ -157,8 +157,8 @@ class Rule(Value):
 
         Parameters
         ----------
-        priced : what `price_limits` found
-        names : system and model
+        priced : the result of `price_limits`
+        names : names of the system and the model
 
         Returns
         -------
@@ -203,15 +203,15 @@ class Rule(Value):
             PyArrow is answered in kind.
         data : frame, or mapping from column to numbers, with the columns that the costs depend on
         case_costs : (n, K, M), every case's own costs in place of the problem's
-        limits : list of `Limit.count` or `Limit.share` that this batch keeps, exactly
-            They take the place of the problem's limits on the shares of the same decisions. Cases
-            that are tied are taken in the order of the batch.
-        columns : of a lazy frame, those of the predictions; by default those that the rule was made
-            from. The frame gets one more column, "decision", and nothing is read.
+        limits : list of `Limit.count` or `Limit.share` that this batch has to keep exactly
+            They replace the problem's limits on the shares of the same decisions. Cases that are
+            tied are taken in the order of the batch.
+        columns : names of the prediction columns of a lazy frame; by default those that the rule
+            was made from. The frame gets one more column, "decision"; no data are read.
 
         Returns
         -------
-        labels of decisions, (n,); of a lazy frame, the frame with one more column
+        labels of decisions, (n,); for a lazy frame, the frame with one more column
 
         Examples
         --------
@@ -274,7 +274,7 @@ class Rule(Value):
     def _counted(
         self, predictions: object, data: object, case_costs: object, limits: object
     ) -> IntArray:
-        """Positions of the decisions that keep counts of this batch."""
+        """Positions of the decisions that keep the counts of this batch."""
         wrapped_predictions = self._with_posteriors(predictions)
         _check.aligned(predictions=wrapped_predictions, data=data)
         rows = self._posteriors(self._read(wrapped_predictions)[0])
@@ -298,7 +298,7 @@ class Rule(Value):
     def expected_costs(
         self, predictions: object, data: object = None, *, case_costs: object = None
     ) -> FloatArray:
-        """Cost that each decision is expected to incur, (n, M), by the posteriors of the rule.
+        """Expected cost of each decision, (n, M), by the posteriors of the rule.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class Rule(Value):
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
 
     def posteriors(self, predictions: object) -> FloatArray:
-        """Posteriors (n, K) that are decided on, columns in the order of the problem's classes.
+        """Posteriors (n, K) on which decisions are based, in the order of the problem's classes.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class Rule(Value):
 
     @property
     def has_posteriors(self) -> bool:
-        """Whether the rule decides on posteriors, not on bare scores or decisions."""
+        """Whether the rule uses posteriors, and not raw scores or decisions."""
         return self.takes == POSTERIORS or self.map is not None
 
     def _with_posteriors(self, predictions: object) -> Posteriors | Scores:
@@ -357,7 +357,7 @@ class Rule(Value):
     def _read(
         self, wrapped_predictions: Posteriors | Scores
     ) -> tuple[FloatArray, FloatArray | None]:
-        """Raw scores (n,) or posteriors (n, K), and by how much these may be off."""
+        """Raw scores (n,) or posteriors (n, K), and bounds on the rounding errors of the latter."""
         if isinstance(wrapped_predictions, Scores):
             return wrapped_predictions.read("predictions"), None
         rows, _ = wrapped_predictions.normalised("predictions", self.problem.classes)
@@ -365,9 +365,9 @@ class Rule(Value):
 
     @cached_property
     def cuts(self) -> Cuts | None:
-        """The scores at which decisions change, exactly; None where they are not on a line.
+        """The exact scores at which decisions change; None where no single score decides.
 
-        They are where there are two classes and the posterior rises, or falls, with the score.
+        They exist for two classes if the posterior is monotone in the score.
         """
         if self._off_line() is not None:
             return None
@@ -378,7 +378,8 @@ class Rule(Value):
         """The decision as an SQL expression of the column of scores, or of P(second class).
 
         It decides every number of double precision as `decide` does. It is NULL where the column is
-        NULL, NaN, or no probability where the rule takes one: `decide` refuses these.
+        NULL or NaN, or where a rule that takes probabilities gets another number: `decide` refuses
+        these.
 
         Parameters
         ----------
@@ -406,7 +407,7 @@ class Rule(Value):
         return self.cuts.to_sql(column, self.problem.decisions)
 
     def _off_line(self) -> str | None:
-        """Why decisions do not change along a line of scores, if they do not."""
+        """Why a single score does not determine the decision; None if it does."""
         if self.takes == DECISIONS:
             return "takes decisions"
         if self.problem.n_classes != 2:
@@ -434,16 +435,19 @@ class Rule(Value):
 
     @property
     def _ratios(self) -> FloatArray | None:
-        """What a case of each class is worth; moving the posteriors instead would lose digits."""
+        """Ratios of the two priors; they weight the classes without moving the posteriors.
+
+        Moved posteriors would lose digits.
+        """
         if self.from_prior is None or self.to_prior is None:
             return None
         return class_ratios(self.from_prior, self.to_prior)
 
     def _posteriors(self, rows: FloatArray) -> FloatArray:
-        """Posteriors (n, K) that are decided on."""
+        """Posteriors (n, K) on which decisions are based."""
         size = self.problem.n_classes
         if self.map is not None and rows.ndim == 1:
-            bounded = np.clip(rows, -_LARGEST, _LARGEST)  # lines take no infinite scores
+            bounded = np.clip(rows, -_LARGEST, _LARGEST)  # linear maps need finite scores
             return _check.posteriors("recalibrated", self.map(Scores(bounded)), size)
         if self.map is not None:
             taken = rows[:, 1] if size == 2 else rows
@@ -477,11 +481,11 @@ class Rule(Value):
         return replace(self, origin=replace(self.origin, columns=columns))
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The rule as JSON with a checksum, written to a file when a path is given.
+        """The rule as JSON with a checksum; with a path, also written to a file.
 
         Parameters
         ----------
-        path : where to write it; None does not
+        path : file to write; None writes none
 
         Returns
         -------
@@ -500,11 +504,11 @@ class Rule(Value):
         return text
 
     def plain(self) -> dict[str, Any]:
-        """The rule made of dicts, lists, text, numbers and None alone.
+        """The rule as dicts, lists, text, numbers and None.
 
         Returns
         -------
-        what JSON can hold
+        a dict that JSON can represent
 
         Examples
         --------
@@ -530,9 +534,9 @@ class Rule(Value):
 
     @classmethod
     def from_json(cls, source: str | Path) -> Self:
-        """The rule that `to_json` wrote: its text, or the path of a file.
+        """The rule that `to_json` wrote, from its text or from a file.
 
-        One that was changed or cut off, or that a later release wrote, is refused.
+        JSON that was changed or truncated, or that a later release wrote, is refused.
 
         Parameters
         ----------
@@ -564,7 +568,7 @@ class Rule(Value):
 
     @classmethod
     def of(cls, body: dict[str, Any]) -> Self:
-        """The rule that `plain` took apart.
+        """The rule from what `plain` returned.
 
         Parameters
         ----------

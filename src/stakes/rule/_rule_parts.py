@@ -1,4 +1,4 @@
-"""The parts of a rule: whether they can decide together, what they take, and numbers in JSON."""
+"""The parts of a rule: whether they fit together, what they take, and numbers in JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WRAPPERS: dict[str, type[Predicted]] = {
 def refuse_unusable(
     problem: Problem, takes: str, *, map: Any, threshold: float | None, priors: Any
 ) -> None:
-    """Refuse parts that do not make a rule together."""
+    """Refuse parts that do not make up a rule."""
     shape, faults = (problem.n_classes, problem.n_decisions), []
     if takes == SCORES and shape[0] != 2:
         faults.append("scores are for two classes")
@@ -39,8 +39,8 @@ def refuse_unusable(
         faults.append("at most one of map, threshold and priors can be used, and none on decisions")
     if faults:
         raise InputError(
-            f"a rule must be able to decide; this one takes {takes}, and {faults[0]}. Leave "
-            f"out what is too much, or give what is missing.",
+            f"a rule must be able to decide; this one takes {takes}, and {faults[0]}. Remove what "
+            f"is superfluous, or add what is missing.",
             argument="takes",
         )
 
@@ -64,17 +64,17 @@ def refuse_unpriced(problem: Problem, added: FloatArray | None) -> None:
 
 
 def plain_number(value: float | None) -> float | str | None:
-    """JSON has no infinities: they are text."""
+    """A number as JSON can hold it: infinities become text."""
     return str(value) if value is not None and math.isinf(value) else value
 
 
 def number_of(value: float | str | None) -> float | None:
-    """The number of such a part."""
+    """The number that `plain_number` wrote."""
     return None if value is None else float(value)
 
 
 def wrapped(predictions: Any, takes: str) -> Predicted:
-    """The predictions as what a rule takes; others are refused."""
+    """The predictions as the kind that a rule takes; other kinds are refused."""
     values = predictions.values if isinstance(predictions, Predicted) else predictions
     _check.refuse_lazy("predictions", values)
     if not isinstance(predictions, Predicted):
@@ -91,7 +91,7 @@ def wrapped(predictions: Any, takes: str) -> Predicted:
 
 
 def _refuse_labels(predictions: object) -> None:
-    """Whole numbers are rarely probabilities: they are what ``predict`` gives."""
+    """Refuse labels and whole numbers, which are what ``predict`` returns, not probabilities."""
     if _check.array("predictions", predictions).dtype.kind not in "fO":
         raise InputError(
             "predictions must be posteriors, which are numbers with a fraction; these are labels "

@@ -1,4 +1,4 @@
-"""The rules of a report: those that take a fit are made when they are first asked for."""
+"""The rules of a report; those that need a fit are made when they are first used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stakes.rule._rule import Rule
 class Rules(Mapping[str, Rule]):
     """Rules by the name of their system.
 
-    A rule with a calibration map is that of all cases, and fitting it takes time, so that it is
-    made when it is first asked for: until then the scores of its model stay in memory. To compare,
-    copy or write the rules makes all of them.
+    The calibration map of a rule is fitted on all cases. Because that takes time, the rule is made
+    when it is first used; until then the scores of its model stay in memory. Comparing, copying or
+    writing the rules makes all of them.
     """
 
     def __init__(self, rules: Mapping[str, Rule | Callable[[], Rule]]) -> None:
@@ -85,7 +85,7 @@ class Rules(Mapping[str, Rule]):
         return isinstance(other, Rules) and self.fitted() == other.fitted()
 
     def __hash__(self) -> int:
-        return hash(Rules)  # by content would fit all maps
+        return hash(Rules)  # a hash of the content would have to fit all maps
 
     def __reduce__(self) -> tuple[type[Rules], tuple[dict[str, Rule]]]:
-        return Rules, (self.fitted(),)  # never the rows
+        return Rules, (self.fitted(),)  # fitted rules, so that a pickle holds no rows

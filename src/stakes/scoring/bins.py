@@ -41,13 +41,13 @@ def require_table(table: object) -> None:
 
 
 class Binning(Value, ABC):
-    """A rule that gives every score of a table a bin."""
+    """A rule that assigns every score of a table to a bin."""
 
-    follow_classes: ClassVar[bool] = True  # whether other classes of the same cases may change bins
+    follow_classes: ClassVar[bool] = True  # whether bins depend on the classes of the cases
 
     @abstractmethod
     def numbers(self, table: ScoreTable) -> IntArray:
-        """Number of the bin of every score, not falling along the scores: (S,) or (…, S).
+        """Number of the bin of every score, non-decreasing along the scores: (S,) or (…, S).
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class HullBins(Binning):
 
 
 class CutBins(Binning):
-    """Bins between cuts on the scale of the scores, so that new scores can be placed too."""
+    """Bins between cuts on the scale of the scores, so that new scores can also be assigned."""
 
     follow_classes: ClassVar[bool] = False
 
@@ -157,7 +157,7 @@ class Edges(CutBins):
 
 @dataclass(frozen=True, eq=False)
 class EqualWidth(CutBins):
-    """Bins (i/count, (i + 1)/count] of probabilities; the first one holds 0 too.
+    """Bins (i/count, (i + 1)/count] of probabilities; the first one also holds 0.
 
     Parameters
     ----------
@@ -217,12 +217,14 @@ class EqualMass(CutBins):
         last = np.flatnonzero(np.diff(self.numbers(table)))
         low, high = table.scores[last], table.scores[last + 1]
         finite = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
+        # Halved before they are added, so that the sum of two large scores does not overflow.
         middle = finite[0] / 2 + finite[1] / 2
+        # Between neighbouring floats the midpoint rounds to one of them; the cut must be the lower.
         return np.where((low <= middle) & (middle < high), middle, low)
 
 
 class BinTotals(NamedTuple):
-    """What the bins of a table hold; empty bins have weight zero and mean nan."""
+    """Weights and mean scores of the bins of a table; empty bins have weight zero and mean nan."""
 
     numbers: IntArray  # (…, S), the bin of every score
     weights: FloatArray  # (…, B, 2), negatives and positives

@@ -1,4 +1,4 @@
-"""Scores of cases: one loss per case, their mean, and the mean of a system that never looks."""
+"""Scores of cases: one loss per case, their mean, and the mean of forecasting the prior."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Forecasts(NamedTuple):
 
 
 def class_labels(y_true: object, classes: object, size: int, *, name: str = "y_true") -> Labels:
-    """The labels of the classes: those stated, else 0 … size − 1 when the cases are so labelled.
+    """The labels of the classes: those stated, else 0 … size − 1 if all labels are among these.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def shape_of(name: str, values: Any) -> tuple[int, ...]:
     try:
         return np.shape(values)
     except ValueError:
-        return _check.reals(name, values).shape  # says what is wrong
+        return _check.reals(name, values).shape  # whose message says what is wrong
 
 
 def read_forecasts(
@@ -140,9 +140,9 @@ def read_forecasts(
     *,
     name: str = "posteriors",
 ) -> Forecasts:
-    """Check labels and posteriors; columns that name their classes go by these names.
+    """Check labels and posteriors; columns with names are matched by name.
 
-    Weights are for the same cases too, which is all that is checked of them.
+    Weights are only checked to be aligned with the same cases.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def mean_score(
     weights: object = None,
     prior: object = None,
 ) -> float:
-    r"""Mean loss per case; under a prior, the one to expect once deployed.
+    r"""Mean loss per case; under a prior, the mean loss to expect in deployment.
 
     .. math:: \sum_k \pi_k \frac{\sum_{i \in k} w_i S(q_i, k)}{\sum_{i \in k} w_i}
 
@@ -284,11 +284,11 @@ def normalized_score(
     weights: object = None,
     prior: object = None,
 ) -> float:
-    r"""Mean loss divided by that of the prior-only system: below 1, looking at the cases pays.
+    r"""Mean loss divided by that of the prior-only system: below 1, the forecasts are informative.
 
     The prior-only system forecasts the prior (or the class shares of the data) for every case; its
-    loss is the rule's entropy of it. Where that is zero, the answer is nan if the mean loss is zero
-    too, else inf.
+    loss is the entropy of the prior under the rule. Where that is zero, the result is nan if the
+    mean loss is also zero, else inf.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def score_moments(
     classes: object = None,
     weights: object = None,
 ) -> LossMoments:
-    """The tally of several systems' losses: means by class and paired differences follow from it.
+    """The tally of the losses of several systems, for means by class and paired differences.
 
     Infinite losses have no second moments and are refused; `mean_score` takes them.
 
@@ -357,12 +357,12 @@ def score_moments(
     named = [column_classes(arguments[name], posteriors) for name, posteriors in forecasts.items()]
     names: Any = next((labels for labels in named if labels is not None), None)
     names = names if classes is None else classes
-    read = {
+    systems = {
         name: read_forecasts(y_true, q, names, name=arguments[name])
         for name, q in forecasts.items()
     }
-    losses = {name: rule.losses(system.rows, system.truth) for name, system in read.items()}
-    names = next(iter(read.values())).classes
+    losses = {name: rule.losses(system.rows, system.truth) for name, system in systems.items()}
+    names = next(iter(systems.values())).classes
     return LossMoments.from_losses(y_true, losses, classes=names, weights=weights)
 
 
@@ -375,7 +375,7 @@ def class_means(
 ) -> tuple[FloatArray, FloatArray]:
     """Weight (K,) of each class and its mean loss under each rule, (Q, K); nan without cases.
 
-    Of posteriors (n, K) and positions of classes that were checked before, block by block.
+    Posteriors and positions of classes are not checked again; they are read block by block.
 
     Parameters
     ----------
@@ -402,7 +402,8 @@ def class_means(
         block = slice(start, start + _BLOCK)
         part, codes = rows[block], truth[block]
         weight = None if weights is None else weights[block]
-        if weight is not None and not weight.all():  # no weight, and perhaps an infinite loss
+        if weight is not None and not weight.all():
+            # A case of weight zero may have an infinite loss, and 0 · inf would be nan.
             weighted = weight > 0
             part, codes, weight = part[weighted], codes[weighted], weight[weighted]
         mass += np.bincount(codes, weights=weight, minlength=n_classes)

@@ -1,11 +1,11 @@
-r"""Proper scoring rules: what a probability forecast costs when the true class comes to light.
+r"""Proper scoring rules: the loss of a probability forecast once the true class is known.
 
 A rule gives every pair of a forecast and a true class a loss :math:`S(q, k)`; lower is better. It
 is proper when no forecast beats the truth: :math:`\sum_k p_k S(q, k)` is least at :math:`q = p`.
-That least value is the rule's entropy, and what another forecast pays on top is its divergence.
+That least value is the entropy of p; what another forecast loses on top of it is its divergence.
 
-The methods of a rule trust their arrays; `stakes.scoring.case_scores` and
-`stakes.scoring.table_scores` are the doors for data.
+The methods of a rule do not check their arrays; `stakes.scoring.case_scores` and
+`stakes.scoring.table_scores` check data before they call them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ScoringRule(Value, ABC):
     def expected(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
         r"""Expected loss :math:`\sum_k p_k S(q, k)` of forecasts q under truths p, (…, K) → (…).
 
-        A class that the truth rules out adds nothing, even where its loss would be infinite.
+        A class of true probability zero adds nothing, even where its loss would be infinite.
 
         Parameters
         ----------
@@ -90,7 +90,9 @@ class ScoringRule(Value, ABC):
         return weighted_sum(p, self.losses_by_class(np.ascontiguousarray(q)), axis=-1)
 
     def entropy(self, prior: FloatArray) -> FloatArray:
-        """Expected loss of a forecast that is the truth, (…, K) → (…): what not looking costs.
+        """Expected loss of a forecast that equals the truth, (…, K) → (…).
+
+        For class shares it is the loss of forecasting the shares for every case.
 
         Parameters
         ----------
@@ -108,7 +110,7 @@ class ScoringRule(Value, ABC):
         return self.expected(prior, prior)
 
     def divergence(self, forecasts: FloatArray, truths: FloatArray) -> FloatArray:
-        """What forecasts pay on top of the entropy of the truths, (…, K) → (…).
+        """What forecasts lose on top of the entropy of the truths, (…, K) → (…).
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class ScoringRule(Value, ABC):
 
 
 class SymmetricRule(ScoringRule):
-    """A rule to which all classes are alike, which makes it quick for two of them."""
+    """A rule that treats all classes alike, which allows a faster formula for two classes."""
 
     @abstractmethod
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:
@@ -197,7 +199,7 @@ class LogLoss(SymmetricRule):
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         of_true = _of_true_class(posteriors, codes)
-        return self.losses_of_two(of_true, of_true)  # whatever the other classes have
+        return self.losses_of_two(of_true, of_true)  # other probabilities do not matter
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
@@ -208,9 +210,9 @@ class LogLoss(SymmetricRule):
 class Brier(SymmetricRule):
     r"""Squared error summed over the classes, :math:`\sum_j (q_j - [j = k])^2`, from 0 to 2.
 
-    Brier's own scale of 1950, and what scikit-learn's ``brier_score_loss`` gives for more than two
-    classes. For two classes it is twice the Brier score that scikit-learn, yardstick and everybody
-    else print: that is `HalfBrier`. Reports call this one the summed Brier score.
+    This is Brier's scale of 1950, and what scikit-learn's ``brier_score_loss`` gives for more than
+    two classes. For two classes it is twice the score that scikit-learn, yardstick and most others
+    print, which is `HalfBrier`. Reports call this one the summed Brier score.
 
     Examples
     --------
@@ -235,8 +237,8 @@ class Brier(SymmetricRule):
 
 
 def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
-    """What the true class lacks: 1 − own, and what is small keeps its digits in the others."""
-    # 1 − 0.9999999 loses digits that the sum of the others still has.
+    """One minus the probability of the true class, to full precision where it is near one."""
+    # 1 − 0.9999999 loses digits that the sum of the other probabilities still has.
     precise = np.abs(of_true + of_others - 1) <= 4 * np.finfo(np.float64).eps
     return of_others if precise.all() else np.where(precise, of_others, 1 - of_true)
 

@@ -1,7 +1,7 @@
-"""Scores of a table: what proper scoring rules and their parts are when scores are probabilities.
+"""Proper scores of a score table, and their decompositions.
 
-All functions take a ScoreTable whose scores are P(positive class) and carry its leading axes
-through; ``table.with_prior(p)`` gives each of them its deployment version.
+Unless they say otherwise, functions take a ScoreTable whose scores are P(positive class). They
+carry its leading axes through; ``table.with_prior(p)`` gives their values in deployment.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
 
     .. math:: \frac{1}{n} \sum_s \sum_k w_{sk} S(s, k)
 
-    nan without cases; inf where a forecast rules out what happened and the rule minds.
+    nan without cases; inf where a forecast rules out what happened and the rule is unbounded.
 
     Parameters
     ----------
@@ -107,10 +107,9 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
 
 
 def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
-    """Mean loss divided by that of forecasting the class shares: 1 is naive, of shape (…).
+    """Mean loss divided by that of forecasting the class shares, of shape (…); 1 is naive.
 
-    Where the shares leave no uncertainty (one class only) it is nan if the loss is zero too, else
-    inf.
+    With one class only there is no uncertainty: it is nan if the loss is also zero, else inf.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
 def brier(table: ScoreTable) -> Numbers:
     r"""Brier score of two classes, :math:`\pi_0 E_0\{s^2\} + \pi_1 E_1\{(1-s)^2\}`, of shape (…).
 
-    The half scale, 0 to 1: hernandez-orallo, definition 8. It is the expected loss of the
+    Its scale is 0 to 1, as in hernandez-orallo, definition 8. It is the expected loss of the
     score-driven method under uniform cost proportions.
 
     Parameters
@@ -174,8 +173,8 @@ def log_loss(table: ScoreTable) -> Numbers:
 def mean_absolute_error(table: ScoreTable) -> Numbers:
     r"""Mean absolute error :math:`\pi_0 \bar s_0 + \pi_1 (1 - \bar s_1)`, of shape (…).
 
-    Not a proper rule: it rewards forecasts that are more extreme than the truth. hernandez-orallo,
-    definition 9; the expected loss of the score-uniform method when E{c} = ½.
+    It is not a proper rule: it rewards forecasts that are more extreme than the truth. It is the
+    expected loss of the score-uniform method when E{c} = ½; hernandez-orallo, definition 9.
 
     Parameters
     ----------
@@ -228,7 +227,7 @@ def calibration_loss(table: ScoreTable, bins: Binning) -> FloatArray:
 
 
 def refinement_loss(table: ScoreTable, bins: Binning) -> FloatArray:
-    r"""Uncertainty that is left within bins, of shape (…).
+    r"""Uncertainty that remains within bins, of shape (…).
 
     .. math:: RL = \frac{1}{n} \sum_b n_b \bar y_b (1 - \bar y_b)
 
@@ -259,13 +258,13 @@ def refinement_loss(table: ScoreTable, bins: Binning) -> FloatArray:
 
 
 def cllr(table: ScoreTable) -> Numbers:
-    r"""Cost of log-likelihood ratios, in bits: what both classes pay at equal prior odds, (…).
+    r"""Cost of log-likelihood ratios in bits: the log loss at equal prior odds, of shape (…).
 
     .. math:: \frac12 E_1\{\log_2(1 + e^{-s})\} + \frac12 E_0\{\log_2(1 + e^{s})\}
 
     Scores are natural logarithms of likelihood ratios, positive class over negative, and may be any
-    real number or infinite. Zero is perfect, one is what scores of zero have, and inf a certainty
-    that was wrong. The class shares do not matter. nan without one of the classes.
+    real number or infinite. Zero is perfect, one is the cost of scores that are all zero, and inf
+    that of a certainty that was wrong. The class shares do not matter. nan where a class is absent.
     Reference: Brümmer and du Preez 2006.
 
     Parameters
@@ -274,7 +273,7 @@ def cllr(table: ScoreTable) -> Numbers:
 
     Returns
     -------
-    cost in bits, (…); 1 is not looking
+    cost in bits, (…); 1 means no information
 
     Examples
     --------
@@ -288,11 +287,11 @@ def cllr(table: ScoreTable) -> Numbers:
 
 
 def min_cllr(table: ScoreTable) -> Numbers:
-    """`cllr` of the best log-likelihood ratios that these scores could be turned into, (…).
+    """`cllr` after the best monotone recalibration of the scores, of shape (…).
 
     Scores are recalibrated on the same cases by isotonic regression, at equal prior odds, so that
-    only their order matters: what is lost by poor separation alone. ``cllr(table) -
-    min_cllr(table)`` is lost by poor calibration. nan without one of the classes.
+    only their order matters. This is the loss due to poor separation alone; ``cllr(table) -
+    min_cllr(table)`` is the loss due to poor calibration. nan where a class is absent.
     Reference: Brümmer and du Preez 2006.
 
     Parameters
@@ -310,7 +309,7 @@ def min_cllr(table: ScoreTable) -> Numbers:
     """
     require_table(table)
     ranks = ScoreTable(np.arange(table.scores.size), table.weights)  # infinite scores have no mean
-    # Equal shares first: pooled shares of positives are then posteriors at even prior odds.
+    # With equal class shares, the pooled shares of positives are posteriors at even prior odds.
     pooled = bin_sums(ranks.with_prior([0.5, 0.5]), HullBins()).weights
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = -np.log2(pooled / pooled.sum(axis=-1, keepdims=True))
@@ -325,7 +324,7 @@ def _balanced_bits(weights: FloatArray, losses: FloatArray) -> Numbers:
 def one_vs_one_auc(
     y_true: object, posteriors: object, *, classes: object = None, weights: object = None
 ) -> float:
-    r"""Hand and Till's M: how well posteriors tell two classes apart, averaged over the pairs.
+    r"""Hand and Till's M: how well posteriors separate two classes, averaged over all pairs.
 
     .. math:: M = \frac{2}{K(K-1)} \sum_{k<l} \frac{A(k \mid l) + A(l \mid k)}{2}
 
@@ -361,7 +360,7 @@ def one_vs_one_auc(
         if not mass[pair].any():
             return float("nan")
         for positive in (k, other):
-            own_case, scores = truth[pair] == positive, rows[pair, positive]
-            table = ScoreTable.from_scores(own_case, scores, weights=mass[pair])
+            is_positive, scores = truth[pair] == positive, rows[pair, positive]
+            table = ScoreTable.from_scores(is_positive, scores, weights=mass[pair])
             areas.append(float(auc(table)))
     return float(np.mean(areas)) if areas else float("nan")

@@ -1,8 +1,8 @@
-r"""Rules for two classes that weigh cost proportions: every proper rule is one of these.
+r"""Proper rules for two classes as weighted sums over cost proportions; every proper rule is one.
 
-A forecast q of the positive class decides at every cost proportion c, positively when q > c. The
-loss adds up what these decisions cost, with a weight on every c (Buja, Stuetzle and Shen, 2005;
-hernandez-orallo, section 4.2).
+At every cost proportion c, a forecast q of the positive class leads to a decision: the positive one
+if q > c. The loss adds up what these decisions cost, with a weight on every c (Buja, Stuetzle and
+Shen, 2005; hernandez-orallo, section 4.2).
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ _UNDERFLOW = float(np.log(np.finfo(np.float64).tiny))
 def incomplete_beta(x: FloatArray, complement: FloatArray, a: float, b: float) -> FloatArray:
     r"""Integral :math:`\int_0^x c^{a-1} (1-c)^{b-1} dc` for a > 0, b > −1; inf at x = 1 when b ≤ 0.
 
-    The complement is 1 − x, which the caller knows better than this function could: for b < 1 the
-    answer depends on how far from one x is.
+    The complement 1 − x is an argument, because the caller knows it to full precision: for b < 1
+    the result depends on how close x is to one.
     """
     from scipy.special import beta, betainc
 
-    # scipy's regularised integral needs b > 0, and takes no complement, which matters below one.
+    # SciPy's regularised integral needs b > 0, and takes no complement, which matters for b < 1.
     if b >= 1:
         return np.asarray(beta(a, b) * betainc(a, b, x))
-    split = (a + 1) / (a + b + 2)  # up to here the fraction is quick, from here on the series
+    # Below this point the continued fraction converges quickly, above it the series does.
+    split = (a + 1) / (a + b + 2)
     low = x < split
     from_zero = _fraction(np.where(low, x, split), np.where(low, complement, 1 - split), a, b)
     if low.all():
@@ -81,7 +82,7 @@ def _series(v: FloatArray, w: float, a: float, b: float) -> FloatArray:
 
 
 class BinaryRule(ScoringRule):
-    """A rule for two classes, by its loss for each of them."""
+    """A rule for two classes, defined by its loss for each of them."""
 
     @abstractmethod
     def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:
@@ -190,7 +191,7 @@ class BetaScore(BinaryRule):
 
 
 class PartialMoments(Protocol):
-    """What a rule wants of a distribution over cost proportions; those of `stakes` all have it."""
+    """What a rule needs of a distribution of cost proportions: its partial moments."""
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         r"""Partial moment :math:`\int_{[low, high)} c^{order}\,dW(c)`, elementwise."""

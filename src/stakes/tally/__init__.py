@@ -1,7 +1,7 @@
 """Tallies: sums over cases, from which everything else is computed.
 
-Rows are read once and become a tally; after that nobody touches rows again. Tallies merge with
-``+``, carry leading axes (groups, replicates, thresholds) and know nothing of costs. `Tally` and
+Rows are read once and become a tally; after that, rows are not needed again. Tallies merge with
+``+``, carry leading axes (groups, replicates, thresholds) and do not depend on costs. `Tally` and
 `CellTally` are their contracts.
 """
 

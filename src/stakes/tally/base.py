@@ -1,4 +1,4 @@
-"""The contracts of tallies: what inference, folds and engines may ask of any of them.
+"""The contracts of tallies: what inference, folds and engines may use of any of them.
 
 A `Tally` is a sum over cases: it merges with ``+``, carries leading axes, can be reweighted to a
 prior and summed over clusters. A `CellTally` is one whose sums are the weights of cells, each of
@@ -37,7 +37,7 @@ class Tally(Value, ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers the sums are, in all leading axes."""
+        """How many numbers the tally holds, over all leading axes."""
 
     @property
     def n_cases(self) -> Numbers:
@@ -62,7 +62,8 @@ class Tally(Value, ABC):
 
     def __radd__(self, other: object) -> Self:
         """Let ``sum(tallies)`` start from nothing."""
-        # ``sum`` begins with the number 0, and no tally is empty without knowing its classes.
+        # ``sum`` starts from the number 0; there is no empty tally to start from, because a tally
+        # has classes.
         return self if other == 0 else NotImplemented
 
     @abstractmethod
@@ -106,9 +107,9 @@ class Tally(Value, ABC):
         return self[_check.one_of("label", label, groups, "groups")]
 
     def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; every measure of it is a deployment measure.
+        """Reweight the classes to these shares, so that every measure is that of deployment.
 
-        The total stays. A class that the prior expects but that has no cases becomes nan.
+        The total weight stays the same. A class of positive prior without cases becomes nan.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class Tally(Value, ABC):
 
     @property
     def has_clusters(self) -> bool:
-        """Whether the cases were read with ``clusters=``: what was sampled are these."""
+        """Whether the cases were read with ``clusters=``, the units that were sampled."""
         return isinstance(self.groups, _check.ClusterLabels)
 
     @property
@@ -143,7 +144,7 @@ class Tally(Value, ABC):
 
     @abstractmethod
     def sum_clusters(self, times: FloatArray) -> Self:
-        """The tallies (D, …) of all clusters together, cluster u occurring ``times[d, u]`` times.
+        """The tallies (D, …) of all clusters, in which cluster u occurs ``times[d, u]`` times.
 
         Clusters are the first leading axis.
 
@@ -230,9 +231,9 @@ def _summed(times: FloatArray, part: FloatArray) -> FloatArray:
 
 
 def leading_index(part: Any, trailing: int, index: Any) -> Any:
-    """Index the leading axes of an array; the trailing ones cannot be reached."""
+    """Index the leading axes of an array, but not the trailing ones."""
     leading, trailing_shape = part.shape[: part.ndim - trailing], part.shape[part.ndim - trailing :]
-    # Positions are indexed in place of the array: an index with too many parts cannot reach cells.
+    # An array of positions is indexed first, so that an index with too many parts is an error.
     place = np.arange(int(np.prod(leading))).reshape(leading)[index]
     return part.reshape(-1, *trailing_shape)[place]
 
@@ -240,8 +241,8 @@ def leading_index(part: Any, trailing: int, index: Any) -> Any:
 def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:
     """The factor of each class that turns its share into the prior and keeps the total.
 
-    A class that the prior expects but that has no cases gets inf, and inf × 0 cases is nan: what
-    its decisions would have been is unknown.
+    A class of positive prior without cases gets inf, and inf × 0 is nan: how its cases would have
+    been decided is unknown.
     """
     cases = per_class.sum(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):

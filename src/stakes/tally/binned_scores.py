@@ -1,8 +1,8 @@
-"""Bins of scores: what they hold, how blocks of cases are added, and what is certain about ranks.
+"""Bins of scores: what they hold, how blocks of cases are added, and bounds on rank statistics.
 
-A bin holds cases of which only the lowest and the highest score, the mean score and the weights of
-the classes are known. Whatever the order of the scores within the bins, what only ranks decide lies
-between two tables: in one, every bin has its negatives below its positives, in the other above.
+Of the cases in a bin only the lowest and the highest score, the mean score and the weights of the
+classes are known. Whatever the order of the scores within bins, rank statistics lie between those
+of two tables: in one, every bin has its negatives below its positives, in the other above.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ from stakes.tally.score_table import ScoreTable
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Scores in bins, in order: lowest and highest score, mean score and class weights."""
+    """Scores in bins, in increasing order: lowest, highest and mean score, and class weights.
+
+    `inside` is the weight of pairs within bins that the scores put in order, beyond a half of each
+    (see `ranking.exact_bins`); None if the order within bins is not known.
+    """
 
     low: FloatArray
     high: FloatArray
     mean: FloatArray
     weights: FloatArray  # (S, 2)
-    inside: float | None = None  # see `of_ranges`; None: the order within the bins is not known
+    inside: float | None = None
 
     @classmethod
     def pooled(
         cls, low: FloatArray, high: FloatArray, sums: FloatArray, weights: FloatArray
     ) -> Bins:
-        """Bins from parts of bins, in order; parts that overlap become one bin.
+        """Bins from parts of bins; parts that overlap become one bin.
 
-        Parts of one class that lie apart stay apart, so that the order of their scores is kept.
+        Parts that do not overlap stay separate, so that the order of their scores is kept.
 
         Parameters
         ----------
@@ -74,19 +78,19 @@ class Bins:
         weights: str | None = None,
         memory_limit: int = 2 << 30,
     ) -> Bins:
-        """The scores in a column of a frame, however many they are.
+        """Bin the scores in a column of a frame, for any number of rows.
 
-        Where the engine hands rows out one after another (DuckDB, files, Polars) and eight bytes
-        for each row, or sixteen with weights, keep to `memory_limit`, scores are sorted range by
-        range: the AUC (`ranking.certified`) and the convex hull of the ROC curve, and with it
-        thresholds, H and optimal losses of `ranks`, are then exact, and `inside` is a number. Else
-        the bins are those of the grid, and `ranking.certified` gives bounds of a value.
+        If the engine can stream rows (DuckDB, files, Polars) and eight bytes for each row, or
+        sixteen with weights, fit into `memory_limit`, scores are sorted range by range. The AUC
+        (`ranking.certified`) and the convex hull of the ROC curve, and with it thresholds, H and
+        optimal losses of `ranks`, are then exact, and `inside` is a number. Otherwise the bins are
+        those of the grid, and `ranking.certified` gives bounds.
 
         Parameters
         ----------
         frame, y_true, scores, positive, weights : as in `ScoreTable.from_frame`
-        grid : bins that zoom towards 0 and 1 for probabilities, or towards 0
-        memory_limit : the most that may be kept, in bytes
+        grid : bins that get finer towards 0 and 1 for probabilities, or towards 0
+        memory_limit : the most memory to use, in bytes
 
         Returns
         -------
@@ -119,7 +123,7 @@ class Bins:
 
     @property
     def auc_error(self) -> float:
-        """What the order of the scores within the bins can do to the AUC, at most."""
+        """The largest effect that the order of the scores within bins can have on the AUC."""
         if self.inside is not None:
             return 0.0
         totals = self.weights.sum(axis=0)
@@ -130,7 +134,7 @@ class Bins:
 
     @property
     def auc_shift(self) -> float:
-        """What the order within the bins, where it is known, adds to the AUC of the table."""
+        """What the order within bins adds to the AUC of the table, where it is known."""
         pairs = float(np.prod(self.weights.sum(axis=0)))
         return 0.0 if self.inside is None or pairs == 0 else self.inside / pairs
 
@@ -155,7 +159,7 @@ class Bins:
         return ScoreTable(self.mean, self.weights, classes=classes)
 
     def ranks(self, classes: Labels | None = None) -> ScoreTable:
-        """The table of the highest scores, whose thresholds cut no bin.
+        """The table of the highest score of each bin, whose thresholds split no bin.
 
         Parameters
         ----------
@@ -177,7 +181,7 @@ class Bins:
     def best_case(self, classes: Labels | None = None) -> ScoreTable:
         """The table in which every bin has its negatives below its positives.
 
-        Its ROC curve is nowhere below that of the single scores.
+        Its ROC curve is nowhere below that of the unbinned scores.
 
         Parameters
         ----------
@@ -201,7 +205,7 @@ class Bins:
     def worst_case(self, classes: Labels | None = None) -> ScoreTable:
         """The table in which every bin has its positives below its negatives.
 
-        Its ROC curve is nowhere above that of the single scores.
+        Its ROC curve is nowhere above that of the unbinned scores.
 
         Parameters
         ----------
@@ -233,7 +237,7 @@ class Bins:
         return ScoreTable(scores[order], weights, classes=classes)
 
     def threshold(self, mean: float) -> float:
-        """The threshold that separates the bin of this mean, and bins below, from those above.
+        """The threshold that separates the bin with this mean, and lower ones, from higher ones.
 
         Parameters
         ----------
@@ -255,9 +259,9 @@ class Bins:
 
 
 class BinSums:
-    """Sums over cases, which come in blocks, by bin and class.
+    """Sums by bin and class over cases that come in blocks.
 
-    `borders` are scores at which bins are parted, too: decisions may change there.
+    Bins are also divided at `borders`, scores at which decisions may change.
 
     >>> sums = BinSums(BitGrid(True))
     >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
@@ -269,8 +273,8 @@ class BinSums:
     def __init__(self, grid: BitGrid, borders: FloatArray | None = None) -> None:
         self._grid = grid
         self._borders = np.empty(0) if borders is None else np.unique(borders)
-        self._parted = np.zeros(BitGrid.N_BINS, dtype=np.bool_)  # bins with a border inside
-        self._parted[grid.bins(self._borders)] = True
+        self._divided = np.zeros(BitGrid.N_BINS, dtype=np.bool_)  # bins with a border inside
+        self._divided[grid.bins(self._borders)] = True
         size = 2 * (BitGrid.N_BINS + self._borders.size)
         self._weight, self._total = np.zeros(size), np.zeros(size)
         self._low, self._high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -294,10 +298,10 @@ class BinSums:
                [0., 1.]])
         """
         cell = self._cells(label, scores)
-        with np.errstate(over="ignore"):  # a mean beyond all numbers is cut to the highest score
-            worth = scores if weights is None else scores * weights
+        with np.errstate(over="ignore"):  # an infinite mean is clipped to the highest score later
+            weighted = scores if weights is None else scores * weights
         self._weight += np.bincount(cell, weights, self._weight.size)
-        self._total += np.bincount(cell, worth, self._total.size)
+        self._total += np.bincount(cell, weighted, self._total.size)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
 
@@ -306,7 +310,8 @@ class BinSums:
         cell = self._grid.bins(scores)
         for block in blocks(scores.size):
             codes = cell[block]
-            rare = np.flatnonzero(self._parted.take(codes))
+            # Few bins contain a border, so that only their cases are compared with borders.
+            rare = np.flatnonzero(self._divided.take(codes))
             if rare.size:
                 passed = np.searchsorted(self._borders, scores[block][rare])
                 last = self._borders[np.maximum(passed - 1, 0)]

@@ -1,9 +1,9 @@
-"""Bins of the top bits of the float: the same edges in numpy, in torch and in every engine.
+"""Bins by the top bits of a float, with the same edges in numpy, in torch and in every engine.
 
-A score's distance from the nearest centre (0 and 1 for probabilities, 0 for other numbers) is
+The distance of a score from the nearest centre (0 and 1 for probabilities, 0 for other numbers) is
 scaled by a power of two. Its exponent and the first ten bits of its mantissa are the bin; the next
-thirteen, the rest, say where in the bin it lies. Nothing is rounded, so that a bin depends on the
-value and neither on the device nor on the precision in which the value is stored.
+thirteen bits, the rest, say where in the bin it lies. Nothing is rounded, so that the bin depends
+on the value alone, not on the device or the precision in which the value is stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stakes.tally.pooling import blocks
 
 @dataclass(frozen=True)
 class BitGrid:
-    """Bins that zoom by powers of two: towards 0 and 1 (`probabilities`), or towards 0 only.
+    """Bins whose width shrinks by powers of two, towards 0 and 1 (`probabilities`) or towards 0.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class BitGrid:
 
     @property
     def scale(self) -> float:
-        """Distances times this are in units of the first run."""
+        """The factor that turns distances into units of the first run."""
         return 2.0**self._power
 
     def places(self, scores: FloatArray) -> tuple[IntArray, IntArray]:
-        """The bin of every score, which does not decrease with the score, and its place there.
+        """The bin of every score, non-decreasing in the score, and its position in the bin.
 
         Parameters
         ----------
@@ -61,7 +61,8 @@ class BitGrid:
         with np.errstate(over="ignore"):  # very large scores lie beyond the last octave anyway
             at = np.asarray(away * self.scale, dtype=np.float64)
         near = (np.where(at < 1.0, at, 0.0) * (self.RUN * self._rests)).astype(np.int64)
-        # Exponent and 23 bits of the mantissa; the exponent of 1, whose field is 1023, has run one.
+        # Exponent and 23 bits of the mantissa as one integer; 1.0, with exponent field 1023, starts
+        # the second run.
         octave = (at.view(np.int64) >> (52 - 23)) - (1022 << 23)
         fine = np.where(at < 1.0, near, octave)
         fine = np.where(
@@ -94,7 +95,7 @@ class BitGrid:
         return codes
 
     def _bins_of_block(self, scores: FloatArray) -> IntArray:
-        """The bin of every score of a block, by bits alone except very near and very far away."""
+        """The bin of every score of a block, by its bits except very near and very far away."""
         if self.probabilities:
             away = np.subtract(1.0, scores)
             upper = away <= scores
@@ -132,7 +133,7 @@ class BitGrid:
         if last - first > ordered.size:
             return np.flatnonzero(np.diff(self.bins(ordered))) + 1
         bins = np.arange(first, last + 1)
-        inner = self.scores(bins, np.zeros(bins.size))  # those nearer to the centres
+        inner = self.scores(bins, np.zeros(bins.size))  # the edges nearer to the centres
         middle = 0.5 if self.probabilities else 0.0
         upward = (bins < self.SIDE) == self.probabilities
         lower = upward & (inner < middle) if self.probabilities else upward
@@ -157,7 +158,7 @@ class BitGrid:
 
     @property
     def _last(self) -> int:
-        """The bin from which the places of the other side count down."""
+        """The bin from which those of the other side are counted down."""
         return self.N_BINS - 1 if self.probabilities else self.SIDE - 1
 
     def scores(self, bins: IntArray, rest: FloatArray | IntArray) -> FloatArray:

@@ -73,10 +73,9 @@ class Counts(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Count the decisions of every class, with the problem's labels.
+        """Count the decisions about every class, with the problem's labels.
 
-        Columns are the decisions as they are; `answering` gives the table of the classes that
-        they answer.
+        Columns are decisions; `answering` turns them into the classes that they stand for.
 
         Parameters
         ----------
@@ -147,7 +146,7 @@ class Counts(CellTally):
         0  1  1
         1  0  1
         """
-        # Imported here, because the core knows no frames: only who has one loads the adapters.
+        # Imported here, because the core does not depend on frames: only this call needs them.
         from stakes.adapters.frame_tallies import counts_parts
 
         return cls._trusted(
@@ -167,7 +166,7 @@ class Counts(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Count predicted classes: the square confusion matrix, labels sorted unless given.
+        """Count predicted classes: the square confusion matrix.
 
         Parameters
         ----------
@@ -203,7 +202,7 @@ class Counts(CellTally):
 
     def _without_absent(self) -> Self:
         """The square table without labels that occur neither as a class nor as a decision."""
-        # Labels were found in rows of weight zero, too; a class that only they have is no class.
+        # Labels are collected from all rows; one that occurs only with weight zero does not count.
         of_all = self.values.reshape(-1, *self.values.shape[-2:]).sum(axis=0)
         present = np.flatnonzero(of_all.any(axis=0) | of_all.any(axis=1))
         if present.size == self.n_classes:
@@ -291,13 +290,13 @@ class Counts(CellTally):
             )
 
     def answering(self, problem: Answering) -> Self:
-        """Predicted classes, (…, K, K): each decision counts for the class that it answers.
+        """Predicted classes, (…, K, K): each decision counts for the class that it stands for.
 
-        A decision that answers none is refused: what it would have predicted is unknown.
+        A decision that stands for no class is refused, because it predicts none.
 
         Parameters
         ----------
-        problem : says which decision answers which class
+        problem : its `answers` say which class each decision stands for
 
         Returns
         -------
@@ -323,7 +322,7 @@ class Counts(CellTally):
                 f"{dict(zip(decisions, problem.answers, strict=True))}. "
                 f"State them: Problem(…, answers={{decision: class, …}})."
             )
-        # Objects compare label by label; numpy would turn a mixture of numbers and text into text.
+        # As objects, labels are compared one by one; numpy would turn mixed labels into text.
         answer = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
         return self._trusted(
             values=self.values @ answer.astype(np.float64),
@@ -377,7 +376,7 @@ class Counts(CellTally):
 
 
 def _encoded(y_true: object, y_pred: object) -> tuple[Labels, IntArray, IntArray]:
-    """All labels that occur, sorted, and the position of every row's."""
+    """All labels that occur, sorted, and their positions in the rows of both arguments."""
     first, truth = _check.encoded("y_true", y_true)
     second, predicted = _check.encoded("y_pred", y_pred)
     # 1 == True == 1.0 in Python: equal labels of different types are left to the check below.

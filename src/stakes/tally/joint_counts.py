@@ -24,9 +24,9 @@ _FEW_ROWS = 16  # up to this many tables, adding row by row is faster than a mat
 class JointCounts(CellTally):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
-    The tally of paired work: differences between models on the same cases are sums over it.
-    Made by `from_decisions`; tuples that were counted elsewhere may be given in any order, and
-    those that occur twice are added up.
+    This is the tally for paired comparisons: differences between models on the same cases are sums
+    over it. It is made by `from_decisions`; tuples that were counted elsewhere may be passed in any
+    order, and repeated ones are added up.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class JointCounts(CellTally):
                 f"groups must name the first leading axis of weights; there are {len(labels)} "
                 f"labels, and the leading axes are {checked.shape[:-1]}. Name as many groups."
             )
-        # Tuples that were counted in several places may come twice; a tally has each of them once.
+        # Tuples that were counted in several places may be repeated; a tally has each only once.
         distinct, where = np.unique(tuples, axis=0, return_inverse=True)
         sums = np.zeros((len(distinct), *checked.shape[:-1]))
         np.add.at(sums, where.reshape(-1), np.moveaxis(checked, -1, 0))
@@ -98,10 +98,9 @@ class JointCounts(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Count the joint decisions of all models, given as a mapping from model to decisions.
+        """Count the joint decisions of all models.
 
-        `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
-        the tally gets a leading axis of them.
+        With `by` or `clusters`, the tally gets a leading axis of slices or clusters.
 
         Parameters
         ----------
@@ -147,7 +146,7 @@ class JointCounts(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Count the codes of the class and of each model's decision, which were checked before."""
+        """Count codes of the class and of each model's decision; they are not checked again."""
         rows = read_rows(columns, weights, by, clusters)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
         cells, sums = distinct_cells(rows, sizes)
@@ -205,9 +204,9 @@ class JointCounts(CellTally):
         )
 
     def with_prior(self, prior: object) -> Self:
-        """Reweight the classes to these shares; the total stays.
+        """Reweight the classes to these shares; the total weight stays the same.
 
-        A class that the prior expects but that has no cases becomes nan.
+        A class of positive prior without cases becomes nan.
         """
         shares = _check.prior("prior", prior, self.classes)
         complete = self._with_all_classes(shares > 0)
@@ -285,7 +284,8 @@ class JointCounts(CellTally):
         indicator[np.arange(len(cell)), cell] = 1.0
         unknown = np.isnan(self.weights)
         sums = np.where(unknown, 0.0, self.weights) @ indicator
-        if unknown.any():  # a product would spread what is unknown of one class to all of them
+        # In a matrix product, nan in one class would make all classes nan: 0 times nan is nan.
+        if unknown.any():
             sums = np.where(unknown @ indicator > 0, np.nan, sums)
         return np.asarray(sums.reshape(*leading, *shape))
 

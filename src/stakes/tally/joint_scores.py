@@ -1,4 +1,4 @@
-"""JointScores: the scores of several models on the same cases, for paired work on ranks."""
+"""JointScores: the scores of several models on the same cases, for paired comparisons of ranks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from stakes.tally.score_table import ScoreTable, two_classes
 class JointScores(CellTally):
     """The distinct tuples (class, score of model 1, … , score of model J) and their weights.
 
-    What `JointCounts` is for decisions: rows are read once, and the order of the rows is gone.
-    Made by `from_scores`; two continuous scores leave as many tuples as cases.
+    This is for scores what `JointCounts` is for decisions. It is made by `from_scores`; two
+    continuous scores leave as many tuples as cases.
 
     Attributes
     ----------
@@ -60,18 +60,17 @@ class JointScores(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Read the rows once; `positive` may be left out for labels 0/1 and booleans.
+        """Tally the scores of several models on the same cases.
 
-        `by` holds labels, one per case, of groups; the tally gets a leading axis of them.
-        `clusters` holds labels of clusters that were observed together, for replicates by
-        `Clusters`; whatever takes cases as independent refuses such scores. The cluster is then
-        part of the tuple: whatever their number, the tally is as large as the cases are many.
+        With `by`, the tally gets a leading axis of slices. With `clusters`, the cluster is part of
+        the tuple, so that the size of the tally does not grow with the number of clusters;
+        functions that assume independent cases refuse such scores.
 
         Parameters
         ----------
         y_true : true class of every case, (n,)
         scores : model → score of every case, (n,)
-        positive : label of the positive class
+        positive : label of the positive class; may be left out for labels 0/1 and booleans
         weights : weight of each case; None counts each once
         by : labels, one per case, of slices
         clusters : labels, one per case, of what was sampled together
@@ -197,7 +196,7 @@ class JointScores(CellTally):
         classes = _check.same_labels("the classes", self.classes, other.classes)
         _check.same_labels("the models", self.models, other.models)
         self._refuse_apart(other)
-        # Positions refer to the scores of one tally; in the sum both refer to the scores of both.
+        # Positions refer to the scores of each tally; in the sum they refer to the common scores.
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
         weights = np.concatenate([self.weights, other.weights], axis=-1)
@@ -255,7 +254,7 @@ def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:
 
 
 def _recoded(tally: JointScores, scores: tuple[FloatArray, ...]) -> IntArray:
-    """The cells of a tally by the positions of its scores among others that hold them all."""
+    """The cells of a tally, with positions among a larger set of scores."""
     columns = [
         np.searchsorted(known, present)[tally.cells[:, 1 + j]]
         for j, (known, present) in enumerate(zip(scores, tally.scores, strict=True))

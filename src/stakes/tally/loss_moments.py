@@ -17,10 +17,11 @@ from stakes.tally.read_rows import Rows, cell_sums, read_rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossMoments(Tally):
-    """Per class the weight, the sums and the cross-products of J losses that every case has.
+    """Weight, sums and cross-products of J losses of every case, class by class.
 
-    The tally of proper scores and of per-case costs, and of their paired differences: means,
-    standard errors and covariances between the losses are functions of it. Made by `from_losses`.
+    This is the tally for proper scores, for costs that differ from case to case, and for their
+    paired differences: means, standard errors and covariances of the losses are functions of it.
+    It is made by `from_losses`.
 
     Attributes
     ----------
@@ -59,12 +60,11 @@ class LossMoments(Tally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Sum the losses: a mapping from name to (n,) array, or one (n, J) array.
+        """Sum the losses and their products, class by class.
 
-        State `classes` where a prior follows as an array: classes that are found in `y_true` are
-        sorted, and take a prior as a mapping only, unless they are 0 … K − 1 or booleans.
-        `by` holds labels, one per case, of slices, `clusters` those of what was sampled together;
-        the tally gets a leading axis of them.
+        Pass `classes` if a prior will be an array: classes that are found in `y_true` are sorted,
+        and then a prior must be a mapping, unless they are 0 … K − 1 or booleans. With `by` or
+        `clusters`, the tally gets a leading axis of slices or clusters.
 
         Parameters
         ----------
@@ -179,8 +179,8 @@ class LossMoments(Tally):
     def covariances(self) -> FloatArray:
         """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight.
 
-        They come from sums of products: losses that are large and hardly vary (a spread below
-        1e-7 of their size) lose their digits. Subtract a constant from such losses first.
+        They are differences of sums of products, which lose precision for losses that are large and
+        hardly vary (a spread below 1e-7 of their size). Subtract a constant from such losses first.
         """
         means = self.means
         with np.errstate(invalid="ignore"):
@@ -188,9 +188,9 @@ class LossMoments(Tally):
         return second - means[..., :, None] * means[..., None, :]
 
     def mean(self, prior: object = None) -> FloatArray:
-        """Mean of each loss per case, of shape (…, J), under a prior or the data's own shares.
+        """Mean of each loss per case, of shape (…, J), under a prior or the shares of the data.
 
-        A class that the prior expects but that has no cases makes it nan; prior zero ignores it.
+        It is nan if a class of positive prior has no cases; classes of prior zero are ignored.
 
         Parameters
         ----------

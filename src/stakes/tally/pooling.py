@@ -1,8 +1,8 @@
-"""Scores of single cases, sorted and pooled: the distinct ones, and the weight of each class there.
+"""Scores of single cases, sorted and pooled into distinct scores and class weights.
 
-Cases that count once are sorted as whole numbers, (bits of the score, label), which one sort of
-plain numbers puts in order; nothing records who is who. Weights travel with their scores. Arrays
-are read in blocks that fit into the cache.
+Unweighted cases are packed into integers, the bits of the score followed by the label, so that one
+sort of plain numbers orders both; no permutation is kept. Weights move together with their scores.
+Arrays are read in blocks that fit into the cache.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _counted(label: IntArray, values: FloatArray, *, mirrored: bool) -> tuple[Any, Any]:
-    """Scores and counts of cases that count once; scores are all below zero (mirrored), or none."""
+    """Scores and counts of unweighted cases; all scores are below zero (mirrored), or none is."""
     keys = packed(label, values, mirrored=mirrored)
     keys.sort()
     return unpacked(keys, mirrored=mirrored)
 
 
 def packed(label: IntArray, values: FloatArray, *, mirrored: bool) -> Keys:
-    """Whole numbers in the order of the scores; scores are all below zero (mirrored), or none.
+    """Integers in the order of the scores; all scores are below zero (mirrored), or none is.
 
-    Without its sign the bits of a score are 63, in the order of the scores; those below zero are
-    inverted, which turns their order round. The 64th bit of a key is the label.
+    The 63 bits of a non-negative float, without its sign, are in the order of the floats. Those of
+    negative floats are in reverse order, and are inverted. The label is the last bit of a key.
     """
     keys = np.empty(values.size, dtype=np.uint64)
     scores = keys.view(np.float64)
     for block in blocks(values.size):
-        np.add(values[block], 0.0, out=scores[block])  # one zero only
+        np.add(values[block], 0.0, out=scores[block])  # turns −0.0 into 0.0: one zero only
         key = keys[block]
         if mirrored:
             np.invert(key, out=key)
@@ -84,7 +84,7 @@ def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
 
 def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
     """Distinct scores and sums of positive weights, which are added in the order of the rows."""
-    # One complex number holds score and signed weight, so that both move together when bucketed.
+    # A complex number holds the score and the signed weight, so that both move together.
     cases = np.empty(values.size, dtype=np.complex128)
     for block in blocks(values.size):
         np.add(values[block], 0.0, out=cases.real[block])
@@ -99,7 +99,7 @@ def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[A
 
 
 def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct scores and sums of weights, for few scores; the sign of a weight is its class."""
+    """Distinct scores and sums of weights, for few cases; the sign of a weight is its class."""
     ordered, columns = np.empty(scores.size), np.empty((2, scores.size))
     _order(scores, signed, ordered, columns)
     return _without_ties(ordered, columns)
@@ -108,8 +108,8 @@ def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, F
 def _order(
     unsorted: FloatArray, signed: FloatArray, scores: FloatArray, columns: FloatArray
 ) -> None:
-    """Put scores in order, and their weights, by class, into two columns."""
-    # A stable sort takes longer; only ties need it, so that sums are in the order of the rows.
+    """Sort the scores, and put their weights into two columns, one for each class."""
+    # A stable sort is slower; only ties need it, so that weights are added in the order of rows.
     order = unsorted.argsort()
     np.take(unsorted, order, out=scores)
     if _repeated(scores).any():
@@ -122,10 +122,10 @@ def _order(
 def _bucketed(
     cases: npt.NDArray[np.complex128], values: FloatArray
 ) -> tuple[npt.NDArray[np.complex128], list[int]]:
-    """Cases sorted by buckets of scores, otherwise in the order of rows, and where slices begin.
+    """Cases sorted by buckets of scores, in the order of rows within each, and where slices begin.
 
-    All scores of a slice are below all of the next. SciPy's change of a sparse matrix from rows
-    to columns is a counting sort.
+    All scores of a slice are below those of the next. The conversion of a sparse matrix from rows
+    to columns, in SciPy, is a counting sort.
     """
     if not _MANY <= cases.size <= np.iinfo(np.int32).max:
         return cases, [0, cases.size]
@@ -157,11 +157,11 @@ def _grouped(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _without_ties(scores: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sorted scores and weights (2, n) with equal scores pooled; each class stays in one piece."""
+    """Sorted scores and weights (2, n) with equal scores pooled; each class stays contiguous."""
     if any(_repeated(scores[block.start : block.stop + 1]).any() for block in blocks(scores.size)):
         new = np.concatenate([[True], ~_repeated(scores)])
         scores, place = scores[new], np.cumsum(new) - 1
-        weights = np.stack([np.bincount(place, column) for column in weights])  # row after row
+        weights = np.stack([np.bincount(place, column) for column in weights])
     return scores, weights.T
 
 

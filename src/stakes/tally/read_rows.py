@@ -1,4 +1,4 @@
-"""What all tallies share when rows come in: codes, weights, groups, and one pass of counting."""
+"""What all tallies share when rows are read: codes, weights, groups, and counting in one pass."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 
 _MOST_CELLS = 1 << 26  # half a gibibyte of weights
-_LARGEST_CODE = 1 << 62  # a code below it, times two plus one, is still an int64
-_BLOCK = 1 << 15  # rows that are counted at a time, within the cache
-_DENSE_CELLS = 1 << 20  # up to here one pass of counting beats a sort
+_LARGEST_CODE = 1 << 62  # twice a code below this, plus one, is still an int64
+_BLOCK = 1 << 15  # rows that are counted at a time, so that they stay in the cache
+_DENSE_CELLS = 1 << 20  # up to this many cells, counting is faster than sorting
 
 
 class Labelled(Protocol):
-    """Whatever names classes and decisions; a Problem does."""
+    """Anything that names classes and decisions, such as a Problem."""
 
     @property
     def classes(self) -> Labels:
@@ -34,11 +34,11 @@ class Labelled(Protocol):
 
 
 class Answering(Labelled, Protocol):
-    """Whatever also says which class each decision answers; a Problem does."""
+    """Anything that also says which class each decision stands for, such as a Problem."""
 
     @property
     def answers(self) -> tuple[Label | None, ...]:
-        """M labels of classes; None for a decision that answers none."""
+        """M labels of classes; None for a decision that stands for none."""
         ...
 
 
@@ -104,7 +104,7 @@ def read_rows(
 
 
 def refuse_too_many(groups: int, cells: int) -> None:
-    """Refuse an axis of groups that has too many cells for memory, before it is made.
+    """Refuse a tally by groups that would not fit into memory, before it is made.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def refuse_too_many(groups: int, cells: int) -> None:
 
 
 def pair_sums(rows: Rows, shape: tuple[int, int]) -> FloatArray:
-    """The weight of every pair of positions that rows of two columns hold."""
+    """The weight of every pair of positions, for rows of two columns."""
     first, second = rows.columns
     if rows.weights is not None or rows.group is not None:
         return cell_sums(rows, first * shape[1] + second, shape)
-    # In blocks: codes of a block stay in the cache, where those of all rows would not.
+    # In blocks, because the codes of a block stay in the cache and those of all rows would not.
     counts = np.zeros(prod(shape), dtype=np.intp)
     for start in range(0, len(first), _BLOCK):
         cell = first[start : start + _BLOCK] * shape[1]
@@ -165,8 +165,8 @@ def distinct_cells(rows: Rows, sizes: tuple[int, ...]) -> tuple[IntArray, FloatA
 def packed(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> IntArray:
     """One number for each tuple (n,), equal for equal tuples and in their lexical order.
 
-    A sort of single numbers is many times as fast as one of tuples. Where the numbers would grow
-    too large, those so far are replaced by their ranks.
+    Sorting numbers is many times as fast as sorting tuples. Where the numbers would grow too large,
+    they are replaced by their ranks.
     """
     code, span = columns[0].astype(np.int64), int(sizes[0])
     for column, size in zip(columns[1:], sizes[1:], strict=True):

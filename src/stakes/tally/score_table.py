@@ -20,8 +20,8 @@ from stakes.tally.read_rows import Rows, read_rows
 class ScoreTable(CellTally):
     """For each distinct score, the weight of the negative and of the positive class.
 
-    A higher score speaks for the positive class, which is the second; the positive decision is
-    taken when score > threshold. Everything about binary scores is a function of this table.
+    Higher scores favour the positive class, which is the second; the positive decision is taken
+    when score > threshold. All measures of binary scores are functions of this table.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class ScoreTable(CellTally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Sort once and pool equal scores.
+        """Sort the scores of single cases and pool equal ones.
 
         Parameters
         ----------
@@ -81,8 +81,8 @@ class ScoreTable(CellTally):
         scores : score of every case, (n,)
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         weights : weight of each case, (n,); None counts each once
-        by : labels, one per case; the table gets a leading axis of groups that share its scores
-        clusters : the same for what was sampled together
+        by : labels of slices, one per case; the table gets a leading axis of slices
+        clusters : labels, one per case, of what was sampled together; also a leading axis
 
         Returns
         -------
@@ -123,8 +123,8 @@ class ScoreTable(CellTally):
         positive : label of the positive class; may be left out for labels 0/1 and booleans
         weights : the column of the weights
         by : a column of groups, which are the leading axis; rows without a group are the last one
-        bins : a `tally.BitGrid` in whose bins the engine pools the scores, each bin being shown by
-            its mean score; None: every distinct score, of which there may be as many as rows
+        bins : a `tally.BitGrid` in whose bins the engine pools the scores, each bin with its mean
+            score; None keeps every distinct score, of which there may be as many as rows
 
         Returns
         -------
@@ -156,7 +156,7 @@ class ScoreTable(CellTally):
     def _of_codes(
         cls, codes: IntArray, scores: FloatArray, weights: FloatArray | None, classes: Labels
     ) -> Self:
-        """The table of cases that were checked before: 1 for each positive case."""
+        """The table of cases that were checked before; codes are 1 for each positive case."""
         weighted = None if weights is None or weights.all() else weights > 0
         if weights is not None and weighted is not None:
             codes, scores, weights = codes[weighted], scores[weighted], weights[weighted]
@@ -169,7 +169,7 @@ class ScoreTable(CellTally):
 
     @property
     def cell_weights(self) -> FloatArray:
-        """The weight of every cell, of shape (…, 2 S): each class in one piece."""
+        """The weight of every cell, of shape (…, 2 S), class after class."""
         return np.swapaxes(self.weights, -1, -2).reshape(*self.weights.shape[:-2], -1)
 
     @property
@@ -188,11 +188,9 @@ class ScoreTable(CellTally):
     def thresholds(self) -> FloatArray:
         """Thresholds of the S + 1 ways to cut the scores: -inf (all positive), then each score.
 
-        A score of -inf is parted from the others by the lowest finite number, so that -inf always
-        means: decide positive, whatever the score.
+        The lowest finite number separates a score of -inf from the others, so that a threshold of
+        -inf always means the positive decision for all cases.
         """
-        # A score of −inf is above no number. Raised to the lowest one, it still differs from the
-        # threshold that gives every case the positive decision.
         thresholds = np.empty(self.scores.size + 1)
         thresholds[0] = -np.inf
         np.maximum(self.scores, np.finfo(np.float64).min, out=thresholds[1:])
@@ -216,8 +214,8 @@ class ScoreTable(CellTally):
         shape = (*self.weights.shape[:-2], self.scores.size + 1, 2, 2)
         values = np.zeros(shape)
         np.cumsum(self.weights, axis=-2, out=values[..., 1:, :, 0])
-        # Summed from above, not as the total less what lies below: small counts at the top would
-        # lose their digits in the difference.
+        # Summed from above, not as the total minus what lies below: small weights at the top would
+        # lose precision in the difference.
         values[..., :-1, :, 1] = np.cumsum(self.weights[..., ::-1, :], axis=-2)[..., ::-1, :]
         return Counts._trusted(
             values=values, classes=self.classes, decisions=None, groups=self.groups
@@ -246,7 +244,7 @@ class ScoreTable(CellTally):
         return self._with(_checked_weights(weights, self.scores.size))
 
     def _with(self, weights: FloatArray) -> Self:
-        """The same scores with weights that the library made."""
+        """The same scores with weights that need no check."""
         groups = self.groups if weights.shape == self.weights.shape else None
         return self._trusted(
             scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups
@@ -255,8 +253,8 @@ class ScoreTable(CellTally):
     def binned(self, edges: object) -> Self:
         """Pool the scores between edges; each bin (low, high] has the mean score of its cases.
 
-        The decisions at a threshold that is an edge stay exactly as they were. Scores beyond the
-        outer edges form two more bins; empty bins are left out.
+        Decisions at a threshold that is an edge do not change. Scores beyond the outer edges form
+        two more bins; empty bins are left out.
 
         Parameters
         ----------
@@ -290,7 +288,7 @@ class ScoreTable(CellTally):
         with np.errstate(invalid="ignore"):  # −inf + inf, in a bin that holds both
             sums = np.add.reduceat(scores * weights.sum(axis=1), starts)
             means = sums / pooled.sum(axis=1)
-        # Any number between the two will do; the next line keeps it within the bin.
+        # Where a bin holds both infinities, its mean may be any number.
         means = np.where(np.isnan(means), 0.0, means)
         stops = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
@@ -373,6 +371,6 @@ def two_classes(y_true: object, positive: Label | None) -> tuple[Labels | None, 
             f"For one class against the rest, pass y_true == {positive!r}."
         )
     names = (*negatives, positive)
-    shift = 2 - len(names)  # a table without negatives still counts its positives as such
+    shift = 2 - len(names)  # without negatives, the positives still have to be the second class
     codes = _check.codes("y_true", y_true, names) + shift
     return (names if len(names) == 2 else None), codes.astype(np.intp)

@@ -1,9 +1,9 @@
-"""Scores of more cases than a table can hold: sorted runs, and tables of their ranges in order.
+"""Scores of more cases than a table can hold: sorted runs, and tables of ranges of scores.
 
-Blocks of cases are sorted as they come, and stay as keys of eight bytes, or as scores and weights
-of sixteen. Samples of all runs say where ranges of about the same number of cases begin; the parts
-of the runs that lie in a range are sorted once more and become its table. So no order of the cases
-can make the ranges uneven, and only a few ranges are tables at a time.
+Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as scores and weights
+of sixteen. Samples of all runs say where ranges with about the same number of cases begin; the
+parts of all runs that lie in a range are merged into its table. Ranges are therefore of similar
+size whatever the order of the cases, and only a few of them are tables at the same time.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _RANGE = 1 << 18  # cases in a range, about
 _SAMPLES = 32  # samples for every range, which keeps ranges within a few percent of their size
 _MOST_THREADS = 4  # more tables at a time would take too much memory
 _ONE = np.uint64(1)
-Run = tuple[npt.NDArray[Any], ...]  # what is sorted by, and what travels with it
+Run = tuple[npt.NDArray[Any], ...]  # the sort key, and what is sorted along with it
 Pooled = tuple[FloatArray, FloatArray]  # distinct scores, and the weights (S, 2) there
 Maker = Callable[[Sequence[Run]], Pooled]
 T = TypeVar("T")
 
 
 class SortedRuns:
-    """Scores and classes of cases, which come in blocks and leave as tables in order.
+    """Scores and classes of cases, added in blocks, and returned as tables of rising scores.
 
     >>> runs = SortedRuns()
     >>> runs.add(np.array([0, 1, 1]), np.array([0.4, -2.0, 0.8]))
@@ -77,7 +77,7 @@ class SortedRuns:
         self._waiting, self._n_waiting = [], 0
         label, value = np.concatenate(labels), np.concatenate(values)
         if weights[0] is not None:
-            value += 0.0  # one zero only
+            value += 0.0  # turns −0.0 into 0.0: one zero only
             signed = np.concatenate(weights)
             np.negative(signed, out=signed, where=label == 0)
             for start in range(0, value.size, _RANGE):  # argsort needs room for positions, too
@@ -93,9 +93,9 @@ class SortedRuns:
             self._rest.append(_sorted_keys(label, value, mirrored=False))
 
     def mapped(self, function: Callable[[ScoreTable], T]) -> Iterator[T]:
-        """What a function gives for the table of each range, in order.
+        """The results of a function for the table of each range, in order.
 
-        All scores of one range lie below all of the next. Ranges are worked on side by side.
+        All scores of one range lie below those of the next. Ranges are processed in parallel.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class SortedRuns:
         >>> sum(runs.mapped(lambda table: table.scores.size))
         3
         """
-        from concurrent.futures import ThreadPoolExecutor  # takes long to load
+        from concurrent.futures import ThreadPoolExecutor  # here, because its import is slow
 
         self._sort()
         makers: list[tuple[list[Run], Maker]] = [
@@ -161,7 +161,7 @@ def _added(parts: Sequence[Run]) -> Pooled:
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
-    """The table of a range, made of a few parts at a time: one score may have very many cases."""
+    """The table of a range, from a few parts at a time, because one score may have many cases."""
     groups = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
     tables = []
     for group in np.unique(groups):
@@ -191,11 +191,14 @@ def _ranges(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _edges(runs: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Where ranges begin, by samples that stand for as many cases each."""
+    """Where ranges begin: quantiles of samples, each of which stands for the same number of cases.
+
+    Samples come from all runs, so that sorted input does not make the ranges uneven.
+    """
     step = max(1, _RANGE // _SAMPLES)
     sample = np.sort(np.concatenate([run[step - 1 :: step] for run in runs]))
-    # Edges from samples of all runs: no order of the cases can make ranges uneven.
     edges = np.unique(sample[_SAMPLES - 1 :: _SAMPLES])
     if edges.dtype == np.uint64:
-        edges = np.unique(edges & ~_ONE)  # both classes of a score lie beyond it
+        # The last bit of a key is the class; an edge must not separate the classes of a score.
+        edges = np.unique(edges & ~_ONE)
     return edges

@@ -15,7 +15,8 @@ from stakes.ranking import hull_cuts, single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds.case_losses import threshold_of_cut
 
-_TIE = 16 * np.finfo(np.float64).eps  # what rounding may do to equal regrets, which do not cancel
+# What rounding may do to equal regrets: sums of positive terms have no cancellation.
+_TIE = 16 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,10 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
 
     The tangent has the slope :math:`a\,\pi_0 / (b\,\pi_1)`, where a false alarm costs a and a
     miss b more than the right decision, and the shares are the problem's prior, else the
-    table's (dyrland, eq 24 and 25). Not the area under the ROC curve decides between models but
-    the height of the tangent. A threshold never cuts through equal scores; where several tie, it
+    table's (dyrland, eq 24 and 25). What decides between models is the height of the tangent, not
+    the area under the ROC curve. A threshold never separates equal scores; where several tie, it
     is the highest, with the fewest positive decisions. It is nan when the decision does not
-    matter or when a class that counts has no cases. Where every case has its own costs,
+    matter or when a class of positive prior has no cases. Where every case has its own costs,
     `stakes_table` makes the table and the problem.
 
     Parameters
@@ -79,7 +80,7 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     """
     single(table, "the best threshold")
     matters = not isnan(problem.threshold)
-    # No other threshold can be the best for any costs, and the hull has far fewer of them.
+    # Only vertices of the hull can be the best for some costs, and they are far fewer.
     cuts = hull_cuts(table.weights)
     counts = _counts_at(table, cuts, problem)
     regrets = expected_cost(counts, problem.regret())

@@ -1,4 +1,4 @@
-"""Every case has a loss on average over the conditions; an expected loss is their mean.
+"""The loss of every case, averaged over the conditions; an expected loss is the mean over cases.
 
 Scores are read in blocks that fit into the cache: with millions of distinct scores, arithmetic on
 whole columns would wait for memory most of the time.
@@ -36,12 +36,13 @@ def score_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
 def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Weights (..., B, 2), and the shares of all cases that lie below and up to each score."""
     cases = np.asarray(table.n_cases)[..., None]
-    before, some = np.zeros_like(cases), np.where(cases > 0, cases, 1.0)
+    # Blocks continue the running sum of the one before; tables without cases divide by one.
+    before, divisor = np.zeros_like(cases), np.where(cases > 0, cases, 1.0)
     for weights, _ in score_blocks(table):
         edges = np.concatenate([before, weights[..., 0] + weights[..., 1]], axis=-1)
         running_sum(edges, out=edges)
         before = edges[..., -1:].copy()
-        edges /= some
+        edges /= divisor
         yield weights, edges[..., :-1], edges[..., 1:]
 
 
@@ -65,16 +66,16 @@ def mean_over_cases(blocks: Iterable[CaseLosses], class_weights: FloatArray) -> 
 def score_driven_losses(
     scores: FloatArray, distribution: Distribution
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean loss of a negative and of a positive case that has this score when T = c."""
+    """Mean loss of a negative and of a positive case of each score, if the threshold is c."""
     alarm = distribution.moment(1, -np.inf, scores)
     miss = distribution.moment(0, scores, np.inf) - distribution.moment(1, scores, np.inf)
     return 2 * alarm, 2 * miss
 
 
 def threshold_of_cut(table: ScoreTable, cut: IntArray) -> FloatArray:
-    """Threshold above which ``scores[cut:]`` lie; -inf is kept for all cases.
+    """Threshold above which ``scores[cut:]`` lie; -inf stands for all cases.
 
-    A lowest score of -inf is parted from the others by the lowest finite number.
+    The lowest finite number separates a lowest score of -inf from the others.
     """
     lowest = np.finfo(np.float64).min
     return np.where(cut > 0, np.maximum(table.scores[np.maximum(cut, 1) - 1], lowest), -np.inf)

@@ -18,10 +18,9 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
     .. math:: L = \int_0^1 Q(T(c); c)\,dW(c), \quad
               Q(t; c) = 2\{c\,\pi_0\,FPR(t) + (1-c)\,\pi_1\,FNR(t)\}
 
-    With skews, the classes have equal shares. The sum is exact for every named distribution,
-    atoms included: a score equal to the threshold gets the negative decision. nan where one of
-    the classes is absent. Shape (...,), the leading axes of the table; hernandez-orallo, eq 4
-    and 5.
+    With skews, the classes have equal shares. The sum is exact for every named distribution, also
+    at atoms: a score equal to the threshold gets the negative decision. nan where one of the
+    classes is absent. Shape (...,), the leading axes of the table; hernandez-orallo, eq 4 and 5.
 
     Parameters
     ----------
@@ -35,7 +34,8 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
 
     Examples
     --------
-    With the cost proportion for a threshold and all of them equally likely, the Brier score:
+    If the cost proportion is the threshold, and all proportions are equally likely, the expected
+    loss is the Brier score:
 
     >>> from stakes.conditions import CostProportions
     >>> from stakes.tally import ScoreTable
@@ -44,7 +44,8 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
     >>> round(float(expected_loss(table, ScoreDriven(), CostProportions())), 6)
     0.158125
 
-    With rates for thresholds, 1/3 + π₀π₁(1 - 2 AUC), here for an AUC of 3/4:
+    If the threshold is set by the rate of positive decisions, it is 1/3 + π₀π₁(1 - 2 AUC), here
+    for an AUC of 3/4:
 
     >>> round(float(expected_loss(table, RateDriven(), CostProportions())), 6)
     0.208333
@@ -63,15 +64,15 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
 
 
 def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
-    r"""Hand's H: the share of the loss of not looking that optimal thresholds take away.
+    r"""Hand's H: the share of the loss of blind decisions that optimal thresholds save.
 
     .. math:: H = 1 - \frac{L^o}{\int_0^1 \min\{2 c \pi_0, 2 (1-c) \pi_1\}\,dW(c)}
 
     One for a perfect ranking, zero when the scores say nothing; higher is better. The
-    distribution is over cost proportions: Beta(2, 2) is Hand's of 2009, `Beta.hand` that of 2012,
-    `Beta.severity` the default of the R package. Reversed scores are not turned round. nan where
-    a class is absent or where not looking costs nothing. Shape (...,); hernandez-orallo,
-    section 8.
+    distribution is over cost proportions: Hand proposed Beta(2, 2) in 2009 and `Beta.hand` in 2012;
+    `Beta.severity` is the default of the R package. Scores that rank in reverse are not turned
+    round. nan where a class is absent or where blind decisions cost nothing. Shape (...,);
+    hernandez-orallo, section 8.
 
     Parameters
     ----------
@@ -92,8 +93,9 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
     """
     condition = CostProportions(distribution)
     negative, positive = np.moveaxis(table.shares, -1, 0)
-    alarm, miss = score_driven_losses(positive, condition.distribution)  # all cases tied
-    trivial = negative * alarm + positive * miss
-    undefined = np.full(trivial.shape, np.nan)
+    # Blind decisions are the optimal ones if all cases have the same score, the share of positives.
+    alarm, miss = score_driven_losses(positive, condition.distribution)
+    blind = negative * alarm + positive * miss
+    undefined = np.full(blind.shape, np.nan)
     loss = expected_loss(table, Optimal(), condition)
-    return unwrapped(1 - np.divide(loss, trivial, out=undefined, where=trivial > 0))
+    return unwrapped(1 - np.divide(loss, blind, out=undefined, where=blind > 0))

@@ -1,12 +1,12 @@
 r"""The seven threshold-choice methods (hernandez-orallo, tables 3 and 6).
 
 A threshold is set on scores, on rates (shares of cases) or on the convex hull; it is fixed, drawn
-uniformly, or driven by the operating condition. What they have in common: every case has a place
-on [0, 1], and gets the positive decision while the place lies above the threshold. On the scale
-of scores the place is the score. On the scale of rates the cases of one score are spread evenly
-over the share of cases that they make up, counted from the lowest score; a rate that falls among
-them is realised by interpolation, so that ties and class weights need no special care. On the
-hull the place is the share of positives in the segment.
+uniformly, or driven by the operating condition. In all methods every case has a place on a scale
+and gets the positive decision if that place lies above the threshold. On the scale of scores the
+place is the score. On the scale of rates the cases of one score are spread evenly over the share of
+cases that they make up, counted from the lowest score; a rate that falls among them is realised by
+interpolation, so that ties and class weights need no special treatment. On the hull the place is
+the share of positives in the segment.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Method(Value, ABC):
         """Loss at every cost proportion or skew, as an exact curve on [0, 1].
 
         The area under it is the expected loss when all are equally likely, and
-        ``curve.expectation(distribution)`` that of any other distribution. At a jump, as at a
-        score that equals the cost proportion, the piece on the right holds. nan everywhere when
-        a class is absent.
+        ``curve.expectation(distribution)`` that of any other distribution. At a jump, where a
+        score equals the cost proportion, the curve has the value on the right. nan everywhere
+        when a class is absent.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Method(Value, ABC):
 
     @abstractmethod
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
-        """What a negative and a positive case of each score cost on average."""
+        """What a negative and a positive case of each score cost, averaged over the conditions."""
 
     @abstractmethod
     def _curve(self, table: ScoreTable) -> Curve:
@@ -126,7 +126,7 @@ class Method(Value, ABC):
 
 
 class _Blind(Method):
-    """A method that does not look at the operating condition: its loss curve is one line."""
+    """A method that ignores the operating condition: its loss curve is a straight line."""
 
     @abstractmethod
     def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -137,6 +137,7 @@ class _Blind(Method):
 
         For `RateUniform` this is the contingency table of hernandez-orallo, section 5.1.
         """
+        # Zero times the number of cases is nan where a prior was given to an absent class.
         values = (
             np.zeros((*table.weights.shape[:-2], 2, 2))
             + 0 * np.asarray(table.n_cases)[..., None, None]
@@ -155,8 +156,8 @@ class _Blind(Method):
             yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
 
     def _curve(self, table: ScoreTable) -> Curve:
-        # Decisions that do not look at c cost a straight line in it; two points say it all.
-        losses = [float(self.mean_loss(table, Point(end))) for end in (0.0, 1.0)]
+        # The loss of decisions that ignore c is linear in c: two points determine it.
+        losses = [float(self.mean_loss(table, Point(c))) for c in (0.0, 1.0)]
         return Curve.through([0.0, 1.0], losses)
 
 
@@ -166,10 +167,10 @@ class ScoreFixed(_Blind):
 
     .. math:: L = 2E\{c\}(1 - Acc(t)) + 4\pi_1 F_1(t)(\tfrac12 - E\{c\})
 
-    With little known, fix it at the mean cost proportion, ``ScoreFixed(distribution.mean)``, or
-    where this expression is least, ``Optimal().threshold(table, distribution.mean)``
-    (hernandez-orallo, theorem 5 and footnote 2). Any real scores; a threshold of -inf gives all
-    cases the positive decision, scores of -inf included.
+    Two sensible choices are the mean cost proportion, ``ScoreFixed(distribution.mean)``, and the
+    threshold that minimises this loss, ``Optimal().threshold(table, distribution.mean)``
+    (hernandez-orallo, theorem 5 and footnote 2). Scores may be any real numbers. A threshold of
+    -inf gives all cases the positive decision, even those with a score of -inf.
 
     Parameters
     ----------
@@ -334,10 +335,10 @@ class RateUniform(_Blind):
 class ScoreDriven(Method):
     r"""The threshold is the cost proportion itself; leads to the Brier score.
 
-    A case costs what it costs on average over all c: a negative of score s
-    :math:`2\int_{[0, s)} c\,dW`, a positive :math:`2\int_{[s, 1]} (1 - c)\,dW`. Uniform c makes
-    these s² and (1 - s)²; every other distribution makes another proper scoring rule
-    (hernandez-orallo, theorem 14). Scores must lie in [0, 1].
+    Averaged over all c, a negative case of score s costs :math:`2\int_{[0, s)} c\,dW`, a positive
+    one :math:`2\int_{[s, 1]} (1 - c)\,dW`. For uniform c these are s² and (1 - s)²; every other
+    distribution gives another proper scoring rule (hernandez-orallo, theorem 14). Scores must lie
+    in [0, 1].
 
     Examples
     --------
@@ -381,10 +382,10 @@ class ScoreDriven(Method):
 class RateDriven(Method):
     r"""The share 1 - c of the cases with the highest scores gets the positive decision.
 
-    Because the rate is given, false alarms follow from misses, and the loss is
+    Since c fixes the rate, false alarms follow from misses, and the loss is
     :math:`Q(c) = 2\{\pi_0 c - c^2 + \pi_1 FNR(c)\}`, quadratic between the knots. Uniform c leads
     to the area under the ROC curve, :math:`L = \pi_0\pi_1(1 - 2AUC) + 1/3` (hernandez-orallo,
-    theorem 22). Any real scores.
+    theorem 22). Scores may be any real numbers.
 
     Examples
     --------
@@ -408,11 +409,11 @@ class RateDriven(Method):
         mean, square = distribution.mean, distribution.moment(2, -np.inf, np.inf)
         for weights, low, high in rate_blocks(table):
             width = high - low
-            # Within a group of equal scores the rate cuts at random: its share above, integrated
-            # over c.
-            above = distribution.moment(1, low, high) - low * distribution.moment(0, low, high)
-            among = above / np.where(width > 0, width, 1.0)
-            missed = distribution.moment(0, high, np.inf) + among
+            # A rate that falls inside a group of equal scores gives the share (c − low) / width of
+            # it the negative decision; this is that share, integrated over c.
+            part = distribution.moment(1, low, high) - low * distribution.moment(0, low, high)
+            partly = part / np.where(width > 0, width, 1.0)
+            missed = distribution.moment(0, high, np.inf) + partly
             yield weights, 2 * (mean - square), 2 * (missed - square)
 
     def _curve(self, table: ScoreTable) -> Curve:
@@ -431,9 +432,10 @@ class RateDriven(Method):
 class Optimal(Method):
     r"""The threshold with the least loss at each cost proportion; leads to the refinement loss.
 
-    It is `ScoreDriven` after isotonic regression: each segment of the convex hull has its share
-    of positives for a score, :math:`L = RL(Conv)` for uniform c (hernandez-orallo, corollary 30).
-    A lower bound, since it looks at the data that it is judged on. Any real scores.
+    It is `ScoreDriven` after isotonic regression, which gives each segment of the convex hull its
+    share of positives as a score: :math:`L = RL(Conv)` for uniform c (hernandez-orallo,
+    corollary 30). It is a lower bound, because thresholds are chosen on the cases that measure
+    their loss. Scores may be any real numbers.
 
     Examples
     --------
@@ -457,7 +459,7 @@ class Optimal(Method):
             return np.full(np.shape(value), np.nan)
         cuts = hull_cuts(table.weights)
         segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
-        # Along the hull the share of positives rises, so that a search finds the tangent.
+        # The share of positives rises along the hull, so that bisection finds the tangent point.
         share = segments[:, 1] / segments.sum(axis=1)
         position = np.searchsorted(share, _check.probabilities("value", value), side="right")
         return threshold_of_cut(table, cuts[position])
@@ -478,8 +480,7 @@ class Optimal(Method):
         return _check.unwrapped(losses)
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
-        # Optimal thresholds are the cost proportions once scores are the shares of the hull's
-        # segments.
+        # Once scores are the shares of positives on the hull, the best threshold is c itself.
         return ScoreDriven()._case_losses(isotonic(table), distribution)
 
     def _curve(self, table: ScoreTable) -> Curve:
@@ -487,7 +488,7 @@ class Optimal(Method):
 
 
 def population_of(table: ScoreTable, over: Condition | type[Condition]) -> ScoreTable:
-    """The table as a curve over cost proportions or over skews reads it.
+    """The table with the class shares that a curve over cost proportions, or over skews, assumes.
 
     Parameters
     ----------
@@ -516,7 +517,7 @@ def _rate_threshold(table: ScoreTable, negative_rate: npt.ArrayLike) -> FloatArr
     cumulative = np.append(0.0, running_sum(single(table, "a threshold").sum(axis=1)))
     if not cumulative[-1] > 0:  # no cases, or a class of which nothing is known
         return np.full(np.shape(negative_rate), np.nan)
-    # Sums of weights round: a rate that is missed by less than 1e-12 is reached.
+    # Sums of weights have rounding errors: a rate that is missed by less than 1e-12 is reached.
     shares = cumulative / cumulative[-1]
     cut = np.searchsorted(shares, np.asarray(negative_rate) - 1e-12, side="left")
     return threshold_of_cut(table, np.asarray(cut))

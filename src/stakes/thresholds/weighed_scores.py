@@ -1,4 +1,4 @@
-"""Scores weighed by what is at stake: two decisions about cases that each have their own costs."""
+"""Scores weighted by what is at stake, for two decisions about cases with their own costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stakes.tally import ScoreTable
 
 
 class StakesTable(NamedTuple):
-    """A table of scores and a problem of constant costs that stand for cases with their own."""
+    """A score table and a problem with constant costs, equivalent to cases with their own costs."""
 
     table: ScoreTable
     problem: Problem
@@ -27,8 +27,9 @@ class StakesTable(NamedTuple):
 class ByThreshold(Value):
     """Sums of the terms of the costs by score, for two decisions about cases with their own costs.
 
-    The second decision is taken above one of the thresholds, of which the first is −inf; `sums` are
-    those of the scores from each threshold up to the next, class by class.
+    The second decision is taken for scores above one of the thresholds, the first of which is −inf.
+    `sums` holds the sums over the cases with scores above each threshold, up to the next one, class
+    by class.
     """
 
     thresholds: FloatArray  # (S + 1,)
@@ -38,8 +39,8 @@ class ByThreshold(Value):
     def costs(self, problem: Problem) -> FloatArray:
         """Cost per case of the second decision above each threshold, (S + 1,).
 
-        The problem may have other coefficients than the one whose terms were summed; one that has
-        other terms is refused. What the model costs to run is not among them.
+        The problem may have other coefficients than the one whose terms were summed; a problem with
+        other terms is refused. The running costs of the model are not included.
 
         Parameters
         ----------
@@ -72,14 +73,14 @@ def stakes_table(
     case_costs: object = None,
     weights: object = None,
 ) -> StakesTable:
-    r"""Scores of two classes, weighed by what the decision about each case is worth.
+    r"""Scores of two classes, weighted by how much the decision about each case matters.
 
-    With :math:`\Delta_i` what the second decision costs case i above the first, given its class,
-    every case is one of weight :math:`|\Delta_i|`, for which the second decision is wrong
-    (:math:`\Delta > 0`) or right. All that a table of scores is good for (cost curves, the best
-    threshold, the hull) is then exact for the costs of the cases: at every threshold
-    ``expected_cost`` of the decisions is the mean cost per case. The classes of the table are the
-    decisions that suit the cases. A prior that the problem states is in the weights.
+    Let :math:`\Delta_i` be what the second decision costs more than the first for case i, given its
+    class. The case gets the weight :math:`|\Delta_i|`; its class in the table is the decision that
+    is right for it, the first if :math:`\Delta_i > 0` and the second otherwise. Everything that can
+    be computed from a score table (cost curves, the best threshold, the hull) is then exact for the
+    costs of the cases: at every threshold, ``expected_cost`` is the mean cost per case. A prior
+    that the problem states is included in the weights.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def stakes_table(
     if table is None:
         raise InputError(
             "costs must differ between the two decisions in some case; they do not. Nothing is at "
-            "stake here.",
+            "stake: either decision will do.",
             argument="problem",
         )
     return table
@@ -171,18 +172,21 @@ def weighed(
         mass = np.bincount(truth, weight, 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = weight * np.where(mass > 0, problem.prior * mass.sum() / mass, 0.0)[truth]
-    worth, least = np.empty(truth.size), 0.0
+    difference, least = np.empty(truth.size), 0.0
     for rows, costs_of_block in costs.of_class(truth):
-        worth[rows] = costs_of_block[1] - costs_of_block[0]
+        difference[rows] = costs_of_block[1] - costs_of_block[0]
         least += float(weight[rows] @ costs_of_block.min(axis=0))
-    stake = np.abs(worth) * weight
+    stake = np.abs(difference) * weight
     if not stake.any():
         return None
     names = problem.decisions
-    table = ScoreTable._of_codes((worth < 0).astype(np.intp), scores, stake, names)
+    table = ScoreTable._of_codes((difference < 0).astype(np.intp), scores, stake, names)
+    # A right decision costs what the cheaper one costs on average; a wrong one adds the mean stake.
     base, scale = least / weight.sum(), stake.sum() / weight.sum()
-    stand = Problem([[base, base + scale], [base + scale, base]], classes=names, decisions=names)
-    return StakesTable(table, stand)
+    equivalent = Problem(
+        [[base, base + scale], [base + scale, base]], classes=names, decisions=names
+    )
+    return StakesTable(table, equivalent)
 
 
 def _refuse_other_shapes(shape: tuple[int, int]) -> None:

@@ -80,10 +80,10 @@ function changedParagraphs(outcome) {
 function noneSentences({ best, unaided }, stays, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
-  const dearer = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
+  const costlier = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
   const reason = ties
     ? `${unaided.phrase} costs as little, ${price}, and needs no model`
-    : dearer
+    : costlier
       ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
       : `${unaided.phrase}, which costs ${price}, is cheaper`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";

@@ -439,6 +439,7 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
     .map((part) => {
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
       const name = fitted(part.label, right - left - 12, BAND);
+      const readable = name.length >= 0.4 * part.label.length; // two ends of a long name say nothing
       const half = widthOf(part.edge, TICK) / 2;
       const named = part.high < high && x(part.high) - half > free;
       const edge = named ? Math.min(Math.max(x(part.high), half), width - half) : null;
@@ -446,7 +447,7 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
       return [
         explain(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
-        name
+        name && readable
           ? svg(
               "text",
               { class: `band-name ${part.look}`, x: left + 6, y: 31 },

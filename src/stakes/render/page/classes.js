@@ -5,7 +5,7 @@ let classShown = null; // the class whose reliability is shown; null: the one th
 
 // What each class costs ---------------------------------------------------------------------------
 
-/** What every class contributes to the cost per case, the dearest first. */
+/** What every class contributes to the cost per case, the costliest first. */
 function classParts(parts) {
   const each = parts.map((row, k) => ({ k, part: sum(row) }));
   return each.sort((a, b) => b.part - a.part || a.k - b.k);

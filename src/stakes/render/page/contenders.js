@@ -12,14 +12,16 @@ const JOINT = DATA.joint && {
   fitting: numbers(DATA.joint.fitting),
 };
 
-/** Cells [class, bin of the first, bin of the second, cases] of a pair of sources. */
+/** Cells [class, bin of the first, bin of the second, cases] of a pair of sources; −m skips m empty ones. */
 function unpackPair(packed, second, bins) {
   let position = -1;
-  return range(packed.length / 2).map((i) => {
-    position += packed[2 * i];
+  const cells = [];
+  for (const entry of packed) {
+    position += entry < 0 ? -entry : 1;
     const row = Math.floor(position / second);
-    return [Math.floor(row / bins), row % bins, position % second, packed[2 * i + 1]];
-  });
+    if (entry > 0) cells.push([Math.floor(row / bins), row % bins, position % second, entry]);
+  }
+  return cells;
 }
 
 if (JOINT) {

@@ -1,7 +1,7 @@
 // Curves: what the score tables say over all costs, thresholds and priors.
 
 const hidden = new Set(); // models that the charts leave out
-const COST_AXIS = unit ? `cost per case, ${unit}` : "cost per case";
+const COST_AXIS = inUnit("cost per case");
 const GRID = range(241).map((i) => i / 240);
 
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));

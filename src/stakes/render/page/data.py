@@ -10,6 +10,7 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import Measured
+from stakes.problem import Limit
 from stakes.render.systems import in_order, rules_explained
 from stakes.report import (
     AS_DECIDED,
@@ -69,9 +70,20 @@ def page_data(report: Report) -> dict[str, Any]:
         "disagreement": _disagreement(report),
         "slice_systems": [system.name for system in report.systems],
         "slices": [_slice(report, part) for part in in_order(report.slices)],
+        "limits": [_limit(report, limit) for limit in problem.limits],
         "joint": _joint(report),
         "clustered": assumptions.clusters is not None,
     }
+
+
+def explorable(report: Report) -> bool:
+    """Whether other thresholds can be tried on the page: by scores of two classes.
+
+    Where every case has its own costs, two decisions can be tried, with the sums of the costs.
+    """
+    costed = [model for model in report.models if model.by_threshold or not report.problem.columns]
+    tables = [model.table for model in costed if model.table is not None]
+    return any(bool((table.weights.sum(axis=0) > 0).all()) for table in tables)
 
 
 def _rules(report: Report) -> dict[str, str]:
@@ -81,14 +93,16 @@ def _rules(report: Report) -> dict[str, str]:
 
 
 def _joint(report: Report) -> dict[str, Any] | None:
-    """Joint bins: of every pair, steps from one filled cell to the next, each with its cases."""
+    """Joint bins: of every pair the cases of its filled cells; −m where m cells are empty."""
     joint, models = report.joint, [quality.model for quality in report.models]
     if joint is None or report.problem.columns:
         return None
     packed = []
     for pair in joint.pairs:
-        steps = np.diff(pair.places, prepend=-1)
-        packed.append(np.stack([steps, pair.weights], axis=1).astype(np.int64).ravel().tolist())
+        order = [i for i in np.argsort(pair.places) if pair.weights[i] > 0]
+        gaps = 1 - np.diff(pair.places[order], prepend=-1)
+        both = np.stack([gaps, pair.weights[order]], axis=1).astype(np.int64).ravel()
+        packed.append(both[both != 0].tolist())
     return {
         "sources": [
             {
@@ -132,7 +146,25 @@ def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
         "threshold": system.threshold,
         "chance": system.probability_cheapest,
         "running": system.running_cost,
+        "prices": _prices(system),
         **_charged(system),
+    }
+
+
+def _prices(system: System) -> list[float] | None:
+    """The price of each limit; None without limits, or where the system cannot follow them."""
+    prices = [check.price for check in system.limits if check.price is not None]
+    return prices if prices and len(prices) == len(system.limits) else None
+
+
+def _limit(report: Report, limit: Limit) -> dict[str, Any]:
+    problem = report.problem
+    return {
+        "decision": problem.decisions.index(limit.decision),
+        "given": None if limit.given is None else problem.classes.index(limit.given),
+        "bound": limit.bound,
+        "sign": limit.sign,
+        "text": str(limit),
     }
 
 

@@ -3,14 +3,23 @@
 const BARS = 48;
 const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16 };
 
-const EXPLORABLE = (TWO && !TERMS ? MODELS.filter((model) => model.hull) : []).flatMap((model) => [
-  ...(model.recalibrated
-    ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model }]
-    : []),
-  ...(model.table
-    ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }]
-    : []),
-]);
+/**
+ * What can be explored: the scores of a model and, of posteriors, the recalibrated ones. Where every
+ * case has its own costs, scores of two decisions come with the sums of the costs between them.
+ */
+const explorableOf = (model) =>
+  TERMS
+    ? model.stakes
+      ? [{ name: model.name, table: tableOfSums(model.stakes), raw: model.kind !== "posteriors", model }]
+      : []
+    : [
+        ...(model.recalibrated ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model }] : []),
+        ...(model.table ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }] : []),
+      ];
+const tableOfSums = ({ thresholds, sums }) =>
+  scoreTable(thresholds.slice(1), [0, 1].map((k) => sums.map((termSums) => termSums[k][0])));
+const EXPLORABLE = (TWO ? MODELS.filter((model) => model.hull) : []).flatMap(explorableOf);
+const LIMITED = DATA.limits.length > 0;
 let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
 let movedCuts = null; // cuts that the reader set; null for those of the rule
 let draggedCut = null; // index of the cut being dragged
@@ -41,7 +50,11 @@ function countsOfCuts({ table, scores }, order, cuts) {
 }
 
 /** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
-function bestCuts({ table, scores }, order, { costs, prior }) {
+function bestCuts({ table, scores, sums: costsOfCuts }, order, { costs, prior }) {
+  if (TERMS) {
+    const cheapest = lowestOf(costsOfCuts)[0];
+    return [cheapest > 0 ? scores[cheapest - 1] : -Infinity];
+  }
   const size = scores.length;
   const perCase = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
   const spent = order.map((d) => {
@@ -74,23 +87,59 @@ function bestCuts({ table, scores }, order, { costs, prior }) {
   return cuts;
 }
 
+/** Costs with the prices of the limits, by which the rule of a model decides; without limits the costs. */
+function pricedCosts({ model, table }) {
+  const system = SYSTEMS.find(
+    (other) => MODELS[other.model] === model && other.prices && (other.way === "recalibrated") === (table === model.recalibrated),
+  );
+  const added = (k, d) =>
+    DATA.limits.map(({ decision, given, sign }, l) => {
+      if (!system || decision !== d || (given !== null && given !== k)) return 0;
+      return (sign * system.prices[l]) / (given === null ? 1 : result.prior[k]);
+    });
+  return result.costs.map((row, k) => row.map((cost, d) => cost + sum(added(k, d))));
+}
+
+/** The cuts at which Bayes decisions change, and the decisions between them. */
+function bayesCuts(costs) {
+  const ranges = decisionRanges(costs);
+  return { order: ranges.map((part) => part.decision), cuts: ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1])) };
+}
+
+/** Cuts to compare with: those of the rule, if it cuts scores, and the best on these cases or without limits. */
+function referenceCuts(view, order, priced) {
+  const rule = view.raw || TERMS ? null : bayesCuts(priced);
+  const [mark, button, name] = LIMITED ? ["rule", "Cuts of the rule", "the cuts of the rule"] : ["Bayes", "Bayes cuts", "the Bayes cuts"];
+  const first = rule && rule.cuts.length === order.length - 1 ? [{ ...rule, at: BUTTONS[0], mark, button, name }] : [];
+  if (LIMITED && !view.raw)
+    return [...first, { ...bayesCuts(result.costs), at: BUTTONS[1], mark: "no limit", button: "Cuts without limits", name: "the Bayes cuts without limits" }];
+  const ignorant = LIMITED ? " and ignore the limits" : "";
+  const best = { order, cuts: bestCuts(view, order, result), at: BUTTONS[1], mark: "best", button: "Best cuts" };
+  return [...first, { ...best, name: `the best cuts on these cases, which know the answers${ignorant}` }];
+}
+
 /** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
 function exploration() {
   const option = explored();
-  const { costs, prior } = result;
-  const moved = option.raw ? option.table.scores : posteriorsOf(option.table, prior);
+  const moved = option.raw || TERMS ? option.table.scores : posteriorsOf(option.table, result.prior);
   // posteriors of exactly 0 or 1 cannot be moved to every prior
   const scores = moved.some(Number.isNaN) ? option.table.scores : moved;
-  const view = { ...option, scores };
-  const order = orderOfDecisions(costs);
-  const ranges = decisionRanges(costs);
-  const bayes = option.raw ? null : ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1]));
-  const known = bayes && bayes.length === order.length - 1 ? bayes : null;
-  const best = bestCuts(view, order, result);
-  const cuts = movedCuts && movedCuts.length === order.length - 1 ? movedCuts : (known ?? best);
-  const costOf = (otherCuts) => expectedCost(countsOfCuts(view, order, otherCuts), costs, prior) + option.model.running;
+  const sums = TERMS && thresholdCosts(option.model.stakes.sums, state.costs, result.prior);
+  const view = { ...option, scores, sums };
+  const priced = pricedCosts(option);
+  const order = TERMS ? [0, 1] : orderOfDecisions(priced);
+  const references = referenceCuts(view, order, priced);
+  const cuts = movedCuts && movedCuts.length === order.length - 1 ? movedCuts : references[0].cuts;
   const counts = countsOfCuts(view, order, cuts);
-  return { ...view, order, bayes: known, best, cuts, counts, costOf, axis: scoreAxis(view, [...(known || []), ...best]) };
+  return { ...view, order, references, cuts, counts, axis: scoreAxis(view, references.flatMap((reference) => reference.cuts)) };
+}
+
+/** Cost per case where the decisions change in this order, each above its cut. */
+function costOfCuts(view, order, cuts) {
+  const cost = TERMS
+    ? view.sums[cutAbove(view.scores, cuts[0])]
+    : expectedCost(countsOfCuts(view, order, cuts), result.costs, result.prior);
+  return cost + view.model.running;
 }
 
 /** An axis that contains 99 % of the cases and all cuts. */
@@ -102,7 +151,7 @@ function scoreAxis({ table, scores, raw }, cuts) {
   const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
   running = 0;
   const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
-  if (!raw) return probabilityAxis([low, high, ...cuts]);
+  if (!raw) return probabilityAxis([low || 0.001, high === 1 ? 0.999 : high, ...cuts]); // 0 and 1 have no log-odds
   const inner = [low, high, ...cuts].filter(Number.isFinite);
   const [least, most] = [Math.min(...inner), Math.max(...inner)];
   const padding = 0.03 * (most - least) || 1;
@@ -135,15 +184,33 @@ function showExplorer() {
       { class: "band explorer", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": explorerTitle(view) },
       classPanels(view, x, width),
       explorerAxis(view, x, width, height),
-      ...(view.bayes || []).map((cut) => cutMark(view, x, cut, "Bayes", height)),
-      ...view.best.map((cut) => cutMark(view, x, cut, "best", height)),
+      view.references.map((reference) => cutMarks(view, x, reference, height)),
       view.cuts.map((cut, i) => cutHandle(view, x, i, labelCentres(view, x, width)[i], height)),
     ),
   );
   if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
   place("explorer-name").textContent = explorerTitle(view);
-  place("explorer-bayes").hidden = !view.bayes;
+  showButtons(view);
   showExplorerNumbers(view);
+}
+
+const BUTTONS = ["explorer-bayes", "explorer-best"];
+
+/** The reference that a button brings; none if it has another number of cuts. */
+const referenceOf = (button, { references, cuts }) =>
+  references.find((reference) => reference.at === button && reference.cuts.length === cuts.length);
+
+function showButtons(view) {
+  for (const button of BUTTONS) {
+    const reference = referenceOf(button, view);
+    place(button).hidden = !reference;
+    if (reference) place(button).textContent = reference.button;
+  }
+}
+
+function setCuts(cuts) {
+  movedCuts = cuts;
+  showExplorer();
 }
 
 const explorerTitle = ({ name, raw, axis }) =>
@@ -194,18 +261,23 @@ function explorerAxis(view, x, width, height) {
   });
 }
 
-/** Mark of a fixed cut, for comparison: that of the Bayes rule, or the cheapest on these cases. */
-function cutMark({ axis: { low, high, at } }, x, cut, name, height) {
-  const position = x(clamped(at(cut), [low, high]));
-  const y = height - PANEL.bottom + (name === "best" ? 42 : 29);
-  const half = widthOf(name, TICK) / 2;
-  const centre = clamped(position, [half, x(high) + PANEL.side - half]);
-  return svg(
-    "g",
-    { class: `cut-mark ${name === "best" ? "found" : "bayes"}` },
-    svg("line", { class: "mark", x1: position, x2: position, y1: PANEL.top, y2: height - PANEL.bottom }),
-    svg("text", { class: "tick", x: centre, y, "text-anchor": "middle" }, name),
-  );
+/** Marks of the cuts of a reference, each with its name unless that would cover the last one. */
+function cutMarks({ axis: { low, high, at } }, x, reference, height) {
+  const second = reference.at === BUTTONS[1];
+  const half = widthOf(reference.mark, TICK) / 2;
+  let free = 0;
+  return reference.cuts.map((cut) => {
+    const position = x(clamped(at(cut), [low, high]));
+    const centre = clamped(position, [half, x(high) + PANEL.side - half]);
+    const named = centre - half >= free;
+    if (named) free = centre + half + 4;
+    return svg(
+      "g",
+      { class: `cut-mark${second ? " second" : ""}` },
+      svg("line", { class: "mark", x1: position, x2: position, y1: PANEL.top, y2: height - PANEL.bottom }),
+      named ? svg("text", { class: "tick", x: centre, y: height - PANEL.bottom + (second ? 42 : 29), "text-anchor": "middle" }, reference.mark) : null,
+    );
+  });
 }
 
 /** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
@@ -272,18 +344,15 @@ function moveCut({ cuts }, i, value) {
 }
 
 function showExplorerNumbers(view) {
-  const { counts, costOf, cuts, best, bayes } = view;
-  const cost = costOf(cuts);
-  const comparedTo = (otherCuts, name) => {
-    const excess = withoutNoise(cost - costOf(otherCuts), result.naive.cost);
+  const { counts, order, cuts, references } = view;
+  const cost = costOfCuts(view, order, cuts);
+  const others = references.map((reference) => {
+    const { name } = reference;
+    const excess = withoutNoise(cost - costOfCuts(view, reference.order, reference.cuts), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
       ? `as much as ${name}`
       : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
-  };
-  const others = [
-    ...(bayes ? [comparedTo(bayes, "the Bayes cuts")] : []),
-    comparedTo(best, "the best cuts on these cases, which know the answers"),
-  ];
+  });
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
   place("explorer-cost").replaceChildren(
     html("b", {}, tied(`${costInSentence(cost)} per case`)),
@@ -305,6 +374,7 @@ function showExplorerNumbers(view) {
     cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
   };
   place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
+  place("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, counts)));
   saved.explorer = [
     ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
@@ -313,22 +383,34 @@ function showExplorerNumbers(view) {
   ];
 }
 
+/** Whether the cuts keep a limit on the share of a decision, or on its rate within a class. */
+function limitLine({ decision, given, bound, sign, text }, counts) {
+  const isDecision = decisions.map((_, d) => Number(d === decision));
+  const rows = given === null ? counts : [counts[given]];
+  const prior = given === null ? result.prior : [1];
+  const value = expectedCost(rows, rows.map(() => isDecision), prior);
+  const counted = !DATA.clustered && rows.flat().every(Number.isInteger);
+  const bounds = counted ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
+  const nearest = sign > 0 ? Math.min(...bounds) : Math.max(...bounds);
+  const [kept, possible] = [value, nearest].map((share) => sign * (share - bound) <= TIE);
+  const outcome = kept ? "kept" : possible ? "within noise" : "broken";
+  const interval = counted ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
+  return html("li", { class: possible ? null : "worse" }, tied(`${text}; here ${probabilityText(value)}${interval}: ${outcome}.`));
+}
+
 function buildExplorer() {
   const picker = place("explorer-pick");
   picker.append(
     html("option", { value: "" }, "that of the cheapest system"),
     ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
   );
-  const setCuts = (cuts) => {
-    movedCuts = cuts;
-    showExplorer();
-  };
   picker.addEventListener("change", () => {
     pickedTable = picker.value === "" ? null : Number(picker.value);
     setCuts(null);
   });
-  place("explorer-bayes").addEventListener("click", () => setCuts(exploration().bayes));
-  place("explorer-best").addEventListener("click", () => setCuts(exploration().best));
+  for (const button of BUTTONS) {
+    place(button).addEventListener("click", () => setCuts(referenceOf(button, exploration()).cuts));
+  }
   const host = place("explorer");
   host.addEventListener("pointermove", (event) => {
     if (draggedCut === null) return;

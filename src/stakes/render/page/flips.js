@@ -362,8 +362,19 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-const MOST_ZONES = 8; // with more, only zones with few names are listed in words
-const FEW_NAMES = 3;
+const MOST_ZONES = 5; // that are listed in words
+
+/** Neighbouring zones of the same models as one: they differ in the rules of these only. */
+function joinedZones(zones) {
+  const joined = [];
+  for (const { low, high, possible } of zones) {
+    const label = inWords(inOrder(possible));
+    const last = joined[joined.length - 1];
+    if (last?.label === label) Object.assign(last, { high, possible: [...new Set([...last.possible, ...possible])] });
+    else joined.push({ low, high, possible, label });
+  }
+  return joined;
+}
 
 function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
@@ -371,10 +382,10 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
     const system = result.systems.find((other) => other.name === possible[0]);
     return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
   };
-  const shown = zones.map((zone) => ({
+  const shown = joinedZones(zones).map((zone) => ({
     low: within(zone.low),
     high: within(zone.high),
-    label: inWords(inOrder(zone.possible)),
+    label: zone.label,
     look: lookOf(zone.possible),
     edge: say(zone.high),
     span: `${say(zone.low)} to ${say(zone.high)}`,
@@ -386,12 +397,12 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
   }));
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(place(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
-  const isNow = (zone) => zone.low <= within(now) && within(now) <= zone.high;
-  const inText =
-    zones.length <= MOST_ZONES ? shown : shown.filter((zone, i) => isNow(zone) || zones[i].possible.length <= FEW_NAMES);
-  place(id).append(partsInWords(inText));
-  if (inText.length < shown.length)
-    place(id).append(html("p", { class: "hint" }, `In words: today's zone and those of few systems. The CSV has all ${zones.length}.`));
+  const today = within(now);
+  const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
+  const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
+  place(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
+  if (nearest.length < shown.length)
+    place(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
 function saveZones() {

@@ -44,6 +44,12 @@ function foldedSystems(ranked) {
 const isListed = (model, rank) =>
   searchText ? MODELS[model].name.toLowerCase().includes(searchText) : allModelsShown || rank < FIRST_MODELS;
 
+/** The table after the reader asked for more or fewer rows: no height is kept. */
+function showOtherSystems() {
+  place("systems").style.minHeight = "";
+  showSystems();
+}
+
 function unfoldButton(model, more) {
   const open = unfolded.has(model);
   const rules = `${more} other rule${more === 1 ? "" : "s"}`;
@@ -54,7 +60,7 @@ function unfoldButton(model, more) {
   );
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
-    showSystems();
+    showOtherSystems();
     [...place("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
@@ -66,13 +72,13 @@ function buildFilter() {
   const box = html("input", { type: "search", "aria-label": "find a model", placeholder: "find a model" });
   box.addEventListener("input", () => {
     searchText = box.value.trim().toLowerCase();
-    showSystems();
+    showOtherSystems();
   });
   const toggle = html("button", { type: "button", class: "button quiet" }, `Show all ${MODELS.length}`);
   toggle.addEventListener("click", () => {
     allModelsShown = !allModelsShown;
     toggle.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
-    showSystems();
+    showOtherSystems();
   });
   place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
@@ -121,7 +127,8 @@ function reserveRoom() {
   const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  card.style.minHeight = place("flips").style.minHeight = stack.style.minHeight = invitation.textContent = "";
+  for (const part of [card, stack, place("flips"), place("systems")]) part.style.minHeight = "";
+  invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
   const trials = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
@@ -174,21 +181,23 @@ function reminderOf(paragraphs) {
   return reminder && reminder.text && letters <= reminder.letters + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
 }
 
-/** Reserve the height of the longest explanation of a rule. */
+/** Reserve the height of the longest explanation of a rule, but at most one line more than now. */
 function reserveRuleRoom() {
   const host = place("rule-meaning");
   host.style.minHeight = "";
-  const heights = SYSTEMS.filter((system) => !system.added).map((system) => {
+  const heightOf = (system) => {
     host.textContent = ruleMeaning(system);
     return host.offsetHeight;
-  });
-  host.style.minHeight = `${Math.max(0, ...heights)}px`;
+  };
+  const longest = Math.max(0, ...SYSTEMS.filter((system) => !system.added).map(heightOf));
+  const line = parseFloat(getComputedStyle(host).lineHeight);
+  host.style.minHeight = `${Math.min(longest, heightOf(result.best) + line)}px`;
 }
 
-/** Keep the heights of the verdict and the flips: they may grow, but never shrink under the reader. */
+/** Keep the heights of verdict, flips and systems: they may grow, but never shrink under the reader. */
 function keepHeights() {
-  const parts = [place("verdict-title").parentNode, place("flips")];
-  // Read all before writing: one layout, not two. Not in whole pixels: a shift of half a pixel repaints all below.
+  const parts = [place("verdict-title").parentNode, place("flips"), place("systems")];
+  // Read all before writing: one layout, not three. Not in whole pixels: a shift of half a pixel repaints all below.
   const heights = parts.map((part) => part.getBoundingClientRect().height);
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }

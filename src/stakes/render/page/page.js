@@ -86,15 +86,7 @@ function buildContents() {
   place("contents").replaceChildren(...links);
 }
 
-function listen() {
-  const on = (id, event, act) => place(id).addEventListener(event, act);
-  on("reset", "click", () => {
-    DATA.volume = REPORTED_VOLUME;
-    setNow(copyOf(REPORTED));
-  });
-  on("toml", "click", () => download("stakes.toml", stakesToml(), "application/toml"));
-  on("driven", "change", showCostCurves);
-  on("whole", "change", showAll);
+function listenToDownloads() {
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
     button.addEventListener("click", () => {
@@ -110,6 +102,18 @@ function listen() {
       finished.then(() => downloadSvg(name, place(name).querySelector("svg")));
     });
   }
+}
+
+function listen() {
+  const on = (id, event, act) => place(id).addEventListener(event, act);
+  on("reset", "click", () => {
+    DATA.volume = REPORTED_VOLUME;
+    setNow(copyOf(REPORTED));
+  });
+  on("toml", "click", () => download("stakes.toml", stakesToml(), "application/toml"));
+  on("driven", "change", showCostCurves);
+  on("whole", "change", showAll);
+  listenToDownloads();
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth !== width) redraw();
@@ -171,4 +175,21 @@ function startPage() {
   });
 }
 
-startPage();
+/** Start a page without sliders: under limits other thresholds can be tried, and nothing else follows. */
+function startStillPage() {
+  setStakes({});
+  document.body.append(tip);
+  place("explorer-section").hidden = false;
+  buildExplorer();
+  showExplorer();
+  listenToDownloads();
+  for (const event of ["resize", "beforeprint"]) {
+    addEventListener(event, () => {
+      forgetRooms();
+      showExplorer();
+    });
+  }
+  window.stakesPage = Object.freeze({ finished: () => finished, tables: () => ({ explorer: savedRows("explorer") }) });
+}
+
+(place("controls") ? startPage : startStillPage)();

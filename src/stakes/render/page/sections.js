@@ -62,10 +62,10 @@ const savingOf = ({ changed, sure, best, unaided }) =>
 function factsOf(outcome) {
   const { unaided, looking, changed, sure } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
-  const measure = (name, value, interval, write = costText) => {
+  const measure = (name, value, interval) => {
     const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : write === costText ? unit : "";
-    return { name, value, note: note || "", text: known ? measured(interval)[0] : write(value) };
+    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+    return { name: inUnit(name), value, note, text: known ? measured(interval)[0] : costText(value) };
   };
   const always = unaided.name;
   const costLabel = looking ? "cost per case" : "cost per case of the best model";
@@ -87,10 +87,10 @@ function factsOf(outcome) {
 }
 
 /** A saving as a share of the cost without a model, if it lies between 0 and 1. */
-function savedShare(fact, [saving], { cost }) {
+function savedShare(fact, [saving], { name, cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
-  return { ...fact, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
+  return { ...fact, name: `saved against ${name}`, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
 }
 
 /** Explanation of the rule of a system; empty for a model that decides by itself. */
@@ -120,7 +120,7 @@ function referencesOf({ noModel, naive, perfect }) {
   return [
     ...(noModel ? [noModel] : []),
     withoutInterval(`always ${decisions[naive.decision]}`, naive.cost, 1),
-    ...(Number.isNaN(perfect) ? [] : [withoutInterval("perfect decisions", perfect, 0)]),
+    ...(Number.isNaN(number(DATA.perfect)) ? [] : [withoutInterval("perfect decisions", perfect, Number.isNaN(perfect) ? NaN : 0)]),
   ];
 }
 
@@ -163,14 +163,14 @@ function showSystems() {
   const costAndUpper = (system) => [system.cost, intervalOf(system, result)[2]];
   const top = Math.max(...entries.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
   const inferenceHead = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
-  const normalizedHead = Number.isNaN(ranked[0].normalized) && TERMS ? [] : ["normalised"];
+  const normalizedHead = TERMS && Number.isNaN(SYSTEMS[0].reportedShare[0]) ? [] : ["normalised"];
   const head = ["system", "", "cost", ...inferenceHead, ...normalizedHead, ...periodHead(), "decisions"];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(entries, result);
   const rows = entries.map((system, i) => {
-    const total = numberCell((DATA.volume || 0) * system.cost, null, totals[i][0]);
+    const total = knownCell((DATA.volume || 0) * system.cost, null, totals[i][0]);
     const furtherCells = [
-      ...normalizedHead.map(() => numberCell(system.normalized, null, shares[i][0])),
+      ...normalizedHead.map(() => knownCell(system.normalized, null, shares[i][0])),
       ...periodHead().map(() => total),
     ];
     return systemRow(system, top, costs[i], furtherCells, buttons.get(system) || []);
@@ -187,6 +187,10 @@ function showSystems() {
   place("systems").replaceChildren(tableOf(head, inOrder, [boundsGroup]));
   saved.systems = systemsToSave;
 }
+
+/** A number, or a dash where costs that differ between cases were changed: it is not known then. */
+const knownCell = (value, look, text) =>
+  TERMS && result.changed && Number.isNaN(value) ? { text: "–", look: "unknown" } : numberCell(value, look, text);
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
@@ -241,7 +245,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const cells = [
     isSystem ? fragmentOf(nameWithSwatch(entry.name, entry.look, notes), ...buttons) : entry.name,
     entry.name === "perfect decisions" ? "" : bar,
-    numberCell(entry.cost, isSystem ? "strong" : null, cost[0]),
+    isSystem ? numberCell(entry.cost, "strong", cost[0]) : knownCell(entry.cost, null, cost[0]),
     boundsCell,
     ...(COMPARED ? [chance] : []),
     ...furtherCells,
@@ -372,10 +376,13 @@ function showMoney() {
   saved.decisions = decisionsToSave;
 }
 
+const MOST_CELLS = 6; // cells that the list of the costliest has
+let listRows = 0; // rows of that list: a cost that is 0 today may soon be one of them
+
 /** The cells that cost the most, in descending order. */
 function showCostliestCells(cells, peak, tooltipLines, amountOnly) {
   const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
-  const rows = costly.slice(0, 6).map((cell) => {
+  const rows = costly.slice(0, MOST_CELLS).map((cell) => {
     const bar = html("i", {});
     bar.style.width = `${(100 * cell.part) / peak}%`;
     const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
@@ -392,7 +399,9 @@ function showCostliestCells(cells, peak, tooltipLines, amountOnly) {
     );
     return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, tooltipLines(cell));
   });
-  place("dearest").replaceChildren(...rows);
+  listRows = Math.max(listRows, Math.min(MOST_CELLS, cells.length, rows.length + Number(!result.changed)));
+  const spare = range(listRows - rows.length).map(() => html("li", { class: "spare", "aria-hidden": true }, "\u00a0", html("i", {})));
+  place("costliest").replaceChildren(...rows, ...spare);
 }
 
 /** Rows of the download: counts and costs by system, class and decision. */

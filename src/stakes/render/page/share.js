@@ -89,8 +89,8 @@ function showTotal() {
   const [saving] = interval;
   const known = Number.isFinite(interval[1]);
   const text = known ? measured(interval)[0] : totalText(saving);
-  const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : unit;
-  place("facts").append(factNode({ name: `saved ${periodHead()[0]}`, value: saving, text, note }));
+  const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+  place("facts").append(factNode({ name: inUnit(`saved ${periodHead()[0]}`), value: saving, text, note }));
 }
 
 /** Follow a link within the page without replacing the stakes in the address. */

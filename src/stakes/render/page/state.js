@@ -77,6 +77,7 @@ const NO_MODEL = DATA.no_model && {
 const FACTORS = Boolean(TERMS) || SYSTEMS.some((system) => system.running);
 
 const withUnit = (text) => (unit ? `${text} ${unit}` : text);
+const inUnit = (name) => (unit ? `${name}, ${unit}` : name);
 const money = (value) => withUnit(short(value));
 const tone = (d) => `d${d % TONES}`;
 const costName = (k, d) => `cost of ${decisions[d]} for ${classes[k]}`;
@@ -165,7 +166,7 @@ function decide(system, stakes) {
     if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
     return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
   }
-  if (TERMS || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
+  if (TERMS || DATA.limits.length || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
   const table = system.way === "recalibrated" ? model.recalibrated : model.table;
   const scores = system.way === "as is" ? table.scores : posteriorsOf(table, prior);
   const threshold = BINARY ? bayesThreshold(costs) : null;

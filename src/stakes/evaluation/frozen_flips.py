@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.evaluation.charging import NO_MODEL
+from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.problem import Problem
 from stakes.regions import Margin, Prior, Regions, cheapest_regions, sensitivity
