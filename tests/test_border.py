@@ -367,12 +367,11 @@ def test_too_heavy_weights_are_called_as_tables_of_metrics_call_them():
     )
 
 
-def test_a_unit_must_be_writable_and_a_volume_must_be_a_number_that_totals_can_have():
+def test_a_unit_and_a_period_must_be_writable_and_a_volume_a_number_that_totals_can_have():
     refuses(lambda: Problem([[0, 1], [5, 0]], unit="\ud800"), "^unit must be text", "half of a")
-    refuses(
-        lambda: stakes.evaluate([0, 1] * 9, [0.1, 0.8] * 9, Problem.zero_one(2), volume=1e308),
-        "^volume must",
-    )
+    rows: Any = ([0, 1] * 9, [0.1, 0.8] * 9, Problem.zero_one(2))
+    refuses(lambda: stakes.evaluate(*rows, volume=9, period="\udcff"), "^period must be text")
+    refuses(lambda: stakes.evaluate(*rows, volume=1e308), "^volume must")
 
 
 @pytest.mark.parametrize("name", ["circle", "a\0b", "nowhere/x.json"])

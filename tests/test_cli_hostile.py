@@ -514,6 +514,7 @@ def test_options_that_contradict_themselves_are_refused_by_name(options, sentenc
     ("name", "sentence"),
     [
         ("", "--column must be the name of the new column; it is empty. Leave it out, or"),
+        ("p\udcff", "--column must be text that can be written as UTF-8; 'p\\udcff' holds half"),
         ("TRUTH", "rows.csv must not have a column 'TRUTH' already; it has 'truth', which differs"),
         ("truth", "rows.csv must not have a column 'truth' already; it has. Name the new one"),
     ],

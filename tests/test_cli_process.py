@@ -91,7 +91,7 @@ def test_without_its_extra_the_command_names_it(tmp_path):
 def test_questions_without_answers_end_it_and_leave_no_file(folder):
     done = run("problem", "new", "new.toml", cwd=folder, stdin="legit, fraud\n")
     assert done.returncode == 2
-    message = "stakes: every question must have an answer; the input ended first.\n"
+    message = "\nstakes: every question must have an answer; the input ended first.\n"
     assert done.stderr.endswith(message)
     assert not (folder / "new.toml").exists()
 

@@ -75,6 +75,13 @@ def test_where_nothing_is_at_stake_the_answer_is_undefined():
     assert relative_value_from_net_benefit(-0.1, 0.3, 0.0) == -math.inf
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_is_beyond_all_numbers_is_infinite_and_makes_no_noise():
+    """`make fuzz SEED=23` found the first."""
+    assert net_benefit_from_cost(1e308, 0.5, 0.2) == -math.inf
+    assert relative_value_from_net_benefit(1e308, 0.3, 0.01) == math.inf
+
+
 def test_arrays_are_broadcast_and_what_is_no_probability_is_refused():
     skews = skew_from_cost_proportion([[0.1], [0.5]], [0.1, 0.5, 0.9])
     assert skews.shape == (2, 3)

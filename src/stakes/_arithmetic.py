@@ -18,8 +18,8 @@ _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest v
 
 
 def ratio(part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
-    """Divide in silence: 0/0 is nan, and x/0 is inf."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    """Divide in silence: 0/0 is nan, and x/0 is inf, as is what is beyond all numbers."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient: FloatArray = np.divide(part, whole, out=out)
     return quotient
 

@@ -137,10 +137,8 @@ def relative_value_from_net_benefit(
     0.6
     """
     naive = np.minimum(*_blind_costs(cost_proportion, prevalence))
-    with np.errstate(over="ignore"):
-        return unwrapped(
-            1 - ratio(cost_from_net_benefit(net_benefit, cost_proportion, prevalence), naive)
-        )
+    cost = cost_from_net_benefit(net_benefit, cost_proportion, prevalence)
+    return unwrapped(1 - ratio(cost, naive))
 
 
 def net_benefit_from_relative_value(
