@@ -135,6 +135,8 @@ def link_code(app: Any, doctree: nodes.document, docname: str) -> None:
         # A name at the top level, or a method of one, lives in the room that defines it.
         room = stakes._ROOM_OF.get(name.partition(".")[0], "").split(".")[0]
         full = f"stakes.{room}.{name}" if room else path
+        if full not in objects:  # `decide` is both a room and a function
+            full = path
         if text[:1] != "_" and full in objects and (room or text.startswith("stakes.")):
             entry = objects[full]
             at = (docname, entry.docname, entry.node_id)

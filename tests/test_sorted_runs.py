@@ -125,6 +125,14 @@ def test_the_mean_of_a_bin_counts_every_score_as_often_as_it_occurs(monkeypatch)
     assert float(sums.sum()) == pytest.approx(float(scores.sum()), rel=1e-15)
 
 
+def test_the_mean_of_a_bin_is_weighted_even_if_weights_average_one(monkeypatch):
+    monkeypatch.setattr("stakes.ranking.score_ranges._EACH", 2)
+    scores, weights = 0.51 + 1e-6 * np.arange(4), np.array([0.25, 0.25, 1.75, 1.75])
+    runs = in_runs(np.array([1, 1, 0, 0]), scores, weights)
+    bins = exact_bins(runs, BitGrid(True), np.empty(0))
+    assert bins.mean.tolist() == [pytest.approx(np.average(scores, weights=weights), rel=1e-14)]
+
+
 def optimal_loss(table):
     return expected_loss(table, Optimal(), CostProportions())
 

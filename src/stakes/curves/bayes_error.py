@@ -76,6 +76,7 @@ class BayesErrorRate(Value):
         )
 
     def _rates(self, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # Posterior log-odds of zero are a tie: side="right" decides it for the negative class.
         cut = np.searchsorted(self.log_likelihood_ratios, -log_odds, side="right")
         return self.false_alarm_rate[cut], self.miss_rate[cut]
 
@@ -176,6 +177,8 @@ def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     cuts = hull_cuts(weights)
     segments = np.add.reduceat(weights, cuts[:-1], axis=0)
     totals = weights.sum(axis=0)
+    # The slope of a segment of the hull is the likelihood ratio of its scores. A segment with cases
+    # of one class only has an infinite logarithm, which no prior outweighs.
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.log(segments / totals)
         best = relative[:, 1] - relative[:, 0]

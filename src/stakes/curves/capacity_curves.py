@@ -78,6 +78,7 @@ def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, Fl
             argument="problem",
         )
     weights = single(table, "a capacity curve")
+    # Each cell of the table becomes one weighted row, for the functions that take rows.
     scores = np.repeat(probability_scores(table), 2)
     truth = np.tile([0, 1], len(weights))
     occupied = weights.ravel() > 0

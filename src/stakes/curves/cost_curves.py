@@ -199,6 +199,7 @@ def cost_lines(table: ScoreTable, over: Condition | type[Condition]) -> CostLine
     above = weights_above(population.weights)
     totals = above[..., :1, :]
     negative, positive = population.shares[..., :1], population.shares[..., 1:]
+    # The costs of both mistakes add up to 2, so that losses with equal costs are error rates.
     return CostLines._trusted(
         thresholds=table.thresholds,
         at_zero=2 * positive * ratio(totals[..., 1] - above[..., 1], totals[..., 1]),

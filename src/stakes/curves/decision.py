@@ -81,6 +81,7 @@ class DecisionCurve(Value):
             for column in (0, 3)  # the shares TP/n and -FP/n
         )
         missed, spared = self.prevalence - hits, (1 - self.prevalence) + alarms
+        # At p = 0 a missed case has an infinite price; where none is missed, nothing is paid.
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             price = (1 - points) / points * missed
         return np.asarray(spared - np.where(missed == 0, 0.0, price))

@@ -58,7 +58,7 @@ def evaluate(
     uncertain: object = None,
     key: object = None,
 ) -> Report:
-    """What the decisions of these models cost, which to deploy, and how sure one can be.
+    """Report what the decisions of these models cost, which to deploy, and how sure that is.
 
     Parameters
     ----------
@@ -67,45 +67,48 @@ def evaluate(
         `Posteriors`, `Decisions` or `Scores`; a bare float array is posteriors, a bare array of
         ints, booleans or text is decisions. The columns of a bare array are in the order of
         ``problem.classes``. scikit-learn sorts them: write
-        ``Posteriors(model.predict_proba(X), classes=model.classes_)``, and they go by their names.
+        ``Posteriors(model.predict_proba(X), classes=model.classes_)`` to match columns by name.
     problem : what is at stake
-        Limits of the problem are kept by every rule that decides on posteriors, with prices that
-        are fitted on other folds; other systems are checked against them, and none that clearly
+        Every rule that decides on posteriors keeps the limits of the problem, by prices that are
+        fitted on other folds. Other systems are checked against the limits, and none that clearly
         breaks one is recommended.
     weights : (n,) weights of the cases
-    by : labels, dates, periods, intervals or categories, one per case; the report has a slice for
-        each of them, and one for the cases without. Several columns are a mapping or a frame.
+    by : labels, dates, periods, intervals or categories, one per case
+        The report has a slice for each value, and one for the cases without a value. Pass several
+        columns as a mapping or a frame.
     clusters : labels, one per case, of what was sampled together (patients, sites)
-    posterior_prior : the prior for which posteriors hold; by default the shares of the data
+    posterior_prior : the prior under which the posteriors hold; by default the class shares of
+        the data
     data : a frame, or a mapping from column to numbers, with the columns of ``problem.columns``
-        Where costs are expressions of columns, every case is charged its own, decides by its own,
-        and counts in every number of the report with its own. Left out where costs are numbers.
-    case_costs : (n, K, M) costs of every case, in place of those of the problem
-    running_costs : what each model costs to run per case scored, ``{"forest": 0.02}``; none if left
-        out. It is part of every cost of its systems.
+        Where costs are expressions of columns, every case is decided and charged by its own costs,
+        in every number of the report. Not needed where costs are numbers.
+    case_costs : (n, K, M) costs of every case, in place of the costs of the problem
+    running_costs : what each model costs to run, per case scored, ``{"forest": 0.02}``
+        It is added to every cost of the systems of that model. By default nothing is added.
     volume, period : how many cases are decided in a period, ``volume=250_000, period="year"``
-        Costs per case are then shown as totals, too.
+        Costs per case are then also shown as totals.
     calibrator : a calibrator of `stakes.calibration`, or None to leave posteriors as they are
-        Every model that gives posteriors or scores is shown recalibrated, too: each case by a map
-        that was fitted on other folds, which are the same for all models and keep clusters whole.
-        By default `Select` chooses the kind of map within the folds.
-    level : of all intervals, and of the sentences that quote them
-    replicates : samples that are simulated, where no calibrator is given, to see what bad
-        calibration of two classes costs beyond chance; intervals need none
-    seed : of these samples and of the folds; the report prints it
-    baseline : the incumbent, with which every system is compared: the name of a model, whose
-        decisions are taken as they are, the name of a system, or an earlier report on other cases
-        Differences on the same cases are paired. Each interval is for its own pair.
-    margin : what `Report.is_no_worse` allows above the baseline: an amount per case, or a share of
-        its cost as in "2%"; none if left out
+        Every model that gives posteriors or scores is also shown recalibrated: each case by a map
+        that was fitted on other folds. The folds are the same for all models and keep clusters
+        whole. By default `Select` chooses the kind of map within the folds.
+    level : confidence level of all intervals, and of the sentences that quote them
+    replicates : number of simulated samples that show what bad calibration of two classes costs
+        beyond chance, where ``calibrator`` is None; intervals need none
+    seed : seed of these samples and of the folds; the report prints it
+    baseline : the incumbent, with which every system is compared
+        The name of a model, whose decisions are taken as they are; the name of a system; or an
+        earlier report on other cases. Differences on the same cases are paired. Each interval
+        covers its own pair, not all pairs at once.
+    margin : how much more than the baseline `Report.is_no_worse` allows
+        An amount per case, or a share of the baseline's cost such as "2%". By default none.
     uncertain : what is uncertain besides the costs that are distributions in the problem
         Experts' cost matrices, of which the problem has the mean; a distribution of the prior such
         as `stakes.inference.Dirichlet`, whose mean the problem states; or ``{"costs": …, "prior":
-        …}``. ``report.uncertainty`` says over how much of it the verdict holds, and what it would
-        be worth to know.
-    key : (n,) whole numbers, from which the folds are made by arithmetic that every engine shares
-        Cases with one key stay in one fold. Left out, folds are dealt at random, and several
-        times where the cases are few.
+        …}``. ``report.uncertainty`` gives the probability that the verdict holds, and what it
+        would be worth to know the uncertain numbers.
+    key : (n,) whole numbers that assign cases to folds by arithmetic that every engine shares
+        Cases with the same key stay in the same fold. By default folds are drawn at random, and
+        several times where the cases are few.
 
     Returns
     -------
@@ -120,7 +123,8 @@ def evaluate(
     >>> report.verdict.deploy.name, report.system("new (as is)").cost.value
     ('new (recalibrated)', 0.25)
 
-    The columns of scikit-learn are in the order of its sorted classes, here the other way round:
+    scikit-learn sorts its classes, and here that reverses the columns. By name they match; a bare
+    array is misread, and the report says so:
 
     >>> from stakes import Posteriors
     >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"])

@@ -32,11 +32,11 @@ def bootstrap(
 ) -> Estimate:
     """Resample the cases, measure every replicate, and read intervals off the quantiles.
 
-    A replicate costs as much as the tally is large, whatever the number of rows. Leading axes of
-    the tally (groups) are resampled independently of each other, except by `Clusters`. One case
-    does not tell how cases vary: where the value depends on the only case of a sample (that of all
-    cases, or that of a class by `WithinClasses`), all its replicates are nan. A value depends on a
-    case when it changes without it; a class of prior zero does not matter.
+    The time of a replicate depends on the size of the tally, not on the number of rows. Leading
+    axes of the tally (groups) are resampled independently of each other, except by `Clusters`. One
+    case does not show how cases vary: where the value depends on the only case of a sample (that of
+    all cases, or that of a class by `WithinClasses`), all its replicates are nan. A value depends
+    on a case when it changes without it; a class of prior zero does not matter.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def estimate_of(
     intervals: IntervalType,
     scheme: Scheme | None = None,
 ) -> Estimate:
-    """The estimate that a value and its replicates make; nan and infinities do not spread.
+    """Make an estimate of a value and its replicates; nan and infinities do not spread.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def auc_error(table: ScoreTable) -> FloatArray:
 def delong_auc(table: ScoreTable) -> Estimate:
     """Area under the ROC curve with DeLong's standard error and normal intervals.
 
-    Near an area of 1, or with few cases of a class, ``.with_intervals(Logit())`` holds better.
+    Near an area of 1, or with few cases of a class, ``.with_intervals(Logit())`` covers better.
 
     Parameters
     ----------

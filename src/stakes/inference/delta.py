@@ -78,7 +78,7 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
     .. math:: \sum_k \pi_k^2 S_k / n_k \quad\text{under a prior, else}\quad S / n
 
     with the covariances S of the losses within a class, or of all cases, divided by n − 1. nan
-    where that many cases, one of a class that counts, tell nothing.
+    where a sample has a single case: all cases, or a class of positive prior.
 
     Parameters
     ----------
@@ -93,8 +93,9 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
     --------
     >>> from stakes.tally import LossMoments
     >>> moments = LossMoments.from_losses([0, 0, 1, 1], {"old": [0, 2, 5, 4], "new": [1, 1, 3, 4]})
-    >>> mean_covariance(moments, None).shape
-    (2, 2)
+    >>> mean_covariance(moments, None).round(4)
+    array([[1.2292, 0.6875],
+           [0.6875, 0.5625]])
     """
     if prior is None:
         weight = moments.weight.sum(axis=-1)

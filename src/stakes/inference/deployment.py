@@ -205,7 +205,7 @@ def compare_problems(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> Comparison:
-    """Expected costs of all models when the problem is uncertain too, by joint replicates.
+    """Expected costs of all models when the problem is uncertain, too, by joint replicates.
 
     `compare_costs` under `bootstrap_problems`: all models meet the same replicate and the same
     problem, so that differences are paired and the probability of being the cheapest is what is

@@ -106,24 +106,24 @@ class Percentile(IntervalType):
 
 @dataclass(frozen=True, eq=False)
 class ExpandedPercentile(IntervalType):
-    r"""Quantiles of the replicates, further out because few clusters were drawn.
+    r"""Quantiles of the replicates, moved outwards because few clusters were drawn.
 
     Replicates of n clusters vary less than new clusters would, by :math:`\sqrt{(n-1)/n}`, and do
-    not know that their spread is itself an estimate. The quantiles are those that turn a normal
-    interval into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg 2015). The
-    type that `bootstrap` takes for `Clusters`. No replicate lies that far out when fewer than six
-    clusters were drawn: their interval is Student's itself, :math:`\theta \pm \sqrt{n/(n-1)}\,
-    t_{n-1}\, se`. Where a bound would lie beyond the outermost replicate for another reason, it is
-    Student's or that replicate, whichever is further out.
+    not allow for the fact that their spread is itself an estimate. The quantiles are those that
+    turn a normal interval into Student's: at :math:`\Phi(\pm\sqrt{n/(n-1)}\, t_{n-1})` (Hesterberg
+    2015). The type that `bootstrap` takes for `Clusters`. No replicate lies that far out when fewer
+    than six clusters were drawn: their interval is Student's itself,
+    :math:`\theta \pm \sqrt{n/(n-1)}\, t_{n-1}\, se`. Where a bound would lie beyond the outermost
+    replicate for another reason, it is Student's or that replicate, whichever is further out.
 
-    A few clusters that hold the rare class or the costly mistakes may count for all others. With
+    A few clusters that hold the rare class or the costly mistakes may dominate the estimate. With
     `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
     Satterthwaite's (1946) number of clusters that would know the spread as well, were they all
     normal:
 
     .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
 
-    and at most the number N of clusters. Pulls of another shape than the estimate are left aside.
+    and at most the number N of clusters. Pulls whose shape is not that of the estimate are ignored.
     """
 
     count: int

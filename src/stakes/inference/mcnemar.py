@@ -85,7 +85,7 @@ class McNemar(Value):
 def mcnemar(
     joint: JointCounts, first: Label, second: Label, *, problem: Problem | None = None
 ) -> McNemar:
-    """Count the cases on which one of two models is right: those whose decision answers the class.
+    """Count the cases on which exactly one of two models decides for the true class.
 
     Decisions answer classes by their labels, else by their places where there are as many of both,
     or as the problem says.

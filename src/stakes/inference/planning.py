@@ -51,8 +51,8 @@ def cases_to_detect(
     .. math:: n \left(\frac{(z_{(1+level)/2} + z_{power})\, se}{difference}\right)^2
 
     The estimate came from n cases; more of them shrink its standard error by the root of their
-    number, with the classes in the same shares. For clusters, pass and get numbers of clusters; how
-    little few clusters tell about the spread stays in the answer, which is then on the safe side.
+    number, with the classes in the same shares. For clusters, pass and get numbers of clusters; the
+    answer keeps Student's quantile for the clusters at hand, which is on the safe side.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def assumed_net_benefit(
     .. math:: NB = \pi_1 Se - w \pi_0 (1 - Sp), \quad
         se^2 = \pi_1 Se + w^2 \pi_0 (1 - Sp) - NB^2, \quad w = \frac{p}{1-p}
 
-    A pilot of one case, so to speak: ``cases_for_half_width(assumed, 1, half_width=…)`` says how
+    This is a pilot study of one case: ``cases_for_half_width(assumed, 1, half_width=…)`` says how
     many are needed. The cases are a random sample, whose prevalence varies with them.
 
     Parameters
@@ -206,12 +206,12 @@ def assumed_net_benefit_difference(
     prevalence: float,
     threshold: float,
 ) -> Estimate:
-    r"""First less second net benefit of two assumed tests on the same cases; error of one case.
+    r"""Net benefit of a first assumed test minus a second's on the same cases; error of one case.
 
-    Pairs are what the tests have: `both_positive` is how often both say positive, among positive
-    and among negative cases. For tests that know nothing of each other within a class these are
-    the products of their rates; the more they agree, the fewer cases are needed. As in
-    `assumed_net_benefit` the standard error is that of one case:
+    The tests are paired: `both_positive` is how often both are positive, among positive and among
+    negative cases. For tests that are independent within a class these are the products of their
+    rates; the more the tests agree, the fewer cases are needed. As in `assumed_net_benefit` the
+    standard error is that of one case:
     ``cases_to_detect(assumed, 1, difference=assumed.value, power=0.8)``.
 
     Parameters

@@ -274,8 +274,8 @@ def difference_support(
     """Support of the differences of costs of P pairs of models, first minus second.
 
     `pairs` are positions of models, `reachable` is (M,) or (J, M). The pairs are the last leading
-    axis (…, P). Tuples are summed into one table for each pair, so that many models are no burden.
-    A `factor` multiplies the costs of the second.
+    axis (…, P). Tuples are summed into one table for each pair, so that the result grows with
+    the number of pairs, not with that of tuples. A `factor` multiplies the costs of the second.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ class PoissonWeights(Scheme):
 
     For streams: replicates of chunks add up to replicates of the whole, so that `resample` of each
     chunk can be kept as a running sum (Hanley and MacGibbon 2006; Chamandy et al. 2012). The number
-    of cases varies too, which measures that divide by it do not feel.
+    of cases varies too, which does not matter to measures that divide by it.
 
     Examples
     --------

@@ -23,7 +23,7 @@ class Slices(Value):
     groups : G labels
     estimate : its value has shape (G,)
     sizes : (G, K) cases of each class in each group
-    notes : G texts, empty where nothing is to be said against the interval
+    notes : G texts, empty where the interval needs no warning
     """
 
     groups: Labels
@@ -75,10 +75,10 @@ class Slices(Value):
 
 
 def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
-    """Put an estimate of a tally that was made with ``by=`` into words, group by group.
+    """Label an estimate of a tally that was made with ``by=``, group by group, with notes.
 
-    A class with fewer than `smallest` cases in a group earns a note, and so do replicates that
-    are undefined: such an interval contains the true value less often than it says.
+    A class with fewer than `smallest` cases in a group gets a note, and so do undefined
+    replicates: such an interval contains the true value less often than its level says.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def whole_cells(tally: Tally, remedy: str = _REMEDY) -> FloatArray:
 
 
 def each(measure: Callable[[T], object]) -> Measure[T]:
-    """A measure of single tallies as one that carries a leading axis, by a plain loop.
+    """Turn a measure of single tallies into one that accepts a leading axis, by a plain loop.
 
     For what cannot be computed for many tables at once, such as hulls.
 

@@ -262,7 +262,7 @@ def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) 
     """
     area = partial_auc(table, max_false_alarm_rate=max_false_alarm_rate)
     best = np.float64(max_false_alarm_rate)
-    blind = best**2 / 2
+    blind = best**2 / 2  # the area below the diagonal, where scores say nothing
     return (1 + ratio(area - blind, np.asarray(best - blind))) / 2
 
 
@@ -273,9 +273,8 @@ def average_precision(table: ScoreTable) -> Numbers:
 
     over cuts j, with R_j and P_j recall and precision when ``scores[j:]`` get the positive
     decision. Nothing is interpolated, which would be optimistic. Higher is better. It depends on
-    the class
-    shares: ``table.with_prior(p)`` gives its value in deployment. nan where the positive class is
-    absent; 1 where the negative one is. Shape (...,); ferrer-ec, appendix C.3.
+    the class shares: ``table.with_prior(p)`` gives its value in deployment. nan where the positive
+    class is absent; 1 where the negative one is. Shape (...,); ferrer-ec, appendix C.3.
 
     Parameters
     ----------
@@ -295,5 +294,6 @@ def average_precision(table: ScoreTable) -> Numbers:
     positive = table.weights[..., 1]
     above = weights_above(table.weights)[..., :-1, :]
     decided = above.sum(axis=-1)
+    # Where no case scores this high, precision is 0 / 0; no positive case would use it.
     terms = np.where(positive == 0, 0.0, positive * ratio(above[..., 1], decided))
     return ratio(np.sum(terms, axis=-1), positive.sum(axis=-1))

@@ -78,6 +78,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     pieces = [_pooled(np.arange(part.start, part.stop), weights[part].T, slack) for part in parts]
     starts, blocks = (np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
     starts, _ = _pooled(starts, blocks, slack)
+    # Scores without weight before the first occupied one belong to the first segment.
     return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)
 
 
@@ -92,6 +93,8 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
         starts, blocks = starts[occupied], blocks[:, occupied]
     while starts.size > 1:
         negative, positive = blocks
+        # Likelihood ratios are compared by cross-multiplication, which is exact for whole weights,
+        # and defined where a block has no negatives.
         rises = positive[:-1] * negative[1:] * slack < negative[:-1] * positive[1:]
         vertices = np.flatnonzero(np.concatenate([[True], rises]))
         removed = starts.size - vertices.size
@@ -115,6 +118,7 @@ def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
             negative, positive = negative + more_negative, positive + more_positive
         pooled.append((start, negative, positive))
     columns = np.array(pooled).T
+    # The array made the positions floats; `starts` has them as integers.
     return starts[np.searchsorted(starts, columns[0])], columns[1:]
 
 
@@ -171,6 +175,7 @@ def is_convex(table: ScoreTable) -> BoolArray | np.bool_:
     """
     weights = table.weights
     share = ratio(weights[..., 1], weights[..., 0] + weights[..., 1])
+    # A score without cases has no share of positives: it must neither raise the maximum nor fall.
     reached = np.maximum.accumulate(np.where(np.isnan(share), 0.0, share), axis=-1)
     falls: BoolArray | np.bool_ = np.any(share * _slack(weights) < reached, axis=-1)
     return ~falls

@@ -40,6 +40,8 @@ def equal_error_rate(table: ScoreTable) -> Numbers:
     alarms, hits = above[..., 0], above[..., 1]
     # Miss rate minus false-alarm rate, times the number of pairs: on counts this is exact.
     excess = (hits[..., :1] - hits) * alarms[..., :1] - alarms * hits[..., :1]
+    # The excess rises with the threshold, from below zero to above it if both classes have cases.
+    # Without cases of a class it is zero throughout; the ratio below is 0 / 0, and the rate nan.
     after = np.maximum(np.argmax(excess >= 0, axis=-1, keepdims=True), 1)
     low, high = (np.take_along_axis(excess, cut, axis=-1) for cut in (after - 1, after))
     start, end = (np.take_along_axis(alarms, cut, axis=-1) for cut in (after - 1, after))
@@ -99,6 +101,7 @@ def sensitivity_at_specificity(table: ScoreTable, specificity: float) -> Numbers
     """
     target = _check.number("specificity", specificity, low=0, high=1)
     hit_rate, correct_rejection_rate = _rates(table)
+    # Both rates are monotone in the threshold: the first that reaches the target keeps most hits.
     cut = np.argmax(correct_rejection_rate >= target - _REACHED, axis=-1, keepdims=True)
     return unwrapped(np.take_along_axis(hit_rate, cut, axis=-1)[..., 0])
 
@@ -126,6 +129,7 @@ def specificity_at_sensitivity(table: ScoreTable, sensitivity: float) -> Numbers
     """
     target = _check.number("sensitivity", sensitivity, low=0, high=1)
     hit_rate, correct_rejection_rate = _rates(table)
+    # Hit rates fall with the threshold: the last that reaches the target has fewest false alarms.
     reached = np.count_nonzero(hit_rate >= target - _REACHED, axis=-1, keepdims=True)
     return unwrapped(
         np.take_along_axis(correct_rejection_rate, np.maximum(reached - 1, 0), axis=-1)[..., 0]

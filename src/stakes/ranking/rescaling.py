@@ -53,6 +53,7 @@ def evenly_spaced(table: ScoreTable) -> ScoreTable:
             "table must hold at least two cases to be spaced evenly; it holds one. "
             "midpoint_spaced puts a single case at one half."
         )
+    # Tied cases share the mean of the ranks that they occupy.
     before = running_sum(size) - size
     return _rescored(table, (before + (size - 1) / 2) / (n_cases - 1), weights)
 
@@ -110,6 +111,8 @@ def isotonic(table: ScoreTable) -> ScoreTable:
     """
     _, weights = _occupied(table, "isotonic regression")
     segments = np.add.reduceat(weights, hull_cuts(weights)[:-1], axis=0)
+    # Isotonic regression is the share of positives on each segment of the hull: pooling adjacent
+    # violators finds the vertices of the hull.
     return _rescored(table, segments[:, 1] / (segments[:, 0] + segments[:, 1]), segments)
 
 
@@ -141,10 +144,12 @@ def convexified(table: ScoreTable) -> ScoreTable:
     first, last = cuts[:-1], cuts[1:] - 1
     segments = np.add.reduceat(weights, first, axis=0)
     size = weights[:, 0] + weights[:, 1]
+    # Shares of a segment are at most one, so that their products with large scores do not overflow.
     share = size / np.repeat(np.add.reduceat(size, first), last - first + 1)
     with np.errstate(invalid="ignore"):  # −inf + inf, in the one segment that holds both
         mean = np.add.reduceat(share * scores, first)
     mean = np.where(np.isnan(mean), 0.0, mean)
+    # Rounding must not move a mean out of its segment.
     return _rescored(table, np.clip(mean, scores[first], scores[last]), segments)
 
 

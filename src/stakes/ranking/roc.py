@@ -70,6 +70,8 @@ def weights_above(weights: FloatArray) -> FloatArray:
            [0., 0.]])
     """
     above = np.zeros((*weights.shape[:-2], 2, weights.shape[-2] + 1))
+    # Classes first and scores last, so that running sums go through contiguous memory. The last
+    # entry stays zero: nothing lies above the highest threshold.
     running_sum(np.swapaxes(weights, -1, -2)[..., ::-1], out=above[..., :-1][..., ::-1])
     return np.swapaxes(above, -1, -2)
 
@@ -98,6 +100,7 @@ def roc(table: ScoreTable) -> Roc:
     ([1.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0])
     """
     above = weights_above(table.weights)
+    # The totals are copied, because the division writes over them.
     rates = ratio(above, above[..., :1, :].copy(), out=above)
     return Roc._trusted(
         thresholds=table.thresholds, false_alarm_rate=rates[..., 0], hit_rate=rates[..., 1]

@@ -64,16 +64,14 @@ def _binned(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> Bins:
     starts = _starts(table, grid, borders)
     stops = np.append(starts[1:], scores.size) - 1
     bin_weights = np.stack([np.add.reduceat(column, starts) for column in weights.T], axis=1)
-    mass = np.ones(scores.size) if _counts_once(bin_weights, scores) else weights.sum(axis=1)
+    mass = weights[:, 0] + weights[:, 1]
     with np.errstate(over="ignore"):  # an infinite mean is clipped to the highest score below
         means = np.add.reduceat(scores * mass, starts) / bin_weights.sum(axis=1)
     low, high = scores[starts], scores[stops]
+    # Pairs of cases that the bins tie, and that the scores order: what the AUC of the bins lacks.
     inside = mann_whitney_u(table) - mann_whitney_u(ScoreTable(high, bin_weights))
+    # Rounding must not move a mean out of its bin; adding 0.0 turns −0.0 into 0.0.
     return Bins(low, high, np.clip(means, low, high) + 0.0, bin_weights, float(inside))
-
-
-def _counts_once(weights: FloatArray, scores: FloatArray) -> bool:
-    return float(weights.sum()) == scores.size
 
 
 def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:

@@ -371,8 +371,8 @@ class Prior(StraightAxis):
                 f"{problem.n_classes}. Pass Counts of decisions that stay as they are."
             )
         is_label = np.equal(problem.classes, self.label).astype(np.float64)
-        still = np.zeros(problem.costs.shape)
-        return Moving(problem.costs, still, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
+        no_slope = np.zeros(problem.costs.shape)
+        return Moving(problem.costs, no_slope, 1 - is_label, 2 * is_label - 1, (0.0, 1.0))
 
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
         """Expected costs at priors 0 and 1; nan where a class of positive prior has no cases.
@@ -391,9 +391,11 @@ class Prior(StraightAxis):
         place = problem.classes.index(self.label)
         per_class = expected_cost_per_class(counts, problem)
         prior = counts.shares if problem.prior is None else problem.prior
+        # While the prior of one class moves from 0 to 1, the others keep their proportions.
         other_shares = np.delete(prior, place, axis=-1)
         with np.errstate(invalid="ignore"):
             other_shares = other_shares / other_shares.sum(axis=-1, keepdims=True)
+        # A class without cases costs nan, which must not reach the sum if its share is zero.
         costs = np.where(other_shares == 0, 0.0, np.delete(per_class, place, axis=-1))
         return np.asarray(np.sum(other_shares * costs, axis=-1)), per_class[..., place]
 
@@ -491,6 +493,7 @@ def borders_of(regions: Regions) -> list[Border]:
         # Where models tie on one side, the border is where one of them stops being the cheapest.
         lost = [m for m in below.cheapest if m not in above.cheapest] or list(below.cheapest)
         won = [m for m in above.cheapest if m not in below.cheapest] or list(above.cheapest)
+        # A part in which every curve is undefined has no cheapest model.
         borders.append((lost[0], won[0]) if lost and won else ("", ""))
     return borders
 

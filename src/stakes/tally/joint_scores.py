@@ -94,6 +94,7 @@ class JointScores(CellTally):
         if clusters is not None:
             columns["clusters"] = _check.clusters(clusters).codes
         rows = read_rows(columns, weights, by)
+        # Adding zero turns −0.0 into 0.0, so that equal scores have the same bits.
         parts = [np.unique(column + 0, return_inverse=True) for column in rows.columns]
         codes = (rows.columns[0], *(position.reshape(-1) for _, position in parts[1:]))
         cells, sums = distinct_cells(
@@ -200,6 +201,7 @@ class JointScores(CellTally):
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
         weights = np.concatenate([self.weights, other.weights], axis=-1)
+        # One integer per tuple: sorting integers is much faster than sorting rows.
         code = packed(list(cells.T), (2, *(column.size for column in scores)))
         order = np.argsort(code, kind="stable")
         starts = np.flatnonzero(np.diff(code[order], prepend=-1))
