@@ -22,6 +22,7 @@ from stakes import (
     evaluate,
 )
 from stakes._check import FloatArray
+from stakes._check.encoding import integer_range
 from stakes.calibration import Affine
 from stakes.calibration.calibration_errors import _radii
 from stakes.evaluation import read_cases, read_unknown
@@ -31,9 +32,11 @@ from stakes.evaluation.folds import case_cost
 from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.miscalibration import _drawn
 from stakes.inference.losses import LossSample, _beyond_root
+from stakes.ranking.hull import _walked
 from stakes.regions import Margin
 from stakes.render.against import _caveat
 from stakes.render.flip_tables import _nearest_first
+from stakes.rows import Scores
 from stakes.scoring.rules import _missed
 from stakes.tally.base import class_factors
 
@@ -219,3 +222,23 @@ def test_several_counts_in_a_batch_are_kept_at_the_least_cost():
     kept = every[((every == 1).sum(axis=1) == 2) & ((every == 2).sum(axis=1) <= 1)]
     best = costs[np.arange(6), kept].sum(axis=1).min()
     assert costs[np.arange(6), decided].sum() == pytest.approx(best)
+
+
+def test_a_walk_along_the_hull_drops_what_is_straight_within_the_slack():
+    blocks = np.array([[0.3, 0.4, 0.1], [0.3, 0.4, 0.2]])
+    starts, pooled = _walked(np.arange(3), blocks, 1 + 1e-13)
+    assert starts.tolist() == [0, 2]
+    np.testing.assert_allclose(pooled, [[0.7, 0.1], [0.7, 0.2]])
+
+
+def test_integers_below_zero_are_not_taken_for_large_ones():
+    assert integer_range(np.array([-1, 1], dtype=np.int8)) == (-1, 1)
+    assert integer_range(np.array([0, 1], dtype=np.int8)) == (0, 1)
+
+
+@pytest.mark.parametrize(("costs", "told"), [([[0, 1], [3, 0]], 0), ([[0, 1, 2], [3, 1, 0]], 1)])
+def test_raw_scores_are_said_to_allow_no_decision_where_one_threshold_does_not(costs, told):
+    y, scores = np.array([0, 1] * 20), np.linspace(-2, 3, 40)
+    models = {"raw": Scores(scores), "other": np.clip(scores / 3, 0.1, 0.9)}
+    report = evaluate(y, models, Problem(costs), calibrator=None, replicates=5)
+    assert sum("allow no decision" in caveat.text for caveat in report.caveats) == told
