@@ -131,8 +131,10 @@ def link_code(app: Any, doctree: nodes.document, docname: str) -> None:
         path = text if text.startswith("stakes.") else f"stakes.{text}"
         if isinstance(literal.parent, nodes.reference) or path.count(".") > 2:
             continue
-        room = stakes._ROOM_OF.get(path.removeprefix("stakes."), "").split(".")[0]
-        full = f"stakes.{room}.{path.removeprefix('stakes.')}" if room else path
+        name = path.removeprefix("stakes.")
+        # A name at the top level, or a method of one, lives in the room that defines it.
+        room = stakes._ROOM_OF.get(name.partition(".")[0], "").split(".")[0]
+        full = f"stakes.{room}.{name}" if room else path
         if text[:1] != "_" and full in objects and (room or text.startswith("stakes.")):
             entry = objects[full]
             at = (docname, entry.docname, entry.node_id)

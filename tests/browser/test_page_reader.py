@@ -179,6 +179,9 @@ AXE = """async runOnly => {
 }"""
 
 
+LOOKED_AT = (WIDE, "light", ALL), (WIDE, "dark", COLOURS), (PHONE, "dark", ALL)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPORTS)
 def test_axe_finds_no_violation(name, shown):
@@ -187,7 +190,7 @@ def test_axe_finds_no_violation(name, shown):
     page = shown(name, bypass_csp=True)
     page.run("() => window.stakesPage && stakesPage.finished()")
     page.run(script)
-    for viewport, scheme, rules in ((WIDE, "light", ALL), (WIDE, "dark", COLOURS), (PHONE, "dark", ALL)):
+    for viewport, scheme, rules in LOOKED_AT:
         page.page.set_viewport_size(viewport)
         page.page.emulate_media(color_scheme=scheme)
         assert page.run(AXE, rules) == [], (viewport, scheme)
@@ -379,7 +382,9 @@ def test_a_page_without_sliders_has_the_same_order_and_contents(shown):
     assert links.all_inner_texts() == titles[titles.index("Technical appendix") + 1 :]
     links.last.click()
     assert page.page.locator("#assumptions").bounding_box()["y"] < 900
-    assert "No other thresholds can be tried, since every case has its own costs" in page.text("main")
+    assert "No other thresholds can be tried, since every case has its own costs" in page.text(
+        "main"
+    )
     page = shown("case costs")
     assert not page.page.is_visible("#explorer-section")
     assert "no threshold fits all of them" in page.text("main")
@@ -549,9 +554,10 @@ def test_the_share_and_the_number_of_cases_of_each_decision_move_with_the_cut(sh
 @pytest.mark.slow
 def test_under_limits_the_cuts_say_whether_they_keep_them(shown, report_on):
     """The rule stands at the limit; without it more cases are reviewed, and all costs less."""
-    page, report = shown("limits and one table of costs"), report_on("limits and one table of costs")
+    name = "limits and one table of costs"
+    page, report = shown(name), report_on(name)
     assert "Other thresholds can be tried below" in page.text("main")
-    outcomes = "() => [...document.querySelectorAll('#explorer-limits li')].map(li => li.innerText)"
+    outcomes = "() => [...document.querySelectorAll('#explorer-limits li')].map(n => n.innerText)"
     read = "() => stakesPage.tables().explorer"
     costs = []
     for button in ("Cuts of the rule", "Cuts without limits"):
@@ -564,7 +570,8 @@ def test_under_limits_the_cuts_say_whether_they_keep_them(shown, report_on):
         shares = counts[:, 1].sum() / 400, counts[1, 0] / counts[1].sum()
         reviewed, approved = (text.replace("\u00a0", " ") for text in page.run(outcomes))
         for text, share in ((reviewed, shares[0]), (approved, shares[1])):
-            here, low, high = (float(part) for part in re.findall(r"[\d.]+(?= to| %[ )])", text)[1:])
+            shown_numbers = re.findall(r"[\d.]+(?= to| %[ )])", text)
+            here, low, high = map(float, shown_numbers[1:])
             assert here == pytest.approx(100 * share, rel=0.005)
             assert low < here < high
         assert reviewed.startswith("review: at most 10 % of cases; here ")

@@ -161,7 +161,7 @@ def _limit(report: Report, limit: Limit) -> dict[str, Any]:
     problem = report.problem
     return {
         "decision": problem.decisions.index(limit.decision),
-        "given": None if limit.given is None else problem.classes.index(limit.given),
+        "within": None if limit.given is None else problem.classes.index(limit.given),
         "bound": limit.bound,
         "sign": limit.sign,
         "text": str(limit),
@@ -275,7 +275,7 @@ def _table(
     pooled = n_scores > table.scores.size
     digits = 5 if pooled else 17  # of weights that are no whole numbers
     return {
-        "scores": _rounded(table, report, systems),
+        "scores": _rounded(table, pooled, report, systems),
         "negatives": _packed(_short(table.weights[:, 0], digits)),
         "positives": _packed(_short(table.weights[:, 1], digits)),
         "binned": pooled,
@@ -288,9 +288,12 @@ def _packed(cases: list[Any]) -> list[Any] | str:
     return "".join(map(str, cases)) if few else cases
 
 
-def _rounded(table: ScoreTable, report: Report, systems: list[System]) -> list[Any]:
-    """Scores to few digits, if these keep them apart and decide as the systems of the report do."""
-    for digits in (7, 9):
+def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[System]) -> list[Any]:
+    """Scores to few digits, if these keep them apart and decide as the systems of the report do.
+
+    That of a pool stands for many scores that differ by far more than its digits.
+    """
+    for digits in (5, 7, 9) if pooled else (7, 9):
         rounded = _short(table.scores, digits)
         alike = all(_decides_alike(np.array(rounded), table, report, system) for system in systems)
         if alike and len(set(rounded)) == len(rounded):

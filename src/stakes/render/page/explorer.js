@@ -1,7 +1,7 @@
 // Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
-const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16 };
+const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900] };
 
 /**
  * What can be explored: the scores of a model and, of posteriors, the recalibrated ones. Where every
@@ -93,9 +93,9 @@ function pricedCosts({ model, table }) {
     (other) => MODELS[other.model] === model && other.prices && (other.way === "recalibrated") === (table === model.recalibrated),
   );
   const added = (k, d) =>
-    DATA.limits.map(({ decision, given, sign }, l) => {
-      if (!system || decision !== d || (given !== null && given !== k)) return 0;
-      return (sign * system.prices[l]) / (given === null ? 1 : result.prior[k]);
+    DATA.limits.map(({ decision, within, sign }, l) => {
+      if (!system || decision !== d || (within !== null && within !== k)) return 0;
+      return (sign * system.prices[l]) / (within === null ? 1 : result.prior[k]);
     });
   return result.costs.map((row, k) => row.map((cost, d) => cost + sum(added(k, d))));
 }
@@ -171,11 +171,13 @@ function histogram({ table, scores, axis }) {
   });
 }
 
+const explorerWidth = () => clamped(roomOf(place("explorer")), PANEL.widths);
+
 function showExplorer() {
   const view = exploration();
   const host = place("explorer");
   const focused = [...host.querySelectorAll(".cut")].indexOf(document.activeElement);
-  const width = Math.max(260, roomOf(host));
+  const width = explorerWidth();
   const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
   const height = PANEL.top + 2 * PANEL.height + PANEL.gap + PANEL.bottom;
   host.replaceChildren(
@@ -384,10 +386,10 @@ function showExplorerNumbers(view) {
 }
 
 /** Whether the cuts keep a limit on the share of a decision, or on its rate within a class. */
-function limitLine({ decision, given, bound, sign, text }, counts) {
+function limitLine({ decision, within, bound, sign, text }, counts) {
   const isDecision = decisions.map((_, d) => Number(d === decision));
-  const rows = given === null ? counts : [counts[given]];
-  const prior = given === null ? result.prior : [1];
+  const rows = within === null ? counts : [counts[within]];
+  const prior = within === null ? result.prior : [1];
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
   const counted = !DATA.clustered && rows.flat().every(Number.isInteger);
   const bounds = counted ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
@@ -416,7 +418,7 @@ function buildExplorer() {
     if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
-    const room = roomOf(host) - 2 * PANEL.side;
+    const room = explorerWidth() - 2 * PANEL.side;
     const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
     moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
   });
