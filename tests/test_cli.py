@@ -687,7 +687,7 @@ def test_a_problem_is_made_by_answering_questions():
 
 
 def test_without_costs_the_probability_to_act_from_is_asked():
-    done = run("problem", "new", "new.toml", stdin="well,ill\nhome,ward\n\nn\n0.2\nn\n")
+    done = run("problem", "new", "new.toml", stdin="well,ill\nhome,ward\n\nn\n0.2\n\n")
     assert done.exit_code == 0, done.stderr
     assert "Above which probability of ill would you choose ward?" in done.stderr
     expected = Problem.from_threshold(0.2, classes=["well", "ill"], decisions=["home", "ward"])

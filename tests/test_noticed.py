@@ -22,8 +22,10 @@ from stakes import (
     evaluate,
 )
 from stakes._check import FloatArray
+from stakes._check.encoding import integer_range
 from stakes.calibration import Affine
 from stakes.calibration.calibration_errors import _radii
+from stakes.calibration.temperature import _best_coldness
 from stakes.evaluation import read_cases, read_unknown
 from stakes.evaluation.case_charges import Charges, few_cases
 from stakes.evaluation.decision_rules import rules_of
@@ -31,9 +33,11 @@ from stakes.evaluation.folds import case_cost
 from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.miscalibration import _drawn
 from stakes.inference.losses import LossSample, _beyond_root
+from stakes.ranking.hull import _walked
 from stakes.regions import Margin
 from stakes.render.against import _caveat
 from stakes.render.flip_tables import _nearest_first
+from stakes.rows import Scores
 from stakes.scoring.rules import _missed
 from stakes.tally.base import class_factors
 
@@ -219,3 +223,59 @@ def test_several_counts_in_a_batch_are_kept_at_the_least_cost():
     kept = every[((every == 1).sum(axis=1) == 2) & ((every == 2).sum(axis=1) <= 1)]
     best = costs[np.arange(6), kept].sum(axis=1).min()
     assert costs[np.arange(6), decided].sum() == pytest.approx(best)
+
+
+def test_a_walk_along_the_hull_drops_what_is_straight_within_the_slack():
+    blocks = np.array([[0.3, 0.4, 0.1], [0.3, 0.4, 0.2]])
+    starts, pooled = _walked(np.arange(3), blocks, 1 + 1e-13)
+    assert starts.tolist() == [0, 2]
+    np.testing.assert_allclose(pooled, [[0.7, 0.1], [0.7, 0.2]])
+
+
+def test_integers_below_zero_are_not_taken_for_large_ones():
+    assert integer_range(np.array([-1, 1], dtype=np.int8)) == (-1, 1)
+    assert integer_range(np.array([0, 1], dtype=np.int8)) == (0, 1)
+
+
+@pytest.mark.parametrize(("costs", "told"), [([[0, 1], [3, 0]], 0), ([[0, 1, 2], [3, 1, 0]], 1)])
+def test_raw_scores_are_said_to_allow_no_decision_where_one_threshold_does_not(costs, told):
+    y, scores = np.array([0, 1] * 20), np.linspace(-2, 3, 40)
+    models = {"raw": Scores(scores), "other": np.clip(scores / 3, 0.1, 0.9)}
+    report = evaluate(y, models, Problem(costs), calibrator=None, replicates=5)
+    assert sum("allow no decision" in caveat.text for caveat in report.caveats) == told
+
+
+def test_numbers_up_to_a_hundred_may_be_percentages():
+    with pytest.raises(InputError, match="Divide percentages by 100"):
+        bayes_decisions([5.0, 10.5], Problem.zero_one(2))
+
+
+def test_predictions_that_all_classes_share_keep_their_temperature():
+    assert _best_coldness(np.zeros((4, 3)), np.full(4, 0.25)) == (1.0, True)
+
+
+def test_a_spline_is_linear_beyond_its_last_knot():
+    smooth_line = pytest.importorskip("stakes.displays.smooth_line")
+    beyond = smooth_line._spline(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.6, 0.9]))
+    np.testing.assert_allclose(np.diff(beyond, 2, axis=1), 0, atol=1e-9)
+
+
+def test_shares_of_ties_are_mixed_with_what_is_left():
+    capacity_displays = pytest.importorskip("stakes.displays.capacity_displays")
+    tied, shares = np.array([True, False]), np.array([0.25, 0.25])
+    mixed = capacity_displays._mixed(tied, shares, np.array([1.0, 1.0]), np.array([3.0, 3.0]))
+    assert mixed.tolist() == [2.5, 3.0]
+
+
+def test_the_axis_of_costs_by_threshold_leaves_room_on_both_sides():
+    displays = pytest.importorskip("stakes.displays")
+    y, p = np.array([0, 1] * 20), np.linspace(0.05, 0.95, 40)
+    shown = displays.CostByThresholdDisplay.from_predictions(y, p, Problem.from_threshold(0.3))
+    low = min(float(np.nanmin(line.low)) for line in shown.lines)
+    high = max(float(np.nanmax(line.high)) for line in shown.lines)
+    assert shown.limits[0] < low < high < shown.limits[1]
+
+
+def test_longer_names_take_as_much_more_room_as_their_letters():
+    style = pytest.importorskip("stakes.plot._style")
+    assert style.label_width(["a" * 20]) - style.label_width(["a"]) > 1
