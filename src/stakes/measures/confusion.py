@@ -210,7 +210,7 @@ def _column(counts: Counts, decision: Label) -> int:
     if counts.decisions is None or decision not in counts.decisions:
         known = f"are {counts.decisions}" if counts.decisions else "have no labels"
         raise InputError(
-            f"decision must be one of the decisions of counts; {decision!r} is not, they {known}. "
+            f"decision must be one of the decisions of counts; {decision!r} is not: they {known}. "
             f"Name the decision that abstains, as in decision='review', and label the decisions of "
             f"counts."
         )
