@@ -67,7 +67,7 @@ CLAIMS = {
     "D3": "Maximising expected utility is the Bayes decision.",
     "D4": "An affine change of utilities ranks alike; utilities rescale to [0, 1].",
     "D5": "A binary utility matrix is a point of a hexagon.",
-    "D6": "A metric complies only if it is linear in the counts, at every class share.",
+    "D6": "A metric complies only if it ranks as one linear function of the counts does.",
     "D7": "Metrics against yields for random confusion matrices.",
     "D8": "With unknown utilities, use their expectation; symmetric ignorance gives accuracy.",
     "D9": "How often each metric ranks a pair of classifiers wrongly.",

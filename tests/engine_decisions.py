@@ -113,6 +113,7 @@ Y3 = (RNG.random(N)[:, None] > SOFT.cumsum(axis=1)).sum(axis=1)
 THREE = Problem(
     [[0, "fee"], ["0.2*amount", 1], [7, "fee + 1"]], classes=["a", "b", "c"], decisions=[5, 6]
 )
+PRIOR = [0.2, 0.3, 0.5]
 OF_TWO: dict[str, Any] = {
     "affine": Affine(),
     "beta": BetaMap(),
@@ -125,8 +126,9 @@ OF_TWO: dict[str, Any] = {
     "identity": Identity(),
 }
 OF_THREE = {
-    name: OF_TWO[name] for name in ("temperature", "vector", "full affine", "one vs rest")
-} | {"affine": Affine()}
+    name: OF_TWO[name]
+    for name in ("affine", "temperature", "vector", "full affine", "one vs rest", "identity")
+}
 MOVED: dict[str, Any] = {"from_prior": [0.5, 0.5], "to_prior": [0.9, 0.1]}
 RULES: dict[str, tuple[Rule, Any, Any]] = {
     "posteriors": (Rule(TWO), "p", P),
@@ -151,7 +153,7 @@ RULES: dict[str, tuple[Rule, Any, Any]] = {
     },
     **{
         f"{name}, three classes": (
-            Rule(THREE, map=calibrator.fit(SOFT, Y3).relabelled(THREE.classes)),
+            Rule(THREE, map=calibrator.fit(SOFT, Y3, prior=PRIOR).relabelled(THREE.classes)),
             ["t_0", "t_1", "t_2"],
             SOFT,
         )
@@ -171,5 +173,5 @@ def check_rule(make: Make, what: str) -> None:
 def check_gaps_have_no_decision(make: Make) -> None:
     rows = {"place": [0, 1, 2, 3], "p": [0.05, None, math.nan, 7.0]}
     assert decisions(bayes_decisions(make(rows), TWO, columns="p")) == ["wait", None, None, None]
-    both = {"place": [0, 1], "well": [0.5, 0.5], "ill": [0.5, 0.6]}
-    assert decisions(bayes_decisions(make(both), TWO)) == ["treat", None]
+    both = {"place": [0, 1, 2], "well": [0.5, 0.5, 0.891], "ill": [0.5, 0.6, 0.098]}
+    assert decisions(bayes_decisions(make(both), TWO)) == ["treat", None, "wait"]

@@ -764,6 +764,17 @@ def test_odd_costs_are_pointed_out():
     ]
 
 
+def test_decisions_that_are_never_the_cheapest_or_stand_in_the_wrong_order_are_pointed_out():
+    Problem([[0, 0.9, 1], [5, 0.9, 0]], decisions=["go", "ask", "stop"]).to_toml("never.toml")
+    assert run("problem", "check", "never.toml").stdout.splitlines()[1:] == [
+        "Odd: ask is never the cheapest, whatever the probabilities."
+    ]
+    Problem([[3, 0], [0, 60]], decisions=["operate", "discharge"]).to_toml("swapped.toml")
+    assert run("problem", "check", "swapped.toml").stdout.splitlines()[1:] == [
+        "Odd: each class is served best by the other's decision; swap the decisions."
+    ]
+
+
 # demo --------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
+import narwhals.stable.v2 as nw
 import polars as pl
 import pyarrow as pa
 
@@ -25,7 +27,8 @@ from engine_decisions import (
     check_rule,
 )
 from stakes import InputError, Problem, Rule, bayes_decisions
-from stakes.calibration import Histogram
+from stakes.adapters.map_columns import with_mapped
+from stakes.calibration import BetaMap, Histogram, Isotonic
 from stakes.scoring import EqualWidth
 
 
@@ -107,3 +110,17 @@ def test_columns_of_a_lazy_frame_that_are_no_names_are_refused(columns):
     frame = pl.LazyFrame({"a": [0.1], "b": [0.9]})
     with pytest.raises(InputError, match="columns must"):
         bayes_decisions(frame, Problem.zero_one(2), columns=columns)
+
+
+def test_maps_agree_at_ends_limits_and_between_very_close_knots():
+    """Posteriors of 0 and 1, tiny ones below a deep limit, and slopes beyond all numbers."""
+    fitted = Isotonic().fit([0, 0, 1e-310, 1e-310, 0.5, 0.9], [0, 0, 1, 0, 1, 1])
+    deep = BetaMap().fit([0.2, 0.8, 0.4, 1e-306], [0, 1, 1, 0])
+    limited = replace(deep, a=0.02, b=1.0, limit=705.0)
+    tiny = [0.0, 5e-324, 1e-320, 5e-311, 1e-310, 1e-306, 0.5, 1 - 2**-53, 1.0]
+    for each in (fitted, deep, limited):
+        rows = nw.from_native(pl.LazyFrame({"p": tiny}))
+        mapped = with_mapped(rows, each, ["p"], ["no", "yes"]).collect()["yes"].to_list()
+        posteriors = each(tiny)
+        assert ((posteriors >= 0) & (posteriors <= 1)).all()
+        np.testing.assert_allclose(mapped, posteriors, rtol=1e-12)

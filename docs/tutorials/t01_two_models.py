@@ -77,7 +77,7 @@ for system in report.systems:
 # %%
 # *As is* uses the probabilities unchanged; *recalibrated* first applies a calibration map that was
 # fitted on other cases. *Tuned* uses the threshold that was best on these very cases: it looks
-# cheaper than it will be, so it is shown for comparison and never recommended.
+# cheaper than it will be, so it is shown for comparison and not recommended.
 #
 # Here are the same probabilities with a threshold of one half, which treats both mistakes alike:
 

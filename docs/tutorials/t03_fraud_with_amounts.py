@@ -85,8 +85,8 @@ for euros, decision in zip(amounts, rule.decide([0.05] * 4, data={"amount": amou
     print(f"{euros:5} EUR  {decision}")
 
 # %%
-# The cheapest decision at every probability and amount. Small payments are approved at almost any
-# probability:
+# The cheapest decision at every probability and amount. Payments of a few euros are approved even
+# at even odds:
 
 probabilities, sizes = np.linspace(0, 1, 201), np.geomspace(1, 3000, 201)
 grid_p, grid_amount = (grid.ravel() for grid in np.meshgrid(probabilities, sizes))

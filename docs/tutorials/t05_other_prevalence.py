@@ -84,7 +84,12 @@ print(f"mean posterior {new_p.mean():.3f}, estimated share of ill {estimate.prio
 # ------------------------------------------------------------------
 
 report = stakes.evaluate(y_true, {"model": p}, screening, calibrator=None)
-for margin in report.margins:
-    if margin.what == "prior of ill":
-        print(f"below {margin.low:.3f}: {margin.low_rival} is cheaper")
-        print(f"above {margin.high:.3f}: {margin.high_rival} is cheaper")
+for reading in ("remade", "kept"):
+    (flip,) = (flip for flip in report.flips(reading) if flip.what == "prior of ill")
+    print(f"decisions {reading}: from {max(flip.low, 0):.3f} to {min(flip.high, 1):.3f}")
+
+# %%
+# If decisions are made anew for every prevalence (*remade*), which is what the moved posteriors are
+# for, the model stays the choice nearly everywhere. If today's decisions stay as they are (*kept*),
+# it is clearly beaten by not treating anybody, or by the posteriors as they are, as soon as the
+# prevalence leaves this range.

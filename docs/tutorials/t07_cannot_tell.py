@@ -43,7 +43,8 @@ for sentence in report.verdict.sentences:
     print(sentence)
 
 # %%
-# Two things are worth a second look. The *contenders* are all systems that could be the cheapest:
+# Two things are worth a second look. The *contenders* are the systems that the data cannot tell
+# from the cheapest:
 
 print(report.verdict.contenders)
 

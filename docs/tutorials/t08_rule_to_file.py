@@ -81,7 +81,7 @@ print(uncalibrated.rule().to_sql("p_bad"))
 
 
 def run(*arguments: str) -> None:
-    """Run ``stakes`` in the folder, and print the command and the first lines of its output."""
+    """Run ``stakes`` in the folder, and print the command and the first part of its output."""
     print("$ stakes", *arguments)
     completed = subprocess.run(
         [sys.executable, "-m", "stakes", *arguments],
@@ -90,7 +90,9 @@ def run(*arguments: str) -> None:
         text=True,
         check=True,
     )
-    print("\n".join((completed.stdout + completed.stderr).splitlines()[:14]))
+    lines = (completed.stdout + completed.stderr).splitlines()
+    blank = next((place for place in range(8, len(lines)) if not lines[place]), len(lines))
+    print("\n".join([*lines[:blank], *["…"] * (blank < len(lines))]))
 
 
 run(

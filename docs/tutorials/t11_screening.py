@@ -28,8 +28,8 @@ y_true = np.where(ill, "cancer", "no cancer")
 # Is the risk right?
 # ------------------
 #
-# This is what ``val.prob`` prints, with intervals. The test suite checks that the values agree with
-# those of R to nine digits.
+# Intercept, slope, E90, Emax and ICI (its Eavg) are what ``val.prob`` prints; intervals are new.
+# The test suite checks that the values agree with those of R to nine digits.
 
 stakes.metrics.calibration_table(ill.astype(int), risk, replicates=50, rng=rng)
 
@@ -83,8 +83,9 @@ for row in ("sensitivity", "specificity", "PPV", "net benefit", "interventions a
 # ----------------------------
 #
 # In the study 14 % had cancer; among the people whom you screen it may be 3 %. In dcurves this
-# is ``prevalence=``; here the prior belongs to the problem, and everything follows it. Predictive
-# values and net benefit change, sensitivity and specificity do not:
+# is ``prevalence=``; here the prior belongs to the problem, and everything follows it: predictive
+# values, net benefit, and the decisions themselves. Fewer people now reach the same 10 %, so
+# sensitivity falls and specificity rises:
 
 screening = problem.with_prior([0.97, 0.03])
 shifted = {
@@ -102,7 +103,7 @@ for row in ("PPV", "net benefit"):
 #
 # The report puts everything together: which test, at which threshold, and how certain that is.
 
-report = stakes.evaluate(y_true, models, screening, replicates=100)
+report = stakes.evaluate(y_true, models, screening)
 for sentence in report.verdict.sentences:
     print(sentence)
 

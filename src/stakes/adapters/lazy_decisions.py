@@ -25,7 +25,7 @@ from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits
 from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
-from stakes.rows import DECISIONS, POSTERIORS, ROUNDED
+from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
 
 DECISION = "decision"
@@ -155,7 +155,7 @@ class _Predicted:
             return ~(values[0].is_null() | values[0].is_nan())
         tests = [(value >= 0.0) & (value <= 1.0) for value in values]
         if len(values) > 1:
-            tests.append((sum_of(values) - 1.0).abs() <= ROUNDED)
+            tests.append((sum_of(values) - 1.0).abs() <= UNNORMALISED)
         sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]
         return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
 
@@ -200,6 +200,10 @@ class _Predicted:
     def _cheapest(self, rows: Lazy) -> Lazy:
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
         rounding = [p * HALF_SINGLE for p in posteriors] if self._single else []
+        if len(posteriors) > 1:  # sums that miss one by more than rounding are divided out
+            total = sum_of(posteriors)
+            divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
+            posteriors = [p / divisor for p in posteriors]
         if self.rule.map is not None and self.rule.takes != POSTERIORS:
             (score,) = posteriors  # lines take no infinite ones
             ends = [_LARGEST, -_LARGEST]

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.adapters.expressions import first_of, sum_of
+from stakes.adapters.expressions import first_of, moved, sum_of
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap
 
@@ -90,6 +90,9 @@ def with_mapped(
     """
     if fitted.kind == "one vs rest isotonic":
         return _each_apart(rows, fitted, columns, names)
+    if fitted.kind == "identity" and len(names) > 2:
+        of: Any = fitted
+        return moved(rows, columns, of.to_prior / of.from_prior, names)
     if len(names) > 2:
         return with_affine(rows, [_AFFINE[fitted.kind](fitted)], [], columns, names)
     rows = rows.with_columns(second_class(fitted, nw.col(columns[-1])).alias(names[1]))
@@ -97,7 +100,7 @@ def with_mapped(
 
 
 def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
-    """P(second class) by a map of two classes, from a score or from P(second class)."""
+    """P(second class) by a map of two classes, from a finite score or from P(second class)."""
     of: Any = fitted
     if fitted.kind == "isotonic":
         return _interpolated(of, score)
@@ -106,8 +109,8 @@ def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
         return first_of([score <= cut for cut in of.cuts.tolist()], values[:-1], values[-1])
     if fitted.kind == "identity":
         ratios: list[float] = (of.to_prior / of.from_prior).tolist()
-        moved = score * ratios[1]
-        return moved / (moved + (1.0 - score) * ratios[0])
+        second = score * ratios[1]
+        return second / (second + (1.0 - score) * ratios[0])
     return _expit(_log_odds(fitted, score))
 
 
@@ -139,8 +142,11 @@ def _interpolated(fitted: Any, score: nw.Expr) -> nw.Expr:
         return first_of([score < 0.0], [fitted.below], fitted.above)
     parts: list[Any] = [nw.lit(values[0])]
     for left, right, low, high in zip(knots, knots[1:], values, values[1:], strict=False):
-        slope = (high - low) / (right - left)
-        parts.append((score - left) * slope + low if high > low else nw.lit(low))
+        with np.errstate(over="ignore"):
+            slope = float(np.divide(high - low, right - left))
+        # Between knots so close that the slope is beyond all numbers, the upper one counts.
+        sound = 0 < slope < np.inf
+        parts.append((score - left) * slope + low if sound else nw.lit(high))
     return first_of([score <= knot for knot in knots], parts, values[-1])
 
 
@@ -191,7 +197,7 @@ def with_affine(
 
 def logarithm(posterior: nw.Expr, limit: float) -> nw.Expr:
     """The logarithm of a posterior, at least −limit."""
-    known = posterior > np.exp(-limit) if limit < 700 else posterior > 0.0
+    known = posterior > np.exp(-limit) if limit < _DEEPEST else posterior > 0.0
     return nw.when(known).then(posterior).otherwise(nw.lit(1.0)).log() - nw.when(known).then(
         nw.lit(0.0)
     ).otherwise(nw.lit(limit))

@@ -79,6 +79,10 @@ class FittedIsotonic(CalibrationMap):
             return np.where(scores < 0, self.below, self.above)
         # Linear between blocks, which keeps the map monotone and without jumps for new scores.
         result = np.interp(scores, self.knots, self.values)
+        # Between knots so close that the slope is beyond all numbers, the upper one counts.
+        beyond = ~np.isfinite(result)
+        if beyond.any():
+            result[beyond] = self.values[np.searchsorted(self.knots, scores[beyond])]
         result[scores == -np.inf] = self.below
         result[scores == np.inf] = self.above
         return result

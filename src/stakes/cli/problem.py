@@ -12,6 +12,7 @@ from stakes import _check
 from stakes._files import check_target
 from stakes.cli.options import read_problem
 from stakes.cli.output import notify, put
+from stakes.decide import reachable_decisions
 from stakes.errors import InputError
 from stakes.evaluation import refuse_scale
 from stakes.problem import Problem
@@ -109,12 +110,18 @@ def _oddities(stakes: Problem) -> Iterator[str]:
         if label in stakes.decisions and row[stakes.decisions.index(label)] > row.min():
             best = stakes.decisions[int(np.argmin(row))]
             yield f"{best} is cheaper for {label} than {label} itself."
+    if costs.shape == (2, 2) and costs[0, 1] < costs[0, 0] and costs[1, 0] < costs[1, 1]:
+        yield "each class is served best by the other's decision; swap the decisions."
+    reachable = reachable_decisions(stakes)
     for j, decision in enumerate(stakes.decisions):
         for i, other in enumerate(stakes.decisions):
             no_better = bool((costs[:, j] >= costs[:, i]).all())
             if i != j and no_better and ((costs[:, j] > costs[:, i]).any() or i < j):
                 yield f"{decision} is never cheaper than {other}, whatever the class."
                 break
+        else:
+            if not reachable[j]:
+                yield f"{decision} is never the cheapest, whatever the probabilities."
     if stakes.prior is not None and (stakes.prior == 0).any():
         absent = stakes.classes[int(np.argmin(stakes.prior))]
         yield f"the prior gives {absent} no chance, so its costs do not matter."

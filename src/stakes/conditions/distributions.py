@@ -172,7 +172,7 @@ class Beta(Distribution):
 
     @classmethod
     def severity(cls, prior: npt.ArrayLike) -> Beta:
-        r"""Beta(2, 1 + π₀/π₁), the default of Hand and Anagnostopoulos; prior is (π₀, π₁).
+        r"""Beta(2, 1 + π₀/π₁), the default of the R package hmeasure; prior is (π₀, π₁).
 
         Parameters
         ----------

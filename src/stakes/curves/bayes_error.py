@@ -150,8 +150,8 @@ def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     """Error rates of Bayes decisions at every prior, for scores that are log-likelihood ratios.
 
     There is a step for each score instead of a grid of thresholds, so that the curves are exact at
-    every prior. Class shares of the data do not matter. Where the actual curve lies above the
-    minimum, calibration is bad; where the normalised curve exceeds one, a constant decision is
+    every prior. Class shares of the data do not matter. Where the actual curve lies clearly above
+    the minimum, calibration is bad; where the normalised curve exceeds one, a constant decision is
     better. Costs shift the prior: a false alarm at cost a and a miss at cost b add log(b/a) to the
     log-odds. nan where a class is absent; Brümmer and de Villiers (2013), The BOSARIS toolkit;
     ferrer-ec, section 2.

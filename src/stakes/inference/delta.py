@@ -155,7 +155,7 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     --------
     >>> problem = Problem.binary(false_alarm=1, miss=20)
     >>> float(expected_cost_error(Counts([[2680, 72], [23, 28]]), problem).round(4))
-    0.0343
+    0.0342
     """
     prior_of(counts, problem)  # refuses other labels
     centred = problem.costs - problem.costs.mean()  # errors do not depend on it, but digits do

@@ -233,7 +233,7 @@ def compare_problems(
     >>> belief = uncertain_problems(known, draws=500, rng=rng, prior=Dirichlet([9, 1]))
     >>> comparison = compare_problems(joint, belief, replicates=2000, rng=rng)
     >>> comparison.lowest, comparison.probability_lowest().round(1).tolist()
-    ('new', [0.1, 0.9])
+    ('new', [0.2, 0.8])
     """
     checked = _checked_problems(problems)
     refuse_groups(joint, scheme)

@@ -584,7 +584,7 @@ def ratio_bounds(
     ...     clusters=None)
     >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
     >>> round(low, 2), round(high, 2)
-    (0.14, 4.16)
+    (0.15, 4.16)
     """
     unit = sample.mean(below)
     if not (unit > 0 and np.isfinite(threshold)):

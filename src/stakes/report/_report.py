@@ -332,7 +332,7 @@ class Report(Value):
         ...                   calibrator=None)
         >>> prior = report.flips()[-1]
         >>> prior.what, round(prior.low, 2), prior.below
-        ('prior of 1', 0.03, ('always 0',))
+        ('prior of 1', 0.02, ('always 0',))
         """
         kept = read_decisions(decisions)
         if self.problem.limits and not kept:

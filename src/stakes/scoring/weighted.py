@@ -1,4 +1,4 @@
-r"""Proper rules for two classes as weighted sums over cost proportions; every proper rule is one.
+r"""Proper rules for two classes as weighted sums over cost proportions; regular ones all are.
 
 At every cost proportion c, a forecast q of the positive class leads to a decision: the positive one
 if q > c. The loss adds up what these decisions cost, with a weight on every c (Buja, Stuetzle and

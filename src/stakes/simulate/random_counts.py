@@ -61,7 +61,7 @@ def random_confusion(
     >>> tn, fp, fn, tp = np.moveaxis(counts.values.reshape(-1, 2, 4), -1, 0)
     >>> f1, accuracy = 2 * tp / (2 * tp + fp + fn), tp + tn
     >>> float(np.mean(np.diff(f1) * np.diff(accuracy) < 0).round(2))
-    0.06
+    0.05
     """
     _check.generator(rng)
     problems = _check.draws("n_problems", n_problems, low=1)

@@ -69,10 +69,10 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
     .. math:: H = 1 - \frac{L^o}{\int_0^1 \min\{2 c \pi_0, 2 (1-c) \pi_1\}\,dW(c)}
 
     One for a perfect ranking, zero when the scores say nothing; higher is better. The
-    distribution is over cost proportions: Hand proposed Beta(2, 2) in 2009 and `Beta.hand` in 2012;
-    `Beta.severity` is the default of the R package. Scores that rank in reverse are not turned
-    round. nan where a class is absent or where blind decisions cost nothing. Shape (...,);
-    hernandez-orallo, section 8.
+    distribution is over cost proportions: Hand (2009) proposed Beta(2, 2), Hand and Anagnostopoulos
+    `Beta.hand` in 2012; `Beta.severity` is the default of their R package. Scores that rank in
+    reverse are not turned round. nan where a class is absent or where blind decisions cost nothing.
+    Shape (...,); hernandez-orallo, section 8.
 
     Parameters
     ----------
