@@ -11,7 +11,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
 
-_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # beyond 2⁶³
+_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # may exceed 2⁶³ − 1
 
 
 def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
@@ -65,7 +65,7 @@ def _require_key(columns: Columns, source: Source) -> None:
 
 
 def model(columns: Any, source: Source, problem: Problem) -> Predicted:
-    """The predictions of a model; the type of a bare column decides, several are posteriors."""
+    """The predictions of a model: the type of a bare column decides; several are posteriors."""
     if isinstance(columns, str):
         known = source.require(columns, "models")
         is_probable = holds_probabilities(known, source, problem)

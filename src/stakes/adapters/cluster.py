@@ -23,8 +23,8 @@ def spark_files(
 ) -> Iterator[Source]:
     """The rows of files, globs or folders that a Spark session reads; paths may be URLs.
 
-    The active session is used. If there is none, one is started with the master that is named or
-    configured, and stopped afterwards.
+    The active session is used. If there is none, one is started with the stated or configured
+    master, and stopped afterwards.
     """
     if not paths:
         raise InputError(

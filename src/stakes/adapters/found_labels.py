@@ -1,4 +1,4 @@
-"""Labels of classes that are not known before the rows are looked at."""
+"""Labels of classes that are not known before the rows are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_CLASSES = 10_000
 
 
 def labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
-    """The sorted texts of a column of labels; missing ones are counted and refused."""
+    """The sorted distinct texts of a column of labels; missing labels are refused."""
     texts = lazy.select(nw.col(text_name(column)).alias("text"))
     sizes = texts.group_by("text").agg(nw.len().alias("size"))
     frame = sizes.head(_MOST_CLASSES + 2).collect()

@@ -1,7 +1,7 @@
 """Rules under limits on decisions, for rows of two classes that stay in their engine.
 
 Prices are fitted out of fold to weighted cells of score, class and fold, with the same result as
-for the rows, and the decisions by score and fold go back to the engine as an expression.
+from the rows. Decisions by score and fold go back to the engine as an expression.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from stakes.rows import POSTERIORS, SCORES, Posteriors
 
 @dataclass(frozen=True, eq=False)
 class LimitedModel:
-    """The rules of a model with their prices, and what each decides about every cell."""
+    """The rules of a model with their prices, and the decisions of each about every cell."""
 
     rules: dict[str, DecisionRule]
     decided: dict[str, Refit]
