@@ -154,8 +154,7 @@ def evaluate(
     operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
     by_key = folds_of_key(key, cases, int(seed))
-    # Folds have a stream of random numbers of their own: simulations do not depend on them.
-    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)
+    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # not the stream of `rng`
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
