@@ -132,6 +132,7 @@ def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
     names = [f"own_{d}" for d in places]
     frame = frame.with_columns(own_cost(problem, d).alias(name) for d, name in enumerate(names))
     frame = frame.with_columns(nw.min_horizontal(*map(nw.col, names)).alias("least"))
+    # The first of those that tie; the last decision is left where no other one is the cheapest.
     least = [nw.col(name) <= nw.col("least") for name in names[:-1]]
     codes = [nw.lit(d) for d in places[:-1]]
     return frame.with_columns(first_of(least, codes, len(names) - 1).alias(PERFECT))

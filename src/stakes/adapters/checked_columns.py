@@ -49,6 +49,7 @@ def _require_key(columns: Columns, source: Source) -> None:
             f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
             argument="key",
         )
+    # The largest key takes a pass over the rows, which most types do not need.
     is_wide = str(source.types[columns.key or ""]) in _WIDE
     if is_wide and (most := source.most(columns.key or "")) >= 1 << 63:
         raise InputError(
@@ -110,6 +111,7 @@ def in_class_order(
 
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
     """Whether a column can hold probabilities; integers cannot where decisions are integers."""
+    # Probabilities may all be 0 or 1, and then a file has them as whole numbers.
     if source.is_whole(column):
         return not all(text.lstrip("-").isdigit() for text in map(_spelled, problem.decisions))
     return source.is_fraction(column)

@@ -23,6 +23,7 @@ def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]
     """
     size, weight, chance = model.problem.n_classes, nw.col(WEIGHT), nw.col(_CHANCE)
     rows = model.with_scores(rows)
+    # One grouping of K times as many rows needs a single pass, K groupings would need K.
     parts = (
         rows.select(TRUTH, WEIGHT, nw.lit(k).alias(_CLASS), nw.col(name).alias(_CHANCE))
         for k, name in enumerate(model.posteriors)

@@ -194,7 +194,7 @@ def _typed(values: list[Any]) -> tuple[type, list[Any]]:
     if kinds:
         return kinds[0], values
     numbers = [float(value) for value in values]
-    return float, [None if number != number else number for number in numbers]
+    return float, [None if number != number else number for number in numbers]  # nan is missing
 
 
 def _native(

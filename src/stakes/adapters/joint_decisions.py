@@ -170,8 +170,8 @@ def joint_decisions(
         rows = with_blind(rows, problem, prior)
         tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
-        # One row beyond the limit is enough to know that the groups do not fit; the others stay in
-        # the engine.
+        # A group takes 8 bytes for each code and about 64 for each text. One group beyond the limit
+        # is enough to know that they do not fit; the others stay in the engine.
         groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
         tallied = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
         if more:

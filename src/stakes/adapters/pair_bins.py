@@ -61,6 +61,7 @@ class PairBins:
             return replace(refit, predictions=np.searchsorted(edges, posteriors)).expression()
         (model,) = (each for each in self.models if each.name == source.model)
         bins = self.tallied[source.model].bins
+        # Where scores were binned, edges are means of bins, which include rows up to their end.
         highest = edges if bins is None else map(bins.threshold, edges)
         inside = [nw.col(model.score) <= float(score) for score in highest]
         return first_of(inside, [nw.lit(place) for place in range(len(edges))], len(edges))

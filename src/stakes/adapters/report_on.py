@@ -59,6 +59,7 @@ def report_on(
             n_rows = interruptible(partial(counted, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
         try:
+            # The limit is for rows that are not in memory yet.
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
                 if (why := why_no_limits(problem, known.key)) is not None:

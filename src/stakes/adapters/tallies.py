@@ -100,6 +100,7 @@ def tallied_evidence(
     if posterior_prior is not None:
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
     models = _models(rows, columns, problem, facts, from_prior, singles)
+    # Only the checks see rows of weight zero; nothing else counts them.
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     fits = _Fits(columns, facts, limit, passes, *_calibrates(models, columns, calibrator))
     for model in models:

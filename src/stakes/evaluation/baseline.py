@@ -62,6 +62,7 @@ def read_incumbent(
     allowed = read_margin(margin)
     if isinstance(baseline, Report):
         return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
+    # The name of a system wins over that of a model; of a model, the simplest rule is taken.
     asked = baseline if isinstance(baseline, str) else None
     matches = [name for name, rule in rules.items() if asked in (name, rule.model)]
     exact = [name for name in matches if name == asked]

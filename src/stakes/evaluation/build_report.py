@@ -91,7 +91,7 @@ def report_of(
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
-    unchecked, evidence = evidence, checked_limits(evidence, level)
+    unchecked, evidence = evidence, checked_limits(evidence, level)  # flips check other limits
     problem = evidence.problem
     incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)

@@ -141,6 +141,7 @@ def read_cases(
         raise InputError(
             "y_true must hold at least one case; there are none. Pass some.", argument="y_true"
         )
+    # All rows are checked, also those of weight zero; only then are these left out.
     weight, kept = _weights(weights, len(truth))
     n_rows = len(truth)
     groups = tuple(
@@ -349,6 +350,7 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
             )
         named = _check.labels("the models", models)
     values = list(models.values()) if isinstance(models, Mapping) else [models]
+    # Reports name models by text, in which 1 and "1" would be the same.
     names = [str(name) for name in named or ("model",)]
     _check.labels("the names of the models", names)
     read = {

@@ -68,6 +68,7 @@ def changes_between(old: Report, new: Report) -> Changes:
     ((), 'model (as is)', -0.25)
     """
     before, after = ({entry.name: entry for entry in report.systems} for report in (old, new))
+    # Bounds of different levels cannot be combined into an interval of either level.
     same = old.assumptions.level == new.assumptions.level
     costs = tuple(
         CostChange(

@@ -347,6 +347,7 @@ class LossCosts(Costs):
     def constant(self, decisions: Labels) -> tuple[Label, float, Labels]:
         """The cheapest constant decision, its cost per case, and those that tie with it."""
         costs = [self._value(f"always {decision}") for decision in decisions]
+        # Costs were rounded themselves, and again when the base was subtracted.
         rounding = 1e-12 * (max(costs) - self._perfect) + 4 * np.finfo(np.float64).eps * abs(
             self.base
         )

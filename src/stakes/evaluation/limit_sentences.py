@@ -60,6 +60,7 @@ def _exchange(system: System, evidence: Evidence) -> list[str]:
     rule, problem = evidence.rules[system.name], evidence.problem
     if rule.added is None or rule.threshold is None or not 0 < rule.threshold < 1:
         return []
+    # At a threshold t, a miss counts as much as (1 − t) / t false alarms.
     worth = (1 - rule.threshold) / rule.threshold
     free = (1 - problem.threshold) / problem.threshold
     decision, label = problem.decisions[0], problem.classes[1]

@@ -55,6 +55,7 @@ def quality_of(
     losses = _expected_losses(tallied, ranks, hull)
     wasted, share = _wasted(systems, costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
+    # Whether a model ranks backwards must not depend on the level that a report is asked for.
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
     backwards = backwards_class(tallied, suspect, evidence)
     advice = None if ranks is None else _advice(dict(losses), ranks)
@@ -145,6 +146,7 @@ def _expected_losses(
         return ()
     condition, deployed = CostProportions(), tallied.deployed
     losses = {_OPTIMAL: expected_loss(hull, Optimal(), condition)}
+    # Raw scores are not on the scale of probabilities, on which costs set a threshold.
     if tallied.kind == POSTERIORS and deployed is not None:
         losses[_DRIVEN] = expected_loss(deployed, ScoreDriven(), condition)
         losses["threshold 0.5"] = expected_loss(deployed, ScoreFixed(0.5), condition)

@@ -90,6 +90,7 @@ def _moved(costs: FloatArray | CaseCosts, above: FloatArray) -> FloatArray | Cas
         return costs + above
     if costs.array is not None or costs.constants is None:
         return replace(costs, array=np.asarray(costs.array) + above)
+    # Costs are constants plus expressions of columns, which are evaluated block by block later.
     return replace(costs, constants=costs.constants + above)
 
 

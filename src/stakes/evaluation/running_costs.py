@@ -52,6 +52,7 @@ def read_operation(
             f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}.",
             argument="running_costs",
         )
+    # A misspelt model would otherwise run for free.
     unknown = [name for name in running if name not in models]
     if unknown:
         raise InputError(

@@ -39,6 +39,7 @@ def _rule(
         "origin": origin,
     }
     if rule.name == RECALIBRATED:
+        # A fit to all cases takes time, and most reports are read without deciding new cases.
         fit = evidence.maps[rule.model]
         if rule.added is None:
             return lambda: Rule(map=fit(), **common)
@@ -54,6 +55,7 @@ def _rule(
 def _repriced(fit: Any, evidence: Evidence, common: dict[str, Any]) -> Rule:
     """The rule with the map fitted to all cases, and prices fitted to its posteriors."""
     assert evidence.repriced is not None
+    # Prices are fitted to the posteriors of the map, which a rule without limits gives.
     free = {**common, "problem": evidence.problem.with_limits(None)}
     rule = Rule(map=fit(), **free)
     wrapper = Scores if rule.takes == SCORES else Posteriors

@@ -264,6 +264,7 @@ def sample_of(
 def _slices(
     cases: Cases, decided: dict[str, IntArray], charges: Charges | None
 ) -> Iterator[tuple[str | None, Label, Sample]]:
+    # Decisions are those of rules fitted to all cases: a group is decided about, not fitted to.
     for name, groups in cases.by:
         for place, label in enumerate(groups.labels):
             yield name, label, sample_of(cases, decided, charges, groups.codes == place)
@@ -274,6 +275,7 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
     table = None if model.scores is None else _score_table(model.scores, cases)
     losses = None if model.posteriors is None else _losses(model.posteriors, cases)
     repaired = model.recalibrated if cases.problem.n_classes == 2 else None
+    # Raw scores have no probabilities at the prior of the report until they are recalibrated.
     moved = model.moved if model.kind == POSTERIORS else model.recalibrated
     return ModelTallies(
         model=model.model,
