@@ -428,9 +428,9 @@ def test_models_of_two_classes_are_columns_within_the_unit_interval_whose_names_
 
 
 UNUSABLE = {
-    "text": (["10%", "90%", "25%"], r"3 of 3 are none, the first being '10%' in row 0"),
-    "one entry of text": ([0.5, "n/a", 0.5], r"1 of 3 is none, being 'n/a' in row 1 \("),
-    "decimal commas": (['"0,1"', '"0,9"', '"0,2"'], "3 of 3 are none, the first being '0,1'"),
+    "text": (["10%", "90%", "25%"], r"3 of 3 are not, the first being '10%' in row 0"),
+    "one entry of text": ([0.5, "n/a", 0.5], r"1 of 3 is not, being 'n/a' in row 1 \("),
+    "decimal commas": (['"0,1"', '"0,9"', '"0,2"'], "3 of 3 are not, the first being '0,1'"),
     "dates": (["2024-01-01"] * 3, r"must hold numbers; 3 of 3 .* '2024-01-01'"),
     "gaps": (
         [0.5, "", 0.5],

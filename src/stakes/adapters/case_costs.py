@@ -1,10 +1,10 @@
 """Rows whose costs differ from case to case, pooled by their engine.
 
-The engine charges and decides every row by its own costs. What leaves it are groups of rows of one
-class with the same decisions and costs: costs are linear in a few terms, and rows whose terms share
-a bin are one group, which keeps their number, the sum of their weights and of each term. Sums are
-those of the rows, therefore; the spread within a group, of which intervals do not know, is zero
-where its rows are equal and less than a thousandth of the cost in the finest bins.
+The engine decides every row by its own costs. What leaves it are groups of rows of one class with
+the same decisions and nearly the same costs. Costs are linear in a few terms, and rows whose terms
+share a bin form a group, which keeps their number, the sum of their weights and of each term. Sums
+are therefore exact. Intervals ignore the spread within a group, which is zero where its rows are
+equal, and less than a thousandth of the cost in the finest bins.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from stakes.problem import LARGEST, CaseCosts, Problem
 from stakes.tally import BitGrid
 
 BLIND, PERFECT, SQUARES, FRACTIONAL = "blind", "perfect", "squares", "fractional"
-WIDTHS = (0, 4, 7)  # powers of two of bins that are taken together where groups are too many
-ALL = 40  # all of them
+WIDTHS = (0, 4, 7)  # 2**width bins are merged into one; wider ones where groups are too many
+ALL = 40  # a width at which all bins are merged into one
 
 
 def cost_column(k: int, d: int) -> str:
-    """The name of the column of what a decision costs in cases of a class."""
+    """The name of the column of the cost of a decision for a class."""
     return f"cost_{k}_{d}"
 
 
@@ -57,7 +57,7 @@ def cost_names(problem: Problem) -> list[list[str]]:
 
 
 def with_costs(frame: Lazy, problem: Problem) -> Lazy:
-    """Add the costs of every row, and their terms; none where all rows have the same."""
+    """Add the costs of every row and their terms, unless all rows have the same costs."""
     if not problem.columns:
         return frame
     values = _values(problem)
@@ -75,7 +75,7 @@ def with_costs(frame: Lazy, problem: Problem) -> Lazy:
 
 
 def cost_checks(rows: Lazy, problem: Problem) -> Iterator[tuple[str, Check]]:
-    """What may be wrong with columns that costs depend on, and with costs that these make."""
+    """Yield checks of the columns that costs depend on, and of the costs that follow from them."""
     for place, column in enumerate(problem.columns):
         name, argument = data_column(place), f"data[{column!r}]"
         yield argument, number_check(rows, {name: _is_cost(name)}, argument, *_COLUMN)
@@ -122,7 +122,7 @@ def _classes(problem: Problem) -> range:
 
 
 def own_cost(problem: Problem, d: int) -> nw.Expr:
-    """What a decision costs each row, given its class."""
+    """What a decision costs in each row, given its class."""
     return picked(nw.col(TRUTH), [nw.col(cost_column(k, d)) for k in _classes(problem)])
 
 
@@ -132,6 +132,7 @@ def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
     names = [f"own_{d}" for d in places]
     frame = frame.with_columns(own_cost(problem, d).alias(name) for d, name in enumerate(names))
     frame = frame.with_columns(nw.min_horizontal(*map(nw.col, names)).alias("least"))
+    # The first of those that tie; the last decision is left where no other one is the cheapest.
     least = [nw.col(name) <= nw.col("least") for name in names[:-1]]
     codes = [nw.lit(d) for d in places[:-1]]
     return frame.with_columns(first_of(least, codes, len(names) - 1).alias(PERFECT))
@@ -141,7 +142,7 @@ def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
 
 
 def pooled_terms(problem: Problem) -> list[str]:
-    """The columns whose entries are equal, or nearly so, within a group."""
+    """The columns of the terms, whose entries are equal, or nearly so, within a group."""
     return [term_column(place) for place in range(1, len(problem.terms.names))]
 
 
@@ -153,9 +154,9 @@ def term_sums(problem: Problem) -> dict[str, nw.Expr]:
 def with_bins(
     frame: Lazy, columns: Sequence[str], largest: Mapping[str, float], width: int
 ) -> tuple[Lazy, dict[str, int]]:
-    """Add the bin of each of some columns, and tell how many there are.
+    """Add the bin of each of some columns, and return how many bins each has.
 
-    `largest` are the largest sizes of the entries; 2**width bins of the grid are taken together.
+    `largest` are the largest absolute entries; 2**width bins of the grid are merged into one.
     """
     sizes = {}
     for column in columns:
@@ -170,7 +171,7 @@ def with_bins(
 
 
 def pooled_costs(problem: Problem, groups: Arrays) -> CaseCosts:
-    """The costs of every group, in the mean of its rows."""
+    """The mean costs of the rows of every group."""
     weight, names = groups[WEIGHT], problem.terms.names
     terms = np.stack(
         [np.ones(weight.size), *(_means(groups, term, weight) for term in pooled_terms(problem))]
@@ -186,10 +187,10 @@ def pooled_costs(problem: Problem, groups: Arrays) -> CaseCosts:
 
 
 def _means(groups: Arrays, column: str, weight: FloatArray) -> FloatArray:
-    """The mean of each group, to the last bit where its rows are equal."""
+    """The mean of each group, exact to the last bit where its rows are equal."""
     low, high = groups[low_of(column)], groups[high_of(column)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Rounded sums must not give a group a cost beyond those of its rows.
+        # Rounding must not give a group a mean outside the range of its rows.
         mean = np.clip(groups[f"sum {column}"] / weight, low, high)
     return np.asarray(np.where(low == high, low, mean))
 
@@ -231,7 +232,7 @@ def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
 
 
 def between_scores(problem: Problem, groups: Arrays) -> Callable[[FloatArray], FloatArray]:
-    """How to sum the terms of the costs between scores, out of groups that share a bin of them."""
+    """A function that sums the terms of the costs between scores, from groups in bins of scores."""
     columns = [groups[WEIGHT], *(groups[name] for name in term_sums(problem))]
     columns = columns if len(columns) <= MOST_TERMS else []
 

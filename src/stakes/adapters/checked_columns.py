@@ -11,7 +11,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
 
-_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # beyond 2⁶³
+_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # may exceed 2⁶³ − 1
 
 
 def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
@@ -49,6 +49,7 @@ def _require_key(columns: Columns, source: Source) -> None:
             f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
             argument="key",
         )
+    # The largest key takes a pass over the rows, which most types do not need.
     is_wide = str(source.types[columns.key or ""]) in _WIDE
     if is_wide and (most := source.most(columns.key or "")) >= 1 << 63:
         raise InputError(
@@ -65,7 +66,7 @@ def _require_key(columns: Columns, source: Source) -> None:
 
 
 def model(columns: Any, source: Source, problem: Problem) -> Predicted:
-    """The predictions of a model; the type of a bare column decides, several are posteriors."""
+    """The predictions of a model: the type of a bare column decides; several are posteriors."""
     if isinstance(columns, str):
         known = source.require(columns, "models")
         is_probable = holds_probabilities(known, source, problem)
@@ -110,6 +111,7 @@ def in_class_order(
 
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
     """Whether a column can hold probabilities; integers cannot where decisions are integers."""
+    # Probabilities may all be 0 or 1, and then a file has them as whole numbers.
     if source.is_whole(column):
         return not all(text.lstrip("-").isdigit() for text in map(_spelled, problem.decisions))
     return source.is_fraction(column)

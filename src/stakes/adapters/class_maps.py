@@ -1,7 +1,8 @@
 """Maps of posteriors of more than two classes, fitted out of fold to rows inside their engine.
 
-Maps are affine on log-posteriors, and Newton's method fits them: `newton_sums`. Where a calibrator
-chooses among several, each is fitted without every two folds as well, and judged on these.
+Maps are affine on log-posteriors, and Newton's method fits them (`newton_sums`). Where a calibrator
+chooses among several candidates, each is also fitted without every pair of folds. Its log loss on
+the folds that a fit left out decides.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ClassMaps:
 
 
 def why_no_maps(calibrator: Calibrator, n_classes: int) -> str | None:
-    """Why no map of more than two classes is fitted in engines, or None if one is."""
+    """Why no map of more than two classes can be fitted in engines, or None if one can."""
     if all(isinstance(each, FITTING) for each in _candidates(calibrator, n_classes)):
         return None
     names = ", ".join(f"{kind.__name__}()" for kind in FITTING)
@@ -58,7 +59,7 @@ def why_no_maps(calibrator: Calibrator, n_classes: int) -> str | None:
 def _candidates(
     calibrator: Calibrator, n_classes: int, rarest: float = np.inf
 ) -> tuple[Calibrator, ...]:
-    """What may be fitted where the rarest class has this many cases."""
+    """The candidates of a calibrator where the rarest class has this many cases."""
     if isinstance(calibrator, Select):
         return calibrator._among(n_classes, rarest)
     return (calibrator,)
@@ -73,7 +74,7 @@ def fitted_maps(
 ) -> tuple[ClassMaps | None, tuple[Caveat, ...]]:
     """The maps of a model whose posteriors are columns of prepared rows, or why there are none.
 
-    `hear` is told the number of every step.
+    `hear` is called with the number of every step.
     """
     rows = model.with_scores(rows)
     cells = _cells(model, rows)
@@ -97,7 +98,7 @@ def fitted_maps(
 
 
 def _cells(model: LazyModel, rows: Lazy) -> Arrays:
-    """Weights by class and fold, and how far down the logarithms of the posteriors reach."""
+    """Weights by class and fold, and the largest −log of a positive posterior."""
     depths = [
         nw.when(nw.col(column) > 0.0).then(nw.col(column)).otherwise(nw.lit(1.0)).log() * -1.0
         for column in model.posteriors
@@ -113,14 +114,14 @@ class _Choice:
     def __init__(self, model: LazyModel, rows: Lazy, cells: Arrays, calibrator: Calibrator) -> None:
         self.model, self.rows, self.cells = model, rows, cells
         self.folds: list[int] = np.unique(cells[FOLD]).tolist()
-        self.left_out = [*({fold} for fold in self.folds), set[int]()]  # all cases come last
+        self.left_out = [*({fold} for fold in self.folds), set[int]()]  # the last leaves out none
         self.mass, counts = self._table(cells[WEIGHT]), self._table(cells[ROWS])
         size = model.problem.n_classes
         listed = [
             _candidates(calibrator, size, (counts @ _without(some)).min()) for some in self.left_out
         ]
         self.n_candidates = list(map(len, listed))
-        self.candidates = max(listed, key=len)  # the others are the first ones of it
+        self.candidates = max(listed, key=len)  # shorter lists are its first entries
 
     def _table(self, values: FloatArray) -> FloatArray:
         """Values by class and fold."""
@@ -150,9 +151,9 @@ class _Choice:
         return Sets(used, self.mass, self.model.problem.prior, limits)
 
     def _best(self, sets: Sets, fits: Sequence[Newton], left_out: Sequence[set[int]]) -> list[int]:
-        """The candidate of the least log loss out of fold, for each set of `left_out`.
+        """The candidate with the least log loss out of fold, for each set of `left_out`.
 
-        What is fitted without a fold is judged by what is fitted without another one, too.
+        A fit without some folds is judged on each other fold, by the fit without that one as well.
         """
         if len(fits) == 1:
             return [0] * len(self.left_out)

@@ -1,4 +1,4 @@
-"""Posteriors of more than two classes, each class by itself: tallied by the engine in one pass."""
+"""Tallies of the posteriors of each class, for more than two classes, in one pass of the engine."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _CLASS, _CHANCE, _BIN, _TOTAL, _SQUARES = "class", "chance", "bin", "total", "sq
 def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]:
     """The bins (K, 10, 3) of `ModelQuality.class_bins`, and the sums (3, K) of `leads_in_sample`.
 
-    Every row comes once for each class, with its posterior.
+    Rows are repeated for each class, with the posterior of that class.
     """
     size, weight, chance = model.problem.n_classes, nw.col(WEIGHT), nw.col(_CHANCE)
     rows = model.with_scores(rows)
+    # One grouping of K times as many rows needs a single pass, K groupings would need K.
     parts = (
         rows.select(TRUTH, WEIGHT, nw.lit(k).alias(_CLASS), nw.col(name).alias(_CHANCE))
         for k, name in enumerate(model.posteriors)

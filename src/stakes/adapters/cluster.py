@@ -23,8 +23,8 @@ def spark_files(
 ) -> Iterator[Source]:
     """The rows of files, globs or folders that a Spark session reads; paths may be URLs.
 
-    The active session is used. If there is none, one is started with the master that is named or
-    configured, and stopped afterwards.
+    The active session is used. If there is none, one is started with the stated or configured
+    master, and stopped afterwards.
     """
     if not paths:
         raise InputError(
@@ -43,12 +43,13 @@ def spark_files(
         name = paths[0] if len(paths) == 1 else f"{paths[0]} … {paths[-1]}"
         yield frame_source(frame, name, watch)
     finally:
-        if not active:
+        if not active:  # a session of the caller is left running
             session.stop()
 
 
 def _reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The reader of Spark and its options, by the suffix of the files; folders hold Parquet."""
+    # Spark unpacks gzip itself, and paths may be URLs, which PurePosixPath leaves as they are.
     suffixes = {PurePosixPath(path.removesuffix(".gz")).suffix.lower() for path in paths}
     kinds = {suffix: _READERS[suffix] for suffix in suffixes if suffix in _READERS}
     if suffixes <= {""}:

@@ -21,7 +21,7 @@ from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Labelled
 
-# Texts that were meant to be numbers: with a decimal comma, infinite or missing ones.
+# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
 _NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
 
 
@@ -206,10 +206,10 @@ def text_name(column: str) -> str:
 
 
 def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
-    """Patterns, and what replaces them, that make the text of a time as short as numpy's.
+    """Patterns and their replacements, which make the text of a time as short as numpy's.
 
-    Engines write fractions of zero, seconds of zero and midnight, or leave them out; those that
-    know of a time zone show the times of theirs.
+    Some engines write fractions of zero, seconds of zero and midnight, others leave them out. Text
+    with a time zone ends with its offset, which is removed.
     """
     zone = [(r"(Z|[+-]\d\d(:?\d\d)?)$", "")] if zoned else []
     date = [(" ", "T"), (":00$", ""), ("T00:00$", "")] if dated else []
@@ -279,7 +279,7 @@ def spellings(labels: Sequence[Label]) -> dict[str, int]:
     """The texts that a file may hold for each label, and the position of that label.
 
     Each label is known by its own text. An integer is also known with ``.0`` appended, and 0, 1 and
-    booleans by the words of other languages, unless such a text is the name of another label.
+    booleans as other programs write them, unless such a text is the name of another label.
 
     >>> spellings([0, 1])
     {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}

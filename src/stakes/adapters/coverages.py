@@ -1,4 +1,4 @@
-"""Cost against coverage of rows that stay in their engine: one system, two passes."""
+"""Cost against coverage of rows that stay in their engine: two passes for one system."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def coverage_in_engine(
     problem: Problem,
     ratios: FloatArray,
 ) -> Points:
-    """What a Bayes rule costs where hard cases are left undecided, as `coverage_of_rows` has it.
+    """What a Bayes rule costs where hard cases are left undecided; equal to `coverage_of_rows`.
 
-    `ratios` are what a case of each class counts.
+    `ratios` are the weights of the classes at the prior of deployment.
     """
     classes, decisions = range(problem.n_classes), range(problem.n_decisions)
 

@@ -50,14 +50,12 @@ _SUFFIXES = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), Format.JSON),
     **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), Format.ARROW),
 }
-_PACKED = {".gz", ".zst"}
+_PACKED = {".gz", ".zst"}  # suffixes of compressed files
 _GZIP = b"\x1f\x8b"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
 _FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
-_SNIFFED = (
-    20_480  # rows from which DuckDB infers the dialect of a CSV file (its default sample size)
-)
+_SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
         raise InputError(
             f"{pattern} must be a file of predictions; there is no such file. Check the name."
         )
-    # Python stands lone surrogates in for bytes that are not UTF-8; DuckDB takes only UTF-8.
+    # Python represents bytes that are not UTF-8 by lone surrogates; DuckDB takes only UTF-8.
     for path in paths:
         if any("\ud800" <= character <= "\udfff" for character in str(path)):
             raise InputError(f"{pattern} must have a name in UTF-8; it has not. Rename the file.")
@@ -130,7 +128,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
 
 
 def _refuse_wide(name: str, path: Path) -> None:
-    """Refuse text in UTF-16, which spreadsheets write; a file that cannot be read comes later."""
+    """Refuse text in UTF-16, which spreadsheets write; unreadable files are reported later."""
     with suppress(OSError), path.open("rb") as file:
         if file.read(2) in _WIDE:
             raise InputError(
@@ -192,18 +190,18 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
         try:
             yield first
             yield from rows
-        except BaseException as fault:  # the engine would wrap it in an error of its own
+        except BaseException as fault:  # DuckDB would replace it by an error of its own
             faults.append(fault)
             raise
 
     how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
-    # A connection of its own, because the one that reads the rows is busy with them.
+    # A second connection, because the one that reads the rows is busy.
     with duckdb.connect(config=OFFLINE) as connection:
         reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
-        connection.register("made", reader)
+        connection.register("new_rows", reader)
         try:
             options = how.get(kind, "FORMAT json")
-            connection.execute(f"COPY (FROM made) TO {literal(str(path))} ({options})")
+            connection.execute(f"COPY (FROM new_rows) TO {literal(str(path))} ({options})")
         except duckdb.Error as error:
             if faults:
                 raise faults[0] from None
@@ -223,7 +221,7 @@ def literal(text: str) -> str:
 
 
 def refuse_torn(files: Files, n_columns: int) -> None:
-    """Refuse files that name a column twice, and CSV whose rows have more or fewer fields.
+    """Refuse files that name a column twice, and CSV files whose rows differ in their length.
 
     DuckDB would rename the column in the first case, and read each line as a single column in the
     second.
@@ -232,7 +230,7 @@ def refuse_torn(files: Files, n_columns: int) -> None:
         refuse_alike(files.name, _written_names(files))
         return
     for path in files.paths:
-        # What cannot be read is named by the engine.
+        # Files that cannot be read are reported by the engine.
         unreadable = OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error
         with suppress(*unreadable), _opened_text(path) as file:
             _refuse_torn(files.name if len(files.paths) == 1 else str(path), file, n_columns)
@@ -256,7 +254,7 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
 
 
 def _written_names(files: Files) -> list[str]:
-    """The columns as a Parquet file names them, or the first row of JSON."""
+    """The columns as a Parquet file, or the first row of a JSON file, names them."""
     if files.format is Format.PARQUET:
         from pyarrow.parquet import read_schema
 
@@ -282,7 +280,7 @@ def refuse_alike(name: str, columns: Sequence[str]) -> None:
 
 
 def unnamed(files: Files) -> list[str]:
-    """The names that columns of a CSV file get by their places, where its header has none."""
+    """The names that DuckDB gives to columns of a CSV file whose header has none, by position."""
     if files.format is not Format.CSV:
         return []
     with suppress(OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):

@@ -1,7 +1,7 @@
 """Columns of files, read by DuckDB, which runs inside this process.
 
-Labels of files are compared as text: a column of the integers 0 and 1 matches the classes 0 and 1
-and also "0" and "1". Only the columns that are needed leave the engine, block by block.
+Labels in files are compared as text: a column of the integers 0 and 1 matches the classes 0 and 1,
+but also "0" and "1". Only the columns that are needed leave the engine, block by block.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class Arrays(Generic[K]):
-    """Columns in memory, under the keys of the caller: numbers (n,) or (n, K), and labels."""
+    """Columns in memory, by the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
     labels: dict[K, Coded]
@@ -82,7 +82,7 @@ class Arrays(Generic[K]):
 
 @dataclass(frozen=True, eq=False)
 class FileSource(Source):
-    """Rows in files; the engine puts temporary files into `folder`."""
+    """Rows in files; the engine writes temporary files to `folder`."""
 
     files: Files
     connection: Any
@@ -118,7 +118,7 @@ class FileSource(Source):
         return int(rows)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
-        """The texts that a column holds, or None when there are more of them, or gaps."""
+        """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
         text = self._as_text(column)
         query = f"SELECT DISTINCT {text} FROM {self._rows([column])} LIMIT {at_most + 1}"
         texts = {value for (value,) in self._fetch(query)}
@@ -151,7 +151,7 @@ class FileSource(Source):
             return "all entries are missing"
         if example is None:
             return f"its type is {self.types[column]}"
-        are = "is none, being" if faults == 1 else "are none, the first being"
+        are = "is not, being" if faults == 1 else "are not, the first being"
         return f"{faults:,} of {n_rows:,} {are} {example!r} in row {place:,} (counted from 0)"
 
     # Rows ----------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class FileSource(Source):
         )
 
     def _keys(self, column: str) -> npt.NDArray[Any]:
-        """Keys as 64-bit integers, since doubles are exact up to 2⁵³ only; none may be missing."""
+        """Keys as 64-bit integers: doubles are exact only up to 2⁵³. None may be missing."""
         part = f"{_name(column)}::BIGINT"
         parts = [batch.column(0) for batch in self._batches([part], self._rows())]
         if gaps := sum(part.null_count for part in parts):
@@ -201,7 +201,7 @@ class FileSource(Source):
     ) -> Arrays[K]:
         """Read numbers, one or several columns for each key, and labels as arrays of n rows.
 
-        Columns of single precision keep it, because a threshold must be rounded in the same way.
+        Columns of single precision keep it, because ties are decided within their rounding error.
         """
         plain = list(dict.fromkeys(column for group in numbers.values() for column in group))
         places = {column: place for place, column in enumerate(plain)}
@@ -239,7 +239,7 @@ class FileSource(Source):
     ) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
         """Yield blocks of all columns, each with some of them as numbers (n, len(columns)).
 
-        With `verbatim`, the columns of a text file are handed on as the text in the file.
+        With `verbatim`, the columns of a text file are passed on as the text in the file.
         """
         as_text = list(self.types) if verbatim else []
         parts = ["*", *(f"{_name(column)}::DOUBLE" for column in columns)]
@@ -282,7 +282,7 @@ class FileSource(Source):
         return self.files.format in (Format.CSV, Format.JSON)
 
     def engine_errors(self) -> AbstractContextManager[None]:
-        """Turns what the engine complains about into a sentence."""
+        """A context in which errors of the engine become an InputError."""
         return engine_errors(self.name)
 
     # SQL -----------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ class FileSource(Source):
 
 
 class _Coder:
-    """Collects the codes of one column of labels."""
+    """Collects the codes of a column of labels, block by block."""
 
     def __init__(self, column: LabelColumn, n_rows: int) -> None:
         self.codes = np.empty(n_rows, dtype=np.int32)
@@ -326,6 +326,7 @@ class _Coder:
         self._others: Counter[str | None] = Counter()
 
     def add(self, rows: slice, column: Any) -> None:
+        """Encode a block of texts; those that are unknown or missing are counted."""
         encoded = column.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         # A lookup by dictionary codes touches each distinct label once instead of every row.
@@ -405,14 +406,13 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
         return f"read_json({listed}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
-    plain = (
-        """header = true, quote = '"', comment = '', skip = 0"""  # or the sniffer may skip lines
-    )
+    # Stated, because the sniffer might otherwise skip lines.
+    plain = """header = true, quote = '"', comment = '', skip = 0"""
     return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
 
 
 def _unglobbed(path: Path) -> str:
-    """The path with the characters of globs escaped, because globs were resolved before."""
+    """The path with the special characters of globs escaped: globs were resolved before."""
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
 
 

@@ -92,8 +92,9 @@ def cheapest_of_each(
 ) -> Lazy:
     """Add the cheapest decision where every row has its own costs, class by decision, in columns.
 
-    `ratios` are the weights of the classes when posteriors move to another prior. Ties are decided
-    within the rounding error of `stakes.decide.tie_slack`, here computed row by row.
+    `ratios` are the weights of the classes where posteriors move to another prior. Costs that
+    differ by no more than rounding are tied; the bound is that of `stakes.decide.tie_slack`,
+    computed row by row.
     """
     least = [f"{name}_least_{k}" for k in range(len(costs))]
     frame = frame.with_columns(
@@ -113,12 +114,13 @@ def cheapest_of_each(
         if rounding:
             slack = slack + sum_of(list(map(mul, rounding, regret)))
         columns[f"{name}_slack_{d}"] = slack
-        for k, row in enumerate(costs):  # a product with a ratio is not an exact cost any more
+        for k, row in enumerate(costs):
+            # A cost times a ratio has been rounded even where the cost is a whole number.
             as_written = ratios is None
             cost = nw.col(row[d]) if as_written else regret[k]
             low = _rounded_size(nw.col(least[k])) if as_written else nw.lit(0.0)
             columns[f"{name}_size_{d}_{k}"] = _rounded_size(cost)
-            columns[f"{name}_low_{d}_{k}"] = low  # Dask compares no literal with another
+            columns[f"{name}_low_{d}_{k}"] = low  # a column, because Dask cannot compare literals
     frame = frame.with_columns(expression.alias(key) for key, expression in columns.items())
     sizes = {
         f"{name}_{what}_{d}": nw.max_horizontal(
@@ -182,7 +184,7 @@ def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequ
 
 
 def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, nw.Expr]:
-    """The log loss of the true class, 0 where its posterior is 0, and whether that is so."""
+    """The log loss of the true class, and 1.0 where its posterior is 0: its loss is then 0 here."""
     probability = picked(truth, posteriors)
     possible = probability > 0.0  # engines disagree on log(0)
     surprise = nw.when(possible).then(probability).otherwise(nw.lit(1.0)).log() * -1.0

@@ -1,4 +1,4 @@
-"""Labels of classes that are not known before the rows are looked at."""
+"""Labels of classes that are not known before the rows are read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _MOST_CLASSES = 10_000
 
 
 def labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
-    """The sorted texts of a column of labels; missing ones are counted and refused."""
+    """The sorted distinct texts of a column of labels; missing labels are refused."""
     texts = lazy.select(nw.col(text_name(column)).alias("text"))
     sizes = texts.group_by("text").agg(nw.len().alias("size"))
+    # One label more than allowed, and perhaps the missing one, are enough to refuse the column.
     frame = sizes.head(_MOST_CLASSES + 2).collect()
     counts = dict(zip(texts_of(frame["text"]).tolist(), frame["size"].to_list(), strict=True))
     if None in counts:
@@ -39,6 +40,7 @@ def labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
 def two_classes_of(texts: Sequence[str], positive: Label | None) -> Labels | None:
     """The labels (negative, positive), as `two_classes` finds them in rows."""
     known: dict[str, Label] = dict(group_labels(texts))
+    # The classes 0 and 1 may be written as 0.0 and 1.0, or as false and true.
     if positive is None or positive in (0, 1):
         either = (False, True) if isinstance(positive, bool) else (0, 1)
         places = spellings(either)

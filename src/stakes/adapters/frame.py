@@ -60,25 +60,27 @@ def evaluate_frame(
         or several), and of what was sampled together
     memory_limit : the most that the needed columns of files and lazy frames may take as arrays
         Beyond it, the engine tallies the rows, and the report says what was therefore left out.
-        To work on arrays takes up to ten times as much. Labels of files, and beyond the limit of
-        lazy frames, match by text.
+        Working on arrays takes up to ten times as much. Labels of files, and beyond the limit
+        those of lazy frames, are compared as text.
     posterior_prior, running_costs, volume, period, calibrator, level, replicates, seed : as in
         `stakes.evaluate`
     baseline, margin, uncertain : as in `stakes.evaluate`
         Columns that costs depend on are those of the frame.
-    engine : who tallies the rows; ``report.assumptions.engine`` says who did
-        "numpy": they become arrays, whatever they take. The library of the frame ("pandas",
-        "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies them, however few they are.
-        Frames in memory may be handed to "duckdb", and files are read by "duckdb" or "spark". None:
-        arrays where the columns keep to the memory limit, else the engine that holds the rows.
+    engine : what tallies the rows; ``report.assumptions.engine`` says what did
+        "numpy": the rows become arrays, however much memory that takes. The library of the frame
+        ("pandas", "polars", "pyarrow", "duckdb", "dask" or "spark"): it tallies the rows, however
+        few they are. Frames in memory may be handed to "duckdb", and files are read by "duckdb" or
+        "spark". None: arrays where the columns fit the memory limit, else the engine that holds
+        the rows.
     key : the column of whole numbers from which folds are made, the same in every engine and in
-        memory; rows with one key stay in one fold. Where there are clusters, it is their column.
-        Beyond memory it is what recalibration and thresholds that are tuned out of fold need.
+        memory. Rows with the same key stay in the same fold. Where there are clusters, it must be
+        their column. Beyond the memory limit, recalibration and thresholds that are tuned out of
+        fold need a key.
 
     Returns
     -------
     Report
-        What the decisions cost, which system to deploy, and everything that the answer rests on.
+        What the decisions cost, which system to deploy, and how certain that is.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def _typed(values: list[Any]) -> tuple[type, list[Any]]:
     if kinds:
         return kinds[0], values
     numbers = [float(value) for value in values]
-    return float, [None if number != number else number for number in numbers]
+    return float, [None if number != number else number for number in numbers]  # nan is missing
 
 
 def _native(

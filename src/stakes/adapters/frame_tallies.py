@@ -53,7 +53,7 @@ from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
-_MEMORY = 2 << 30  # bytes for DuckDB where it reads files
+_MEMORY = 2 << 30  # bytes that DuckDB may use where it reads files
 _BIN, _TOTAL, _BAD = "bin", "total", "bad"
 Parts = dict[str, Any]
 
@@ -183,9 +183,8 @@ def _scored_rows(
     def two(lazy: Lazy) -> Labelled:
         texts = labels_found(source, lazy, columns.y_true)
         known.append(two_classes_of(texts, positive))
-        return _Named(
-            known[0] or ("", texts[0])
-        )  # all cases are positive, so their text is the second
+        # Without known classes all cases are positive, and their text is the second label.
+        return _Named(known[0] or ("", texts[0]))
 
     return _Rows.read(source, columns, two, stream=True), known[0]
 
@@ -235,9 +234,8 @@ def loss_parts(
         tally = rows.summed({TRUTH: len(rows.named.classes)}, sums)
         names = rows.named.classes
         if stated is None and len(present := np.unique(tally.sums[TRUTH])) < len(names):
-            names = _check.FoundLabels(
-                names[place] for place in present
-            )  # the others have weight 0
+            # All rows of the other classes have weight zero.
+            names = _check.FoundLabels(names[place] for place in present)
             tally.sums[TRUTH] = np.searchsorted(present, tally.sums[TRUTH])
         total = tally.cells(tally.sums[TRUTH], (len(names),))
     products = np.empty((*total(WEIGHT).shape, len(loss_columns), len(loss_columns)))
@@ -340,7 +338,7 @@ class _Rows:
     ) -> _Rows:
         """Read and check the rows; `named` returns the labels that they may have.
 
-        Where the rows come as a `stream`, each block is checked when it comes.
+        Where the rows come as a `stream`, each block is checked as it arrives.
         """
         labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
         models = columns.models.values()
@@ -359,10 +357,10 @@ class _Rows:
         return cls(rows, known, columns.by, weighted, streams, refuse)
 
     def _beyond(self) -> InputError:
-        """Why scores, which can all be ordered, cannot be in bins of probabilities."""
+        """The error for scores that are numbers, but not probabilities as the bins require."""
         score = nw.col(column_of(0))
-        ends = self.rows.select(score.min().alias(LOW), score.max().alias(HIGH)).collect()
-        return _no_probabilities(float(ends[LOW][0]), float(ends[HIGH][0]))
+        span = self.rows.select(score.min().alias(LOW), score.max().alias(HIGH)).collect()
+        return _no_probabilities(float(span[LOW][0]), float(span[HIGH][0]))
 
     def hand(self, grid: BitGrid | None) -> Any:
         """A function that passes classes, scores and weights to another, in checked blocks."""
@@ -397,11 +395,11 @@ class _Rows:
         elif scored:
             rows = _emptied(rows, {score: 0.0})
             more.append(score)
-        # Behind the bins: Spark would repeat what comes before them in every step of theirs.
+        # After the bins are made: Spark would repeat any earlier step in each of theirs.
         rows, sums = _emptied(rows, dict.fromkeys(sizes, 0)), {**sums, _BAD: nw.col(_BAD)}
         arrays = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
         if not arrays[_BAD].size or arrays[_BAD].any() or np.isinf(arrays[WEIGHT].sum()):
-            self.refuse()  # which looks at the rows again, and says what is wrong with them
+            self.refuse()  # reads the rows again, and raises an error that says what is wrong
             raise self._beyond()
         if not self.by:
             return _Sums(arrays, None, None)
@@ -418,9 +416,9 @@ def _no_probabilities(low: float, high: float) -> InputError:
 
 
 def _with_bad(rows: Lazy, columns: Columns, bad: Sequence[nw.Expr]) -> Lazy:
-    """Rows of positive weight, and those that cannot be used.
+    """Rows of positive weight, and rows that cannot be used.
 
-    These are counted in the pass that sums, so that no other pass need look for them.
+    The latter are counted in the pass that sums, so that no other pass has to look for them.
     """
     rows = rows.with_columns(sum_of(bad).alias(_BAD))
     if columns.weights is not None:
@@ -429,7 +427,7 @@ def _with_bad(rows: Lazy, columns: Columns, bad: Sequence[nw.Expr]) -> Lazy:
 
 
 def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:
-    """The rows with zeros in the place of entries that cannot be used."""
+    """The rows with zeros in some columns where a row cannot be used."""
     fine = nw.col(_BAD) == 0.0
     return rows.with_columns(
         nw.when(fine).then(nw.col(name)).otherwise(nw.lit(zero)).alias(name)

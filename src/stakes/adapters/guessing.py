@@ -31,7 +31,7 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 
 
 def guess(frame: Any, problem: Problem) -> Columns:
-    """Guess the columns of the true classes and of the models; see `Columns.guess`."""
+    """The columns of the true classes and of the models; see `Columns.guess`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     with opened(frame) as source:
         try:
@@ -169,8 +169,8 @@ def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
         if end.isdigit() and _says_probability(stem):
             places.setdefault(stem, set()).add(end)
     numbers = {str(place) for place in range(problem.n_classes)}
-    # Columns NAME_0 and NAME_1 were then matched by the names of the classes.
-    if numbers <= set(spellings(problem.classes)):  # the numbers are the names of the classes
+    # If classes have these numbers as names, NAME_0 and NAME_1 were matched as NAME_CLASS.
+    if numbers <= set(spellings(problem.classes)):
         return []
     return [stem for stem, numbered in places.items() if numbered == numbers]
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends what an engine is doing at once, and is heard while it works."""
+"""Ctrl-C stops the query of an engine at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -> T:
-    """What some work of an engine gives; `interrupt` ends a query that it is about.
+    """The result of some work of an engine; `interrupt` cancels the query that it is running.
 
-    The main thread hears of signals between two steps of Python only, and an engine may take
-    minutes for one. So the work is done by another thread where it can be ended.
+    Python handles signals in the main thread and between two of its instructions only, and a query
+    may take minutes. So the work runs in another thread, if it can be cancelled.
 
     >>> interruptible(lambda: 1 + 1, lambda: None)
     2
@@ -23,7 +23,8 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
         return _unmasked(work)
     results: list[T] = []
     faults: list[BaseException] = []
-    context, done = copy_context(), threading.Event()  # a join takes a signal for the end
+    # An event, not a join: an interrupted join may take the thread for finished.
+    context, done = copy_context(), threading.Event()
 
     def run() -> None:
         try:
@@ -37,9 +38,9 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
     try:
         while not done.wait(0.2):
             pass
-    except BaseException:  # of a handler of signals
+    except BaseException:  # raised by a signal handler
         interrupt()
-        while not done.wait(0.05):  # it may have been between two queries
+        while not done.wait(0.05):  # the work may have been between two queries, and go on
             interrupt()
         raise
     if faults:
@@ -48,9 +49,9 @@ def interruptible(work: Callable[[], T], interrupt: Callable[[], None] | None) -
 
 
 def _unmasked(work: Callable[[], T]) -> T:
-    """What some work gives; an engine that fails because it was interrupted was interrupted.
+    """The result of some work; an error that an interrupt has caused becomes KeyboardInterrupt.
 
-    Spark cancels its jobs by itself, and then complains that they were cancelled.
+    Spark cancels its jobs when interrupted, and then raises an error because they were cancelled.
     """
     try:
         return work()

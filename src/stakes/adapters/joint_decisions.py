@@ -1,4 +1,4 @@
-"""What all systems decide about the rows of a lazy frame, at once: tallied by the engine."""
+"""The joint decisions of all systems about the rows of a lazy frame, tallied by its engine."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ Refits = Mapping[tuple[str, str], Refit | ClassMaps]  # by model and rule
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Cells (R, 1 + J) of class and decisions with what was summed over each, by group and unit.
+    """Cells (R, 1 + J) of class and decisions with the sums over each, by group and cluster.
 
-    Where every row has its own costs, a cell stands several times, once for each bin of them.
+    Where every row has its own costs, a cell occurs several times, once for each bin of costs.
     """
 
     problem: Problem
@@ -79,12 +79,12 @@ class Joint:
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are whole numbers; of all rows, so that groups are read alike."""
+        """Whether the weights of all rows are whole numbers; all groups are treated alike."""
         return not self.sums[FRACTIONAL].any()
 
     @property
     def counts_cases(self) -> bool:
-        """Whether each case counts as one and costs what its cell costs."""
+        """Whether weights are numbers of independent cases, which cost what their cell costs."""
         return self.whole and CLUSTER not in self.sums and not self.problem.columns
 
     @cached_property
@@ -94,10 +94,11 @@ class Joint:
             return None
         decided = dict(zip(self.systems, self.cells.T[1:], strict=True))
         bayes = {name for name, rule in self.rules.items() if rule.name in POSTERIOR_RULES}
-        units = None
+        owners = None
         if CLUSTER in self.sums:
-            units = np.unique(self.sums[CLUSTER].astype(str), return_inverse=True)[1].reshape(-1)
-        return group_charges(self.problem, self.sums, decided, frozenset(bayes), self.shares, units)
+            owners = np.unique(self.sums[CLUSTER].astype(str), return_inverse=True)[1].reshape(-1)
+        bayes_rules = frozenset(bayes)
+        return group_charges(self.problem, self.sums, decided, bayes_rules, self.shares, owners)
 
     def sample(self, some: BoolArray | None = None) -> Sample:
         """The joint decisions of all rows, or of some of them."""
@@ -106,9 +107,9 @@ class Joint:
         place, shape = where.reshape(-1), [len(cells)]
         if CLUSTER in self.sums:
             names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][kept])))}
-            units = np.array([names[text] for text in self.sums[CLUSTER][kept]])
-            place, shape = units * len(cells) + place, [len(names), *shape]
-        # Clusters by cells is a dense table, which may be far larger than what occurs.
+            owners = np.array([names[text] for text in self.sums[CLUSTER][kept]])
+            place, shape = owners * len(cells) + place, [len(names), *shape]
+        # The table of clusters by cells is dense, and may be far larger than the cells that occur.
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
@@ -134,7 +135,7 @@ class Joint:
         )
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
-        """The joint decisions of every group, in their order; cases that are in none come last."""
+        """The joint decisions of every group, in order; cases without a group come last."""
         labels, codes = groups_of(self.sums[column])
         for place, label in enumerate(labels):
             yield label, self.sample(codes == place)
@@ -149,9 +150,10 @@ def joint_decisions(
     facts: Facts,
     limit: int,
 ) -> Joint:
-    """One group-by over classes, decisions of all systems, and more columns: groups, clusters.
+    """Group rows by class, decisions of all systems, and more columns: groups and clusters.
 
-    Where every row has its own costs, also over bins of these, as fine as the limit allows.
+    Where every row has its own costs, rows are also grouped by bins of these, as fine as the limit
+    allows.
     """
     problem = models[0].problem
     rows = with_systems(rows, models, rules, refits)
@@ -168,8 +170,8 @@ def joint_decisions(
         rows = with_blind(rows, problem, prior)
         tallied = _by_costs(rows, problem, sizes, sums, more, facts, limit)
     else:
-        # One row beyond the limit is enough to know that the groups do not fit; the others stay in
-        # the engine.
+        # A group takes 8 bytes for each code and about 64 for each text. One group beyond the limit
+        # is enough to know that they do not fit; the others stay in the engine.
         groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
         tallied = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
         if more:
@@ -212,9 +214,9 @@ def coverages(
     refits: Refits,
     facts: Facts,
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
-    """How to find what each Bayes rule costs where hard cases are left undecided.
+    """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
-    Of two classes that share their costs, score tables say it.
+    There is none for two classes without costs of their own for every row: score tables suffice.
     """
     problem = models[0].problem
     if problem.n_classes == 2 and not problem.columns:
@@ -243,7 +245,7 @@ def coverages(
 def _refitted_decisions(
     rows: Lazy, refit: Refit | ClassMaps, model: LazyModel
 ) -> tuple[Lazy, nw.Expr]:
-    """Decisions that were fitted out of fold, and the rows with all that they need."""
+    """The rows with all columns needed, and the decisions of a rule that was fitted out of fold."""
     if isinstance(refit, Refit) and refit.decides:
         return rows, refit.expression()
     problem, names, decided = model.problem, model.repaired, f"repaired_{model.place}"
@@ -264,14 +266,14 @@ def _by_costs(
     facts: Facts,
     limit: int,
 ) -> Arrays:
-    """The same group-by with bins of the costs, and of the weights, as keys."""
+    """Groups by bins of the costs and of the weights as well."""
     terms, many = pooled_terms(problem), problem.n_decisions
     binned = [*terms, WEIGHT] if facts.weighted else terms
     summed = {**sums, **term_sums(problem)}
     each = 8 * (len(sizes) + 3 * len(binned) + len(summed) + problem.n_classes * many * len(terms))
     each += 64 * len(more)
-    # Wider bins make fewer groups, at the price of more spread within each: the first width whose
-    # groups fit is the finest.
+    # Wider bins make fewer groups, with more spread within each. Widths are tried from the finest,
+    # until the groups fit.
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
         wide, bins = with_bins(rows, binned, facts.sizes, width)
         keys = {**sizes, BLIND: many, PERFECT: many, **bins}

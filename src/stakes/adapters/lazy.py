@@ -1,7 +1,7 @@
 """Predictions in a lazy frame: the needed columns, checked by the engine.
 
-The frame belongs to any engine that narwhals supports. Only sums leave it, and one bad entry where
-a message shows it.
+The frame may belong to any engine that narwhals supports. Only sums leave it, and a bad entry where
+a message shows one.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) ->
 
     def complaint(others: int, n_rows: int) -> InputError:
         bad_labels = frame.select(nw.col(text_name(labels.column)).alias("text")).filter(lost)
-        # Only asked once something is wrong, because it takes another pass.
+        # Another pass over the rows, which is worth it only once something is wrong.
         sizes = bad_labels.group_by("text").agg(nw.len().alias("size"))
         most = sizes.sort("size", descending=True).head(1).collect()
         return labels.refused(source, others, n_rows, texts_of(most["text"])[0])
@@ -250,7 +250,7 @@ def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) ->
 def number_check(
     rows: Lazy, fine: Mapping[str, nw.Expr], argument: str, rule: str, remedy: str
 ) -> Check:
-    """A check that the entries of some columns are fine."""
+    """A check of some columns; `fine` are expressions that hold where an entry is valid."""
     bad = {column: 1.0 - whether(holds) for column, holds in fine.items()}
 
     def complaint(others: int, n_rows: int) -> InputError:

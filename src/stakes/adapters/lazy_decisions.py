@@ -137,7 +137,7 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
 
 @dataclass(frozen=True, eq=False)
 class _Predicted:
-    """Posteriors or scores of a lazy frame, and the rule that decides on them."""
+    """Posteriors or scores in columns of a lazy frame, and the rule that decides by them."""
 
     source: FrameSource
     rule: Rule
@@ -205,7 +205,8 @@ class _Predicted:
             divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
             posteriors = [p / divisor for p in posteriors]
         if self.rule.map is not None and self.rule.takes != POSTERIORS:
-            (score,) = posteriors  # lines take no infinite ones
+            (score,) = posteriors
+            # Logistic maps take finite scores only; the largest double ranks as infinity does.
             ends = [_LARGEST, -_LARGEST]
             posteriors = [first_of([score > _LARGEST, score < -_LARGEST], ends, score)]
         if len(posteriors) == 1:
@@ -219,7 +220,8 @@ class _Predicted:
         if not self._by_case:
             costs = self.problem.costs + self._prices
             if ratios is not None:
-                # Weighting regrets of classes is the same as moving posteriors, without a division.
+                # Weighting the regrets of classes has the same effect as moving posteriors, and
+                # needs no division.
                 costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
             return cheapest(rows, names, costs, _CODE, rounding)
         values = {Name(column): nw.col(column).cast(nw.Float64) for column in self.problem.columns}

@@ -1,7 +1,7 @@
 """Rules under limits on decisions, for rows of two classes that stay in their engine.
 
 Prices are fitted out of fold to weighted cells of score, class and fold, with the same result as
-for the rows, and the decisions by score and fold go back to the engine as an expression.
+from the rows. Decisions by score and fold go back to the engine as an expression.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from stakes.rows import POSTERIORS, SCORES, Posteriors
 
 @dataclass(frozen=True, eq=False)
 class LimitedModel:
-    """The rules of a model with their prices, and what each decides about every cell."""
+    """The rules of a model with their prices, and the decisions of each about every cell."""
 
     rules: dict[str, DecisionRule]
     decided: dict[str, Refit]
@@ -69,6 +69,7 @@ def limited_model(
             argument="memory_limit",
         )
     cases, scores = group_cases(model.problem, cells, shares), cells[model.score]
+    # Keys state the folds, so that nothing is drawn here.
     folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     repaired = refit if refit is not None and refit.rule == RECALIBRATED else None
     is_probable = isinstance(model.predictions, Posteriors)
@@ -81,6 +82,7 @@ def limited_model(
         scores=scores,
         rounding=np.tile(HALF_SINGLE * scores[:, None], 2) if model.single else None,
     )
+    # Other rules take no prices: they decide as they did, and are only checked.
     listed = [(predictions, rule) for rule in rules if rule.name in POSTERIOR_RULES]
     outcomes, lost = decided_by_rules(listed, cases, folds)
     return LimitedModel(

@@ -1,7 +1,7 @@
 """Calibration maps as expressions of columns, which engines compute row by row.
 
-Maps are told apart by their `kind`, as in JSON. Those of more than two classes need several steps,
-as columns of the frame, because an engine would otherwise compute common parts repeatedly.
+Maps are distinguished by their `kind`, as in JSON. Those of more than two classes are built in
+steps, as columns of the frame, because an engine would otherwise compute common parts repeatedly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stakes.adapters.expressions import first_of, moved, sum_of
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap
 
-MOST_STEPS = 2000  # comparisons in an expression that goes to the engine
+MOST_STEPS = 2000  # most comparisons in an expression that goes to the engine
 _LOG, _VALUE, _TOTAL = "log {}", "{} value", "{} total"
 _DEEPEST = 745.0  # no logarithm of a double is below minus this
 
@@ -41,7 +41,7 @@ _AFFINE: dict[str, Callable[[Any], AffineLogs]] = {
 
 
 def n_steps(fitted: CalibrationMap) -> float:
-    """Comparisons that the expression of a map makes; infinite where there is no expression.
+    """The number of comparisons in the expression of a map; infinite where it has none.
 
     Examples
     --------
@@ -69,8 +69,8 @@ def with_mapped(
     ----------
     rows : the frame
     fitted : a map whose `n_steps` are finite
-    columns : columns of the posteriors of all classes; of two classes the last one counts, which
-        may hold raw scores
+    columns : columns of the posteriors of all classes; for two classes only the last one is used,
+        and may hold raw scores
     names : names of the new columns, one for each class
 
     Returns
@@ -130,13 +130,13 @@ def _bounded_log_odds(score: nw.Expr, limit: float) -> nw.Expr:
 
 
 def _expit(odds: nw.Expr) -> nw.Expr:
-    # The exponent is never positive: engines disagree on what overflows.
+    # The exponent is never positive, because engines disagree on overflow.
     small = (odds.abs() * -1.0).exp()
     return nw.when(odds >= 0.0).then(nw.lit(1.0)).otherwise(small) / (small + 1.0)
 
 
 def _interpolated(fitted: Any, score: nw.Expr) -> nw.Expr:
-    """Constant or linear between neighbouring knots, flat outside."""
+    """The map of isotonic regression: constant or linear between knots, flat outside."""
     knots, values = fitted.knots.tolist(), fitted.values.tolist()
     if not knots:  # all scores of the fit were infinite
         return first_of([score < 0.0], [fitted.below], fitted.above)
@@ -151,7 +151,7 @@ def _interpolated(fitted: Any, score: nw.Expr) -> nw.Expr:
 
 
 def _each_apart(rows: Lazy, fitted: Any, columns: Sequence[str], names: Sequence[str]) -> Lazy:
-    """Every class by its isotonic map, divided by the sum; all alike where that is zero."""
+    """Each class by its isotonic map, divided by the sum; uniform where that is zero."""
     values = [_VALUE.format(name) for name in names]
     total = _TOTAL.format(names[0])
     scores = [nw.col(column) for column in columns]
@@ -178,7 +178,7 @@ def with_affine(
     columns: Sequence[str],
     names: Sequence[str],
 ) -> Lazy:
-    """Add posteriors by the map whose condition is the first that holds; the last one has none."""
+    """Add posteriors by the map of the first condition that holds, else by the last map."""
 
     def chosen(each: Sequence[nw.Expr]) -> nw.Expr:
         return first_of(conditions, each[:-1], each[-1])
@@ -211,9 +211,9 @@ def logit_of(logs: Sequence[str], slopes: FloatArray, intercept: float) -> nw.Ex
 
 
 def softmax(rows: Lazy, groups: Sequence[Sequence[str]]) -> Lazy:
-    """Turn groups of columns of logits into posteriors, in their place.
+    """Turn groups of columns of logits into posteriors, in place.
 
-    All groups in one step each, because an engine reads a query again with every step.
+    All groups share each step, because an engine plans the query again with every step.
     """
     highest, total = "{} highest", "{} sum"
     firsts = [(names[0], names) for names in groups]

@@ -63,7 +63,7 @@ class Tallied:
 
     tallies: ModelTallies
     bins: Bins | None
-    stakes: StakesTable | None = None  # scores weighed by the costs of every row
+    stakes: StakesTable | None = None  # scores weighted by the costs of every row
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class LazyModel:
 
     @property
     def repaired(self) -> list[str]:
-        """The same for posteriors that were recalibrated."""
+        """Names of the columns of the recalibrated posteriors."""
         return [f"repaired_{self.place}_{k}" for k in range(self.problem.n_classes)]
 
     @property
@@ -141,9 +141,8 @@ class LazyModel:
             return rows
         ratio = class_ratios(*self.moving)
         rows = moved(rows, self.posteriors, ratio, self.moved)
-        worth = (
-            regrets(costs) * ratio[:, None]
-        )  # the same as moving the posteriors, without a division
+        # Weighting the regrets has the same effect as moving the posteriors, without a division.
+        worth = regrets(costs) * ratio[:, None]
         return cheapest(rows, self.posteriors, worth, self.decided(MOVED), off)
 
     def _with_own_costs(self, frame: Lazy, off: list[nw.Expr]) -> Lazy:
@@ -167,7 +166,7 @@ class LazyModel:
         return {BAYES: None} if self.moving is None else {BAYES: None, MOVED: self.moving}
 
     def _steps(self) -> dict[str, list[tuple[float, int]]]:
-        """The decisions of every rule as steps of P(second class); none if rows have own costs."""
+        """The decisions of every rule as steps of P(second class); empty if rows have own costs."""
         if self.problem.columns:
             return {}
         return {
@@ -176,7 +175,7 @@ class LazyModel:
         }
 
     def _with_steps(self, frame: Lazy) -> Lazy:
-        """Add decisions, by comparing P(second class) with a few ends of steps, which is fast."""
+        """Add decisions by comparing P(second class) with the ends of steps, which is fast."""
         score = nw.col(column_of(self.place))
         if self.moving is not None:
             frame = moved(frame, self.posteriors, class_ratios(*self.moving), self.moved)
@@ -238,13 +237,13 @@ class LazyModel:
 
     @property
     def weighs(self) -> bool:
-        """Whether scores decide between two, at costs of every row."""
+        """Whether scores decide between two decisions, and every row has its own costs."""
         problem = self.problem
         two = (problem.n_classes, problem.n_decisions) == (2, 2)
         return bool(problem.columns) and two and not isinstance(self.predictions, Decisions)
 
     def charged(self, frame: Lazy, tallied: Tallied, shares: FloatArray) -> Tallied:
-        """The tallies with scores weighed by the costs of every row."""
+        """The tallies with scores weighted by the costs of every row."""
         problem = self.problem
         grid: Grid = UnitGrid()
         if isinstance(self.predictions, Scores):
@@ -256,6 +255,7 @@ class LazyModel:
         sums = {WEIGHT: nw.col(WEIGHT), **term_sums(problem)}
         terms = pooled_terms(problem)
         groups = arrays_of(grouped(frame, sizes, sums, span=self.score, ranges=terms), sizes)
+        # All groups of a bin get its highest score, so that no threshold splits a bin.
         high = np.full(BitGrid.N_BINS, -np.inf)
         np.maximum.at(high, groups[_BIN], groups[HIGH])
         cases = group_cases(problem, groups, shares)
@@ -304,7 +304,7 @@ class LazyModel:
         return Tallied(tallies, bins)
 
     def _summed(self, frame: Lazy, masses: FloatArray) -> _PosteriorTally:
-        """Tallies from sums that the engine makes by bins and decisions."""
+        """Tallies from sums of the engine by bins and decisions."""
         size = self.problem.n_classes
         sums = self._binned(self.with_decisions(frame), UnitGrid())
         return _PosteriorTally(

@@ -30,10 +30,10 @@ from stakes.calibration import (
 )
 from stakes.evaluation import KEY_FOLDS
 
-FITTING = Affine, Temperature, VectorScaling, FullAffine  # what is fitted here
-MOST_SUMS = 1000  # in one pass; they grow with the square of the parameters
+FITTING = Affine, Temperature, VectorScaling, FullAffine  # calibrators that are fitted here
+MOST_SUMS = 1000  # sums in one pass; their number grows with the square of the parameters
 _MOST_STEPS = 25
-_THERE = 1e-6  # change of a parameter by a Newton step after which there is nothing left to do
+_THERE = 1e-6  # the method has converged once no parameter changes by more in a step
 
 Term = tuple[int, int, float]  # k, j, factor: adds factor · log q_j to logit k; j = K: factor
 
@@ -45,7 +45,7 @@ class Sets:
         self, used: BoolArray, mass: FloatArray, prior: FloatArray | None, limits: FloatArray
     ) -> None:
         self.used = used  # (S, folds)
-        self.limits = limits  # (S,), below minus which logarithms are read as that
+        self.limits = limits  # (S,), logarithms are at least −limit
         self.masses = used @ mass.T  # (S, K), weights of the classes
         self.shares = self.masses / self.masses.sum(axis=1, keepdims=True)
         self.prior = self.shares if prior is None else np.broadcast_to(prior, self.masses.shape)
@@ -53,16 +53,16 @@ class Sets:
 
 
 class Judged(NamedTuple):
-    """A fold on which a map fitted `by` one set is judged for another set."""
+    """A fold on which the map fitted to set `by` is judged, for the choice of set `place`."""
 
     place: int
     fold: int
     by: int
-    least: float  # posteriors count as this at least
+    least: float  # smaller posteriors count as this, so that losses are finite
 
 
 def _logs(s: int, k: int) -> str:
-    """The column of the logarithms of a class, as far down as a set has them."""
+    """The column of the log-posteriors of a class, at least −limit of a set."""
     return f"log_{s}_{k}"
 
 
@@ -72,7 +72,7 @@ def _chance(s: int, k: int) -> str:
 
 
 def _mean(s: int, q: int) -> str:
-    """The column of how far a parameter moves logits in the mean over the classes."""
+    """The column of the mean over classes of how far a parameter moves their logits."""
     return f"mean_{s}_{q}"
 
 
@@ -87,7 +87,7 @@ class Newton:
         self.at = np.tile(self._start(), (len(sets.used), 1))  # (S, P)
 
     def _parameters(self, s: int) -> list[list[Term]]:
-        """What each parameter adds to the logits."""
+        """The terms by which each parameter enters the logits."""
         size = self.size
         terms: list[Term] = [(k, k, 1.0) for k in range(size)]
         if isinstance(self.calibrator, Temperature):
@@ -116,14 +116,14 @@ class Newton:
         return factors[:, :-1], factors[:, -1]
 
     def run(self, hear: Callable[[int], None]) -> bool:
-        """Whether steps end at an optimum."""
+        """Take Newton steps, and return whether they converged."""
         step: FloatArray = np.zeros(self.at.shape)
         before: FloatArray = np.full(len(self.at), np.inf)
         for number in range(_MOST_STEPS):
             hear(number + 1)
             loss, gradient, curvature = self._derivatives()
             worse = ~(loss <= before + 1e-12)
-            if worse.any():  # go back most of the way, where the step was too long
+            if worse.any():  # the step was too long: go back three quarters of the way
                 step[~worse] = 0.0
                 step[worse] /= 4
                 self.at = self.at - 3 * step
@@ -159,7 +159,7 @@ class Newton:
         return np.array([total(s, f"loss {s}") for s in range(n_sets)]), gradient, curvature
 
     def losses(self, judged: Sequence[Judged]) -> FloatArray:
-        """The sums (J, K) of the log losses of the classes on the fold of each judgement."""
+        """The sums (J, K) of the log losses of each class on each judged fold."""
         weight, sums = nw.col(WEIGHT), []
         for place, (_, _, by, least) in enumerate(judged):
             true = self._true_chance(by)
@@ -233,7 +233,7 @@ class Newton:
         return sums
 
     def _moves(self, s: int) -> list[dict[int, nw.Expr]]:
-        """By how much each parameter moves the logits of those classes that it moves."""
+        """By how much each parameter moves the logits, by class; other classes do not move."""
         moves = []
         for terms in self.parameters[s]:
             moved: dict[int, nw.Expr] = {}
@@ -264,6 +264,6 @@ class Newton:
 
 
 def _in_order(arrays: Arrays) -> Arrays:
-    """Sums sorted by class and fold, so that those of several passes stand side by side."""
+    """Sums sorted by class and fold, so that those of several passes match."""
     order = np.lexsort((arrays[FOLD], arrays[TRUTH]))
     return {name: values[order] for name, values in arrays.items()}

@@ -1,4 +1,4 @@
-"""Cases in bins of pairs of systems: counted by the engine that holds the rows."""
+"""Cases in bins of pairs of systems, counted by the engine that holds the rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from stakes.adapters.sources import Lazy
 from stakes.evaluation import DecisionRule, pair_counts, source_size
 from stakes.report import RECALIBRATED, DecisionSource, PairCounts
 
-_MOST_CELLS = 1 << 20  # of all sources at once; beyond, each pair takes a pass
+_MOST_CELLS = 1 << 20  # cells of all sources at once, beyond which each pair takes a pass
 
 
 @dataclass(frozen=True, eq=False)
 class PairBins:
-    """Prepared rows, and what is needed to say of each in which bins it is."""
+    """Prepared rows, and all that is needed to find the bins of each."""
 
     rows: Lazy
     models: Sequence[LazyModel]
@@ -51,7 +51,7 @@ class PairBins:
         return pairs
 
     def _code(self, source: DecisionSource, edges: FloatArray) -> nw.Expr:
-        """The bin of every row."""
+        """The bin of every row, as an expression."""
         if source.system is not None:
             return nw.col(system_column(list(self.rules).index(source.system)))
         if source.recalibrated:
@@ -61,6 +61,7 @@ class PairBins:
             return replace(refit, predictions=np.searchsorted(edges, posteriors)).expression()
         (model,) = (each for each in self.models if each.name == source.model)
         bins = self.tallied[source.model].bins
+        # Where scores were binned, edges are means of bins, which include rows up to their end.
         highest = edges if bins is None else map(bins.threshold, edges)
         inside = [nw.col(model.score) <= float(score) for score in highest]
         return first_of(inside, [nw.lit(place) for place in range(len(edges))], len(edges))

@@ -1,8 +1,8 @@
-"""Lazy frames of Dask, whose rows pandas works on, one partition after another.
+"""Lazy frames of Dask, whose partitions are frames of pandas.
 
 Dask's optimizer goes through every column of every step again for each column that a later step
-needs, which takes minutes for a few dozen steps. Here the steps that change rows one by one are
-collected, and done together by one function that the optimizer does not look into.
+needs, which takes minutes for a few dozen steps. Here, steps that work row by row are collected and
+applied by a single function, which the optimizer does not look into.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ class Partitions:
         return self._then("with_columns", columns)
 
     def filter(self, *conditions: Any) -> Partitions:
-        """Those of the rows of which the conditions hold."""
+        """The rows for which all conditions hold."""
         return self._then("filter", conditions)
 
     def select(self, *columns: Any) -> Any:
         """Some columns of the rows, or one row with sums over all of them."""
         selected = self._then("select", columns)
-        is_sum = len(_done(self.native._meta, selected.steps)) > 0  # of no rows at all
+        # The metadata is a frame without rows: only sums make a row of it.
+        is_sum = len(_done(self.native._meta, selected.steps)) > 0
         return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
 
     def _then(self, method: str, arguments: tuple[Any, ...]) -> Partitions:
         return Partitions(self.native, (*self.steps, (method, tuple(_flat(arguments)))))
 
     def _settled(self) -> nw.LazyFrame[Any]:
-        """The frame of Dask after all steps."""
+        """The Dask frame after all steps."""
         meta = _done(self.native._meta, self.steps)
         done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
         settled: nw.LazyFrame[Any] = nw.from_native(done)
@@ -78,7 +79,7 @@ def stacked(frames: Iterable[Any]) -> Any:
 
 
 def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
-    """The arguments of a method of narwhals one by one; it also takes them as lists."""
+    """The arguments of a narwhals method one by one; lists of them are flattened."""
     for argument in arguments:
         if isinstance(argument, str | nw.Expr):
             yield argument

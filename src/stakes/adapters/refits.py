@@ -1,9 +1,9 @@
 """Maps and thresholds fitted out of fold to rows that stay in their engine, for two classes.
 
 The engine pools the rows by score, class and fold, where the fold comes from a key of each row. A
-calibrator is fitted to these weighted cells, and a threshold tuned on them, with the same result as
-for the rows. The decisions by score and fold go back to the engine as an expression; where every
-row has its own costs, the recalibrated posteriors do, or the maps of the folds as formulas.
+calibrator is fitted to these weighted cells, or a threshold tuned on them, with the same result as
+from the rows. Decisions by score and fold go back to the engine as an expression. Where every row
+has its own costs, recalibrated posteriors go back instead, or the maps of the folds as formulas.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from stakes.rows import Posteriors, Scores
 from stakes.scoring import Brier, LogLoss, class_means
 from stakes.tally import ScoreTable
 
-_BYTES = 64  # memory that a cell takes while it is read
+_BYTES = 64  # bytes of memory that a cell takes while it is read
 
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """A rule fitted out of fold, and what it says of every cell of score, class and fold.
+    """A rule fitted out of fold, and its predictions for every cell of score, class and fold.
 
-    That is a decision or, where every row has its own costs, P(second class).
+    These are decisions or, where every row has its own costs, P(second class).
     """
 
     rule: str
@@ -67,7 +67,7 @@ class Refit:
 
     @property
     def on_all(self) -> Callable[[], CalibrationMap] | None:
-        """How to make the map of all cases, where the rule is one."""
+        """A function that fits the map to all cases, where the rule has a map."""
         return self.fitted.on_all
 
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
@@ -81,7 +81,7 @@ class Refit:
         return self.predictions.dtype.kind != "f"
 
     def expression(self) -> nw.Expr:
-        """What the rule says of every row, as an expression of its fold and score."""
+        """The prediction of the rule for every row, as an expression of its fold and score."""
         known = np.unique(self.folds).tolist()
         if self.n_runs > MOST_STEPS:
             each = [second_class(of_fold, nw.col(self.score)) for of_fold in self.fitted.maps]
@@ -90,8 +90,8 @@ class Refit:
         return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each[:-1], each[-1])
 
     def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
-        # A run of scores with one prediction is a single comparison: engines plan short expressions
-        # in a fraction of the time.
+        # One comparison for each run of scores with the same prediction: engines plan short
+        # expressions much faster.
         scores, where = np.unique(self.scores[in_fold], return_index=True)
         stops, places = _runs(scores, self.predictions[in_fold][where])
         score, values = nw.col(self.score), [nw.lit(value) for value in places]
@@ -99,10 +99,10 @@ class Refit:
 
     @property
     def expressible(self) -> bool:
-        """Whether what it says is a short expression: of few runs, or the formulas of its maps."""
+        """Whether its predictions are a short expression: few runs, or formulas of its maps."""
         if self.n_runs <= MOST_STEPS:
             return True
-        # Infinite scores count as finite ones in a fit, which a formula knows nothing of.
+        # A fit replaces infinite scores by finite ones, which a formula would not do.
         formulas = not self.decides and bool(np.isfinite(self.scores).all())
         return formulas and sum(map(n_steps, self.fitted.maps)) <= MOST_STEPS
 

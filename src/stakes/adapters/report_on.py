@@ -59,6 +59,7 @@ def report_on(
             n_rows = interruptible(partial(counted, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
         try:
+            # The limit is for rows that are not in memory yet.
             beyond = engine is None and needed > limit and not source.in_memory
             if beyond or engine not in (None, NUMPY):
                 if (why := why_no_limits(problem, known.key)) is not None:
@@ -68,7 +69,7 @@ def report_on(
                         calibrator, known.key, problem.n_classes
                     )
                     _say_beyond(source, n_rows, needed, limit, fits)
-                # The folds of a key need the seed before the report does.
+                # Folds by key need the seed before the report does.
                 seed = _check.whole("seed", drawing["seed"], low=0)
                 n_times = n_passes(known, problem, calibrator)
                 watch = source.watch.working(f"tallying {source.name}", n_rows * n_times)
@@ -86,11 +87,11 @@ def report_on(
         except RuntimeError as error:
             if "interrupted" not in str(error):
                 raise
-            raise KeyboardInterrupt from None  # which DuckDB took for a fault of its own
+            raise KeyboardInterrupt from None  # DuckDB raises RuntimeError when it is interrupted
 
 
 def counted(source: Source) -> int:
-    """The number of rows, which must not be 0."""
+    """The number of rows; a source without rows is refused."""
     n_rows = source.count()
     if n_rows == 0:
         raise without_rows(source.name)
@@ -168,7 +169,7 @@ def _say_beyond(source: Source, n_rows: int, needed: int, limit: int, recalibrat
 
 
 def _guarded(source: Source, work: Callable[[], T]) -> T:
-    """What some work of the engine gives; it ends when interrupted, and errors are sentences."""
+    """The result of some work of the engine, which can be interrupted; errors are InputErrors."""
     with source.engine_errors():
         return interruptible(work, source.interrupt)
 

@@ -23,7 +23,7 @@ def table_columns(report: Report, table: str) -> dict[str, Column]:
 
 
 def _plain(value: Any, kind: type) -> Any:
-    if value is None or value != value:
+    if value is None or value != value:  # nan
         return None
     return kind(value)
 

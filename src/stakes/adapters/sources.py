@@ -1,7 +1,7 @@
 """Rows with named columns, wherever they are: frames in memory, lazy frames, files.
 
-Of a lazy frame, only the columns that are needed leave the engine; where these are beyond the limit
-of memory, only sums over them do.
+Only the columns that are needed leave the engine of a lazy frame. Where these exceed the memory
+limit, only sums over them do.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 
 class Advance(Protocol):
-    """Hears of rows that are done, and of what is done next."""
+    """Receives the progress of some work: how many more rows are done, and what comes next."""
 
     def __call__(self, rows: int, then: str = "", /) -> None:
-        """So many more rows are done."""
+        """Receive that so many more rows are done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Rows:
     weights: Any
     by: dict[str, Any] | None
     clusters: Any
-    data: dict[str, Any] | None  # what the costs of cases depend on
+    data: dict[str, Any] | None  # the columns that costs depend on
     key: Any = None
 
 
@@ -80,17 +80,17 @@ class Watch:
 
 @dataclass(eq=False)
 class Passes:
-    """Which pass over the rows it is, for whoever waits."""
+    """Reports each pass over the rows as progress, and runs those that are asked for later."""
 
     n_rows: int
     total: int
     advance: Advance
-    guarded: Callable[[Callable[[], Any]], Any]  # does what an engine does, until interrupted
+    guarded: Callable[[Callable[[], Any]], Any]  # runs work of the engine, which may be interrupted
     done: int = 0
     what: str = ""
 
     def next(self, what: str) -> None:
-        """The next pass begins, and the one before is over."""
+        """Report that the next pass begins, and that the one before is done."""
         rows = self.n_rows if self.done else 0
         self.done, self.what = self.done + 1, what
         self.advance(rows, self._shown)
@@ -100,11 +100,11 @@ class Passes:
         return f"pass {self.done} of {max(self.total, self.done)}, {self.what}"
 
     def step(self, number: int) -> None:
-        """A pass goes over the rows once more, since it approaches its result in steps."""
+        """Report a step of an iterative fit, which reads all rows but counts as one pass."""
         self.advance(0, f"{self._shown}, step {number}")
 
     def later(self, what: str, work: Callable[[], T]) -> T:
-        """Do what the report asks of the engine."""
+        """Run a query that the report needs after the tallies were made."""
         self.next(what)
         done: T = self.guarded(work)
         self.advance(0, "making the report")
@@ -113,12 +113,12 @@ class Passes:
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """Rows with named columns; messages call them `name`, and `types` are those of the columns."""
+    """Rows with named columns, called `name` in messages; `types` are those of the columns."""
 
     name: str
     types: Mapping[str, Any]
     watch: Watch = field(default_factory=Watch, kw_only=True)
-    interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # ends a query
+    interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
     in_memory = False  # whether the rows are arrays already
     is_text = False  # whether they are text, which is parsed once for all passes
     engine = "duckdb"  # what tallies the rows, unless they are read into arrays
@@ -359,7 +359,7 @@ class FrameSource(Source):
         return int(self.frame.select(nw.len().alias("rows")).collect()["rows"][0])
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
-        """The texts that a column holds, or None when there are more of them, or gaps."""
+        """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
         texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
         values = set(texts.head(at_most + 1).collect()["text"].to_list())
         return None if len(values) > at_most or None in values else values

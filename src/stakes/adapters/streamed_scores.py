@@ -82,7 +82,7 @@ def _handed(block: Arrays, add: Add) -> bool:
 
 
 def within(scores: FloatArray, *, unit: bool) -> bool:
-    """Whether no score is nan, and with `unit`, all are probabilities."""
+    """Whether no score is nan and, with `unit`, all are probabilities."""
     low, high = scores.min(), scores.max()  # both are nan if one score is
     return bool(0.0 <= low <= high <= 1.0 if unit else low <= high)
 
@@ -109,9 +109,8 @@ class PosteriorSums:
     """Sums over rows with P(second class): losses and most probable classes, by true class."""
 
     moving: tuple[Prior, Prior] | None
-    losses: FloatArray = field(
-        default_factory=lambda: np.zeros((2, 2))
-    )  # log loss, Brier; by class
+    # Log loss and Brier score, by class.
+    losses: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
     moved: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
     predicted: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
 
@@ -123,10 +122,8 @@ class PosteriorSums:
 
     def _add(self, second: FloatArray, scores: FloatArray, weight: FloatArray | None) -> None:
         """Add rows to the sums; `second` is 1.0 for rows of the second class and 0.0 for others."""
-        of_other, of_truth = (
-            np.abs(scores - second),
-            np.abs(scores - (1.0 - second)),
-        )  # as 1 − p, and p
+        # Posteriors of the other class and of the true one: 1 − p or p, without a condition.
+        of_other, of_truth = np.abs(scores - second), np.abs(scores - (1.0 - second))
         worth = np.stack([1.0 - second, second]) * (1.0 if weight is None else weight)
         self.losses += _loss_sums(of_truth, of_other, worth)
         # At 0.5 both classes are equally probable, and the first one is predicted.
@@ -183,9 +180,8 @@ def _steps(
     """Yield the last number of every step but the highest, and the decision there."""
     codes = decided(grid)
     for place in np.flatnonzero(np.diff(codes)):
-        low, high = (
-            grid[place : place + 2].view(np.int64).tolist()
-        )  # positive doubles are ordered as their bits
+        # Positive doubles have the same order as their bits, read as integers.
+        low, high = grid[place : place + 2].view(np.int64).tolist()
         # Several steps may end between two points of the grid.
         code = int(codes[place])
         while code != codes[place + 1]:

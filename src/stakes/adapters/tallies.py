@@ -1,8 +1,8 @@
 """The evidence of a report from a lazy frame: its engine makes the tallies, and only they leave it.
 
 The numbers are those that `stakes.evaluation.tally_rows` computes from arrays. Score tables of two
-classes may be in bins, so that measures of ranks have an error, which is bounded and is 0 where
-every bin holds one score; counts, costs and proper scores are exact.
+classes may be in bins; measures of ranks then have an error, which is bounded, and zero where every
+bin holds a single score. Counts, costs and proper scores are exact.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def tallied_evidence(
     """Tally the rows of a frame, as a source provides it, inside its engine.
 
     Messages call the rows `source`; `singles` are the models whose columns are of single precision.
-    The calibrator needs a key of the rows; where it cannot be fitted, a caveat says so.
-    `limit` is the largest size of a tally in bytes, `passes` hears of every pass, and does those
-    that the report asks for later; `seed` is that of the folds.
+    The calibrator needs a key of the rows; where it cannot be fitted, a caveat says so. `limit` is
+    the largest size of a tally in bytes. `passes` reports every pass, and runs those that the
+    report asks for later. `seed` is that of the folds.
     """
     rows = with_costs(prepared(frame, columns, problem, seed, problem.columns), problem)
     checks = dict(cost_checks(rows, problem)) if problem.columns else {}
@@ -100,6 +100,7 @@ def tallied_evidence(
     if posterior_prior is not None:
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
     models = _models(rows, columns, problem, facts, from_prior, singles)
+    # Only the checks see rows of weight zero; nothing else counts them.
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     fits = _Fits(columns, facts, limit, passes, *_calibrates(models, columns, calibrator))
     for model in models:
@@ -129,10 +130,11 @@ def tallied_evidence(
 
 
 def n_passes(columns: Columns, problem: Problem, calibrator: Calibrator | None) -> int:
-    """How often the engine goes over the rows, a fit by several steps being one pass."""
+    """The number of passes of the engine over the rows; an iterative fit counts as one."""
     many, by_row = problem.n_classes > 2, bool(problem.columns)
     two = (problem.n_classes, problem.n_decisions) == (2, 2)
-    passes = 1 + max(1, len(columns.by)) + (many or by_row)  # what cannot be used, …, coverage
+    # One that checks the rows, joint decisions for each column of groups, and perhaps coverage.
+    passes = 1 + max(1, len(columns.by)) + (many or by_row)
     paired = not (by_row or columns.clusters or problem.limits)
     passes += paired and (len(columns.models) > 1 or columns.key is not None)
     for predictions in columns.models.values():
@@ -151,7 +153,7 @@ def _pairs(
     fits: _Fits,
     joint: Joint,
 ) -> PairsOf | None:
-    """How to count cases in bins of pairs of systems, where each counts as one."""
+    """A function that counts cases in bins of pairs of systems; None where it cannot."""
     if not joint.counts_cases or joint.problem.limits:
         return None
     bins = PairBins(live, models, rules, fits.deciders, fits.tallied)
@@ -198,7 +200,7 @@ class _Fits:
 
     @property
     def way(self) -> Way:
-        """How scores are tallied: ranks are exact where all scores fit into the memory."""
+        """How scores are tallied: ranks are exact where all scores fit into memory."""
         weighted = self.columns.weights is not None
         return Way(EXACT_BYTES[weighted] * self.facts.n_rows <= self.limit, weighted)
 
@@ -226,7 +228,7 @@ class _Fits:
         self.tallied[model.name] = tallied
 
     def _refitted(self, model: LazyModel, live: Lazy, tallied: Tallied) -> Tallied:
-        """The tallies with what is fitted out of fold to cells of score, class and fold."""
+        """The tallies, once rules were fitted out of fold to cells of score, class and fold."""
         raw, limits = isinstance(model.predictions, Scores), model.problem.limits
         if self.calibrator is None and not raw and not limits:
             return tallied
@@ -242,7 +244,7 @@ class _Fits:
         return tallied
 
     def models(self, sample: Sample) -> Iterator[ModelTallies]:
-        """The tallies of all models; how far classes lead needs to know what was drawn."""
+        """The tallies of all models; errors of class leads depend on the sample."""
         for name, tallied in self.tallied.items():
             sums = self.lead_sums.get(name)
             leads = None if sums is None else leads_in_sample(sums, sample)
@@ -273,7 +275,7 @@ class _Fits:
 
     @property
     def deciders(self) -> dict[tuple[str, str], Refit | ClassMaps]:
-        """What decides in the place of posteriors as they came, by model and rule."""
+        """Fitted rules, which decide instead of the original posteriors, by model and rule."""
         fitted = {(name, refit.rule): refit for name, refit in self.refits.items()}
         limited = {
             (name, rule): decides
@@ -310,7 +312,7 @@ class _Fits:
         return {name: fitted for name, fitted in on_all.items() if fitted is not None}
 
     def left_out(self, models: Sequence[LazyModel]) -> Iterator[Caveat]:
-        """Caveats about what a report on rows in memory would also say."""
+        """Caveats about what only a report on rows in memory would show."""
         yield from self.lost
         for model in models:
             yield from _lost(model, self.tallied[model.name], fitted=model.name in self.refits)
@@ -382,7 +384,7 @@ def _at_edge(rule: DecisionRule, bins: Bins | None) -> DecisionRule:
 
 
 def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Caveat]:
-    """Caveats about what a report on rows in memory would also say of this model."""
+    """Caveats about what only a report on rows in memory would show of this model."""
     name, problem = model.name, model.problem
     if model.stuck:
         yield no_move(name)
@@ -403,15 +405,15 @@ MOVED_LIMITS = (
 
 
 def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
-    """How far costs are apart within groups of rows, which intervals leave out; other limits."""
+    """Caveats about other limits, and about the spread of costs within groups of rows."""
     if joint.problem.limits:
         yield Caveat(LEFT_OUT, MOVED_LIMITS)
     wide = widest(joint.problem, joint.sums) if joint.problem.columns else 0.0
     if wide > 0:
         text = (
             f"The costs of single rows stay in the engine. Sums and means of costs are exact; "
-            f"intervals come from {len(joint.cells):,} groups of rows within which what costs "
-            f"depend on may differ by up to {number(wide)} of itself."
+            f"intervals come from {len(joint.cells):,} groups of rows, within which terms of the "
+            f"costs differ by at most {number(wide)} of the largest."
         )
         yield Caveat(LEFT_OUT, text)
 

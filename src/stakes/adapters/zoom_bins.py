@@ -1,9 +1,9 @@
 """A grid of bins for scores, finer by powers of two and identical to the last bit in every engine.
 
-The bins are those of `stakes.tally.bit_bins`. They use only comparisons, products with powers of
-two and floor, because no engine rounds the results of these. Each side of the grid has 33 runs of
-1,024 bins: the first run begins at distance 0, and each later run is an octave, twice as wide as
-the one before.
+The bins are those of `stakes.tally.bit_bins`. They use only comparisons, differences, products and
+floor, whose results are the same in every engine that follows IEEE 754. Each side of the grid has
+33 runs of 1,024 bins: the first run begins at distance 0, and each later run is an octave, from the
+end of the run before to twice that distance.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from stakes.adapters.sources import Lazy
 from stakes.tally import Bins, BitGrid
 
-_STEPS = (16, 8, 4, 2, 1)  # octaves to divide by, as a binary search over 31 octaves
+_STEPS = (16, 8, 4, 2, 1)  # octaves to divide by: a binary search over 32 octaves
 _MOST = float(np.finfo(np.float64).max)
 _BELOW, _AT = "_below", "_at"  # temporary columns
 
 
 @dataclass(frozen=True)
 class UnitGrid:
-    """Bins of [0, 1] that get finer towards both ends, where scores of rare classes lie."""
+    """Bins of [0, 1] that become finer towards 0 and 1, where the scores of rare classes lie."""
 
     def binned(self, frame: Lazy, score: str, name: str) -> Lazy:
         """Add the bin of every score, which does not decrease along the scores."""
@@ -39,7 +39,7 @@ class UnitGrid:
 
 @dataclass(frozen=True)
 class ScoreGrid:
-    """Bins of all numbers that get finer towards a centre, by powers of two of `unit`."""
+    """Bins of all numbers that become finer towards a centre, by powers of two times `unit`."""
 
     centre: float = 0.0
     unit: float = 2.0**-16  # the end of the innermost run

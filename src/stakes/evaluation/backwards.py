@@ -1,4 +1,4 @@
-"""Models that rank the cases the wrong way round, which is most often an order of columns."""
+"""Models that rank the cases backwards, most often because columns are in the wrong order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
 from stakes.inference import Measured
 
-LEVEL = 0.95  # beyond it a model that ranks backwards does so not by chance
+LEVEL = 0.95  # confidence at which a model is said to rank backwards
 
-_BLOCK = 1 << 16  # rows at a time, so that memory stays flat
-_ROUNDING = 1e-9  # leads that are no larger are none
+_BLOCK = 1 << 16  # rows at a time, so that the memory needed does not grow with the rows
+_ROUNDING = 1e-9  # a lead this close to zero may be due to rounding
 
 
 def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
@@ -20,12 +20,12 @@ def class_leads(rows: FloatArray, cases: Cases) -> FloatArray:
 
     .. math:: \mathrm{E}[p_k \mid k] - \mathrm{E}[p_k \mid \text{not } k]
 
-    One pass over the rows, where an area under the ROC curve of each class against the rest would
-    sort them K times. The mean of calibrated posteriors cannot fall behind: the first term is at
-    least the share of the class, the second at most. The standard error is that of posteriors that
-    know nothing of the class, dealt out to the cases at random. The cases of a cluster are taken
-    for copies of one, the worst that they can be. nan for a class that no case, or every case,
-    belongs to.
+    This takes one pass over the rows, where an area under the ROC curve of each class against the
+    rest would sort them K times. The expected lead of calibrated posteriors is never negative: the
+    first term is at least the share of the class, the second at most. The standard error is that
+    of uninformative posteriors, assigned to the cases at random. Cases of the same cluster are
+    treated as copies of one case, the worst that is possible. The lead is nan for a class that no
+    case, or every case, belongs to.
     """
     masses = _masses(cases)
     return _leads(_lead_sums(rows, cases), masses, _squares(cases, masses))
@@ -107,7 +107,11 @@ def _squares(cases: Cases, masses: FloatArray) -> FloatArray:
 
 
 def _drawn(masses: FloatArray, of_class: FloatArray | None) -> FloatArray:
-    """The same from squared weights of single cases, or where there are none, from clusters."""
+    """The same from squared weights of cases (K,); from the weights of clusters if these are None.
+
+    Squared weights of cases outside a class are those of all cases less those of the class. The
+    weights of a cluster have to be summed before they are squared.
+    """
     if of_class is None:
         outside = masses.sum(axis=1, keepdims=True) - masses
         return np.stack([(masses**2).sum(axis=0), (outside**2).sum(axis=0)])
@@ -117,11 +121,11 @@ def _drawn(masses: FloatArray, of_class: FloatArray | None) -> FloatArray:
 def backwards_class(
     tallied: ModelTallies, area: Measured | None, evidence: Evidence
 ) -> Label | None:
-    """The class that a model ranks backwards beyond noise; None where there is none.
+    """The class that a model clearly ranks backwards; None where there is none.
 
-    Two classes: by the 95 % interval of the area under the ROC curve, where there is one, and by
-    the standard error of uninformative scores: with few cases of a class, either alone gives false
-    alarms. More classes: by their leads.
+    For two classes the area under the ROC curve must be below one half by its 95 % interval, where
+    there is one, and by the standard error of uninformative scores: with few cases of a class,
+    either alone gives false alarms. For more classes, leads are compared with zero.
     """
     from scipy.special import ndtri
 
@@ -143,8 +147,8 @@ def _blind_error(sample: Sample) -> float:
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}
 
-    Cases of unequal weight, within a class, count for as many equal ones as their squares say: so
-    do clusters, whose cases are taken for copies of one.
+    Cases of unequal weight count as their effective number within a class (Kish): the squared sum
+    of weights over the sum of squares. So do clusters, whose cases are treated as copies of one.
     """
     joint = sample.joint
     of_class = joint.cells[:, :1] == np.arange(sample.sizes.size)

@@ -29,7 +29,7 @@ _UNPAIRED = (
 
 
 class Allowance(NamedTuple):
-    """What "no worse" allows above the baseline: an amount per case, or a share of its cost."""
+    """The margin of "no worse": an amount per case above the baseline, or a share of its cost."""
 
     value: float = 0.0
     relative: bool = False
@@ -55,18 +55,18 @@ def read_incumbent(
     if baseline is None:
         if margin is not None:
             raise InputError(
-                f"margin must come with a baseline; got {margin!r} alone. Name the baseline, "
-                f"too.",
+                f"margin must come with a baseline; got {margin!r} alone. Name the baseline, too.",
                 argument="margin",
             )
         return None
     allowed = read_margin(margin)
     if isinstance(baseline, Report):
         return Incumbent(_deployed(baseline, problem, level), allowed, baseline)
+    # The name of a system wins over that of a model; of a model, the simplest rule is taken.
     asked = baseline if isinstance(baseline, str) else None
     matches = [name for name, rule in rules.items() if asked in (name, rule.model)]
     exact = [name for name in matches if name == asked]
-    plain = [name for name in matches if rules[name].eligible]  # the plainest rule is the first
+    plain = [name for name in matches if rules[name].eligible]  # the simplest rule comes first
     if not matches:
         models = dict.fromkeys(rule.model for rule in rules.values())
         raise InputError(
@@ -112,7 +112,8 @@ def compared(
         rule = rules[name]
         cost, model, rule_name = costs.cost(name), rule.model, rule.name
     else:
-        old = earlier.system(name)  # corrected for its having been chosen there
+        old = earlier.system(name)
+        # The cost of the verdict is corrected for the choice on the cases of the earlier report.
         cost, model, rule_name = earlier.verdict.cost, old.model, old.rule
     if margin.relative and not cost.value > 0:
         raise InputError(
@@ -134,7 +135,7 @@ def compared(
 
 
 def unpaired(first: Measured, second: Measured, factor: float = 1.0) -> Measured:
-    r"""Cost on some cases less a factor times a cost on others, from their two intervals.
+    r"""A cost on some cases less a factor times a cost on other cases, from their two intervals.
 
     The bounds of independent intervals are combined by their distances from the estimates (Zou and
     Donner 2008): the lower bound is
@@ -176,7 +177,7 @@ def problem_differences(old: Problem, new: Problem) -> tuple[str, ...]:
 
 
 def _deployed(earlier: Report, problem: Problem, level: float) -> str:
-    """The system that an earlier report deploys, whose cost can be compared with these."""
+    """The system that an earlier report deploys; reports that cannot be compared are refused."""
     differ = problem_differences(earlier.problem, problem)
     if differ:
         raise InputError(
@@ -205,9 +206,10 @@ def _with_differences(system: System, baseline: Baseline, costs: Costs) -> Syste
     if not baseline.paired:
         plain = unpaired(system.cost, baseline.cost)
         beyond = unpaired(system.cost, baseline.cost, factor)
-    elif system.name == name:  # no other case could tell it from itself
+    elif system.name == name:  # its difference from itself is zero, whatever the cases
         plain, cost = Measured(0.0, 0.0, 0.0), baseline.cost
-        beyond = Measured(*((1 - factor) * end for end in (cost.value, cost.high, cost.low)))
+        # The factor is at least 1, so that the higher bound of the cost gives the lower one here.
+        beyond = Measured(*((1 - factor) * bound for bound in (cost.value, cost.high, cost.low)))
     else:
         plain = costs.difference(system.name, name)
         beyond = plain if factor == 1 else costs.difference(system.name, name, factor)

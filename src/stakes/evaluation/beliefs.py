@@ -15,20 +15,20 @@ from stakes.errors import InputError
 from stakes.inference import Dirichlet
 from stakes.problem import Belief, Problem
 
-DRAWS = 4096  # problems that could be the true one
-_POINTS = 1024  # quantiles of one cost alone
+DRAWS = 4096  # number of problems drawn, any of which could be the true one
+_POINTS = 1024  # number of quantiles for one cost alone
 _REMEDY = "Write a list of cost matrices, a distribution of the prior such as Dirichlet([95, 5]), \
 or {'costs': […], 'prior': …} for both."
 
 
 class Worlds(NamedTuple):
-    """D problems that could be the true one: costs above those of the problem, and priors."""
+    """D problems, any of which could be the true one: costs above those of the problem, priors."""
 
     costs: FloatArray  # (D, K, M), added to the costs of the problem
     prior: FloatArray  # (D, K)
 
     def some(self, most: int) -> Worlds:
-        """At most this many of the worlds, evenly spread."""
+        """At most this many of the worlds, evenly spaced in their order."""
         step = max(1, -(-len(self.prior) // most))
         return Worlds(self.costs[step // 2 :: step], self.prior[step // 2 :: step])
 
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     """One unknown alone: its worlds, and its range where it is a single number."""
 
     what: str
-    interval: tuple[float, float, float]  # mean and quantiles of the level; nan of several numbers
+    interval: tuple[float, float, float]  # mean and two quantiles; nan where it is several numbers
     worlds: Worlds
 
 
@@ -46,7 +46,7 @@ class Unknown:
     """All that is uncertain about a problem."""
 
     problem: Problem
-    prior: FloatArray  # that counts where none is drawn
+    prior: FloatArray  # that applies where none is drawn
     experts: FloatArray | None  # (E, K, M)
     sampler: Callable[[np.random.Generator, int], FloatArray] | None
     level: float  # of the ranges that are shown
@@ -61,7 +61,7 @@ class Unknown:
 
     @property
     def mean(self) -> Worlds:
-        """The one world in which everything is as the problem says."""
+        """The single world in which everything is as the problem states."""
         return Worlds(np.zeros((1, *self._shape)), self.prior[None])
 
     def worlds(self, rng: np.random.Generator, draws: int = DRAWS) -> Worlds:
@@ -75,7 +75,7 @@ class Unknown:
         return Worlds(costs, rng.permutation(self._priors(rng, draws)))
 
     def parts(self, rng: np.random.Generator) -> list[Part]:
-        """Each unknown alone, with everything else as the problem says."""
+        """Each unknown alone, with everything else as the problem states."""
         parts = [self._cell(*belief) for belief in self.problem.beliefs]
         nan = float("nan")
         if self.experts is not None:
@@ -83,9 +83,9 @@ class Unknown:
             same = np.broadcast_to(self.prior, (len(above), len(self.prior)))
             parts.append(Part("which expert is right", (nan, nan, nan), Worlds(above, same)))
         if self.sampler is not None:
-            priors = self._priors(rng, DRAWS)  # in order, so that some of them are evenly spread
-            none = np.zeros((DRAWS, *self._shape))
-            parts.append(Part("the prior", self._shares(priors), Worlds(none, priors)))
+            priors = self._priors(rng, DRAWS)  # sorted, so that `Worlds.some` spreads evenly
+            unmoved = np.zeros((DRAWS, *self._shape))
+            parts.append(Part("the prior", self._shares(priors), Worlds(unmoved, priors)))
         return parts
 
     def _cell(self, k: int, d: int, belief: Belief) -> Part:
@@ -104,7 +104,7 @@ class Unknown:
         return float(self.prior[1]), low, high
 
     def _priors(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """Priors (D, K) in the order of the share of the last class, evenly spread over it."""
+        """Priors (D, K), sorted by the share of the last class: evenly spaced quantiles of it."""
         if self.sampler is None:
             return np.broadcast_to(self.prior, (draws, len(self.prior)))
         drawn = _drawn(self.sampler, rng, DRAWS)
@@ -120,7 +120,7 @@ class Unknown:
         return drawn[np.argsort(drawn[:, -1], kind="stable")][places.astype(np.intp)]
 
     def _refuse_other_mean(self, drawn: FloatArray) -> None:
-        """Refuse priors whose mean is clearly not the stated one: by six standard errors."""
+        """Refuse draws whose mean is more than six standard errors from the stated prior."""
         mean = drawn.mean(axis=0)
         error = drawn.std(axis=0) / np.sqrt(len(drawn))
         if (np.abs(mean - self.prior) > 6 * error + 1e-6).any():
@@ -149,7 +149,7 @@ def read_unknown(
     ----------
     uncertain : as in `evaluate`
     problem : what is at stake, whose costs may be distributions
-    shares : (K,) class shares of the data, which count where the problem states no prior
+    shares : (K,) class shares of the data, which apply where the problem states no prior
     level : of the ranges that are shown
 
     Returns
@@ -197,7 +197,7 @@ def _named(uncertain: Any) -> dict[str, Any]:
 
 
 def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
-    """What a distribution of the prior draws; an empty array where it draws no numbers."""
+    """Draws from a distribution of the prior; an empty array where these are not numbers."""
     try:
         signature(sampler).bind(rng, draws)
     except TypeError as error:
@@ -206,7 +206,7 @@ def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
             f"Dirichlet(cases) is such a distribution.",
             argument="uncertain",
         ) from None
-    except ValueError:  # a function of C, which does not say what it takes
+    except ValueError:  # built-in functions may have no signature to check
         pass
     try:
         return np.asarray(sampler(rng, draws), dtype=np.float64)
@@ -277,8 +277,8 @@ def _sampler(sampler: Any, problem: Problem) -> Any:
 def _quantiles(belief: Belief, size: int) -> FloatArray:
     """Equally likely amounts (size,), in order, whose mean is that of the distribution.
 
-    They are the medians of equally likely parts. Their mean misses some of the longer tail; the
-    outermost point makes up for that.
+    They are the medians of equally likely intervals. Their mean misses some of the longer tail,
+    and the outermost point is moved to correct that.
     """
     points = belief.quantiles((np.arange(size) + 0.5) / size)
     missing = belief.mean - float(points.mean())

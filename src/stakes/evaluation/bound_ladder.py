@@ -1,7 +1,7 @@
-"""What a rule under one limit decides at any bound of the limit, out of fold.
+"""What a rule under one limit decides out of fold, at any bound of the limit.
 
-Cases leave the decision of a limit one after the other as its price rises. Their order does not
-depend on the bound: it is sorted once, and another bound only stops elsewhere.
+As the price of a limit rises, cases leave its decision one after the other. Their order does not
+depend on the bound, so that they are sorted once; another bound only stops at another case.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from stakes.evaluation.cases import Cases
 from stakes.limits import ROUNDING, Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.problem import Limit
 
-_TIED = 1e-12  # of the largest cost: decisions whose costs differ by less are tied
+_TIED = 1e-12  # relative to the largest cost: decisions whose costs differ by less are tied
 
 
 class OtherFolds(NamedTuple):
-    """The cases outside of one fold, and what each of them counts against a limit there."""
+    """The cases outside of one fold, and how much each of them counts towards the limit."""
 
     mask: BoolArray  # (n,)
     weights: FloatArray  # (n,)
-    share: float  # of the class of a rate; 1 for a share
+    share: float  # class share, where the limit is a rate within a class; 1 where it is a share
 
 
 def other_folds(cases: Cases, number: IntArray, limit: Limit) -> tuple[OtherFolds, ...]:
@@ -60,18 +60,19 @@ class _Fold(NamedTuple):
 
     breaks: Breakpoints
     span: float
-    factor: float  # of the prices at which cases leave: the share of the class of a rate
-    free: float  # what the limit counts there without a price
+    factor: float  # on the prices at which cases leave: the share in `OtherFolds`
+    free: float  # the share or rate of the limit without a price
 
 
 @dataclass(frozen=True, eq=False)
 class BoundLadder:
-    """The decisions of one rule on cases that were dealt into folds, at any bound.
+    """The decisions of one rule on cases that were divided into folds, at any bound.
 
     Attributes
     ----------
     expected : (n, M) expected costs of each decision
-    chances : (n,) of the class within which the limit counts; ones where it counts all cases
+    chances : (n,) probabilities of the class within which the limit counts; ones where it counts
+        all cases
     number : (n,) the fold of each case
     others : for each fold, the cases outside of it
     column : position of the decision of the limit
@@ -103,16 +104,17 @@ class BoundLadder:
 
     @cached_property
     def _instead(self) -> IntArray:
-        """The best other decision about each case; the first of those that tie."""
+        """The cheapest of the other decisions about each case; the first of those that tie."""
         return _first_least(self.expected, self.column)
 
     @cached_property
     def _free(self) -> IntArray:
+        """The cheapest decision about each case, without a price."""
         return _first_least(self.expected, None)
 
     @cached_property
     def _leaves(self) -> FloatArray:
-        """The price (n,) at which each case leaves, were all cases of the class of a rate."""
+        """The price (n,) at which each case leaves, before it is multiplied by the class share."""
         every = np.arange(len(self.expected))
         gains = self.expected[every, self._instead] - self.expected[:, self.column]
         return leaving_prices(gains, self.chances)
@@ -132,7 +134,7 @@ class BoundLadder:
 
 
 def _side(limit: Limit, fold: _Fold) -> float:
-    """The price of the rule that keeps a limit; 0 where it is kept without one."""
+    """The price at which a limit is kept; 0 where it is kept without one."""
     _, sides = price_at(limit, fold.breaks, fold.span)
     for side in sides:
         if side > 0 or limit.excess(fold.free) <= ROUNDING:
@@ -141,7 +143,7 @@ def _side(limit: Limit, fold: _Fold) -> float:
 
 
 def _first_least(costs: FloatArray, without: int | None) -> IntArray:
-    """The first of the cheapest decisions (n,), one of them left out."""
+    """The first of the cheapest decisions (n,); one decision may be left out."""
     slack = _TIED * float(np.abs(costs).max(initial=0.0))
     listed = [(d, column) for d, column in enumerate(costs.T) if d != without]
     least = reduce(np.minimum, (column for _, column in listed)) + slack

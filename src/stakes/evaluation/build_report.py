@@ -67,13 +67,13 @@ def report_of(
     ----------
     evidence : the tallies
     replicates, seed, level, baseline, margin : as in `evaluate`
-    rng : made from the seed; it may have been used before
+    rng : made from the seed; it may have been drawn from before
     library : the library of the frames that were passed
     operation : running costs and the number of cases to come
     unknown : costs or a prior that are uncertain
-    remake : makes rules again for other costs, where the rows are at hand
-    engine : the name of what tallied the rows
-    moved_limits : decides rows anew under other limits, where there are limits and rows
+    remake : remakes the rules for other costs, where the rows are available
+    engine : the name of the engine that tallied the rows
+    moved_limits : decides the rows again under other limits, where there are limits and rows
 
     Returns
     -------
@@ -91,7 +91,7 @@ def report_of(
     """
     if operation is not None:
         evidence = replace(evidence, operation=operation)
-    unchecked, evidence = evidence, checked_limits(evidence, level)
+    unchecked, evidence = evidence, checked_limits(evidence, level)  # flips check other limits
     problem = evidence.problem
     incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
@@ -109,7 +109,7 @@ def report_of(
     chosen, uncertainty = verdict.cheapest or costs.named, None
     if unknown is not None:
         rivals = rivals_of(systems, no_model, evidence, chosen)
-        # Under limits, prices would have to be fitted again in every world, which takes too long.
+        # Under limits, prices would have to be fitted again in every world: that takes too long.
         again = None if problem.limits else remake
         uncertainty = uncertainty_of(unknown, rivals, chosen, seed, again)
     return Report(
@@ -160,7 +160,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
     charges, running = evidence.sample.charges, evidence.operation.running_costs
-    many = many and not problem.limits  # whose prices move them
+    many = many and not problem.limits  # prices of limits would move these cuts
     cuts = tuple(decision_regions(problem).crossings.tolist()) if many else ()
     return tuple(
         System(
@@ -186,7 +186,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
 
 
 def _no_model(evidence: Evidence, costs: Costs) -> System | None:
-    """The rule without a model, by costs and prior; None where all cases cost the same."""
+    """The rule without a model, by costs and prior; None where all cases have the same costs."""
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
         return None
@@ -212,7 +212,7 @@ def _no_model(evidence: Evidence, costs: Costs) -> System | None:
 
 
 def _coverage(evidence: Evidence, best: System) -> Points:
-    """What the best system costs per decided case, as more and more hard cases are left out."""
+    """What the best system costs per decided case, as ever more hard cases are left undecided."""
     problem = evidence.problem
     if best.name in evidence.coverage:
         return evidence.coverage[best.name]()
@@ -223,7 +223,7 @@ def _coverage(evidence: Evidence, best: System) -> Points:
     table = tables[best.rule]
     if table is None:
         return ()
-    # Classes and decisions come first: sums over rows of two numbers would take most of the time.
+    # Classes and decisions are the first axis: sums over rows of two numbers would be far slower.
     negatives, positives = table.with_prior(evidence.prior).weights.T
     posteriors = np.stack([1 - table.scores, table.scores])
     first, second = problem.costs[:, cheapest_decisions(posteriors.T, problem.costs)]

@@ -1,4 +1,4 @@
-"""Every case charged its own costs: losses of all systems, and of what needs no model."""
+"""Losses where every case has its own costs: of all systems, and of what needs no model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from stakes.problem import costs_of_class
 
 NO_MODEL = "costs and prior, no model"  # the Bayes decision by the costs of each case and the prior
 
-_TIE = 1e-12  # of a probability
+_TIE = 1e-12  # probabilities that differ by less are equal but for rounding
 
-MOST_TERMS = 32  # of costs, whose sums are kept
+MOST_TERMS = 32  # terms of the costs, beyond which their sums are not kept
 
-FEW, MUCH = 10, 0.25  # a caveat is due where this few cases carry at least this share of the cost
+FEW, MUCH = 10, 0.25  # a caveat is due where so few cases carry at least this share of the cost
 ALIKE = 0.75  # unless Kish's effective number of cases is at least this share of their number
 
 
@@ -36,7 +36,7 @@ class Charges:
     base: float
     spent: Mapping[str, FloatArray]  # (K, M) sums of costs, class by decision
     blind: IntArray  # (n,) decisions by costs and prior alone
-    sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; none if too many
+    sums: Mapping[str, FloatArray]  # (K, M, T) of the terms of the costs; empty if too many
 
     def only(self, mask: BoolArray) -> Charges:
         """The charges of the cases in a mask; sums in cells stay those of all cases.
@@ -75,8 +75,8 @@ def charges_of(
     cases : the cases, whose costs differ from case to case
     decided : codes (n,) of the decisions of each system, by its name
     bayes : names of the systems that decide by posteriors
-    blind : (n,) decisions by costs and prior alone; worked out here if left out, but under limits
-        they need prices
+    blind : (n,) decisions by costs and prior alone; by default the cheapest ones, which is right
+        unless there are limits, whose prices they need
 
     Returns
     -------
@@ -114,7 +114,7 @@ def charges_of(
         name: _in_cells(cases, codes, charged if cases.weights is None else charged * cases.weights)
         for (name, codes), charged in zip(everyone.items(), losses, strict=False)
     }
-    # What every decision costs at least takes no digits from differences once it is taken out.
+    # An amount that every decision costs is taken out, so that it takes no digits from differences.
     base = float(perfect.min())
     if base != 0:
         losses -= base
@@ -140,8 +140,8 @@ def charges_of(
 def reachable_by_case(costs: FloatArray) -> BoolArray:
     """Whether some posterior makes each decision (M, B) the cheapest; ties count.
 
-    `costs` are those of some cases, (K, M, B). Exact for two classes; among more, decisions stay
-    that no other single one beats in every class.
+    `costs` are those of some cases, (K, M, B). This is exact for two classes. For more classes a
+    decision is ruled out only where a single other one is cheaper in every class.
     """
     size = costs.shape[1]
     reached = np.ones(costs.shape[1:], dtype=np.bool_)
@@ -154,7 +154,7 @@ def reachable_by_case(costs: FloatArray) -> BoolArray:
                 continue
             slope = gaps[1] - gaps[0]
             with np.errstate(divide="ignore", invalid="ignore"):
-                crossing = -gaps[0] / slope  # of the probability of the second class
+                crossing = -gaps[0] / slope  # P(second class) at which the two cost the same
             high = np.where(slope > 0, np.minimum(high, crossing), high)
             low = np.where(slope < 0, np.maximum(low, crossing), low)
             reached[d] &= (slope != 0) | (gaps[0] <= 0)
@@ -163,14 +163,14 @@ def reachable_by_case(costs: FloatArray) -> BoolArray:
 
 
 def _in_cells(cases: Cases, decided: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Sums (K, M) of what cases weigh, class by decision; cases are counted without weights."""
+    """Sums (K, M) of the weights of cases, class by decision; without weights, their number."""
     shape = cases.problem.n_classes, cases.problem.n_decisions
     cells = cases.truth * shape[1] + decided
     return np.bincount(cells, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
 
 def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:
-    """Weight times each term of the costs, (n,); None stands for ones. Nothing if too many."""
+    """Weight times each term of the costs, (n,); None stands for ones. Empty if too many."""
     costs, terms = cases.costs, cases.problem.terms.names
     assert costs is not None
     if len(terms) > MOST_TERMS:
@@ -187,13 +187,13 @@ def _term_sums(cases: Cases, decided: Mapping[str, IntArray]) -> dict[str, Float
         [_in_cells(cases, codes, term) for codes in decided.values()]
         for term in weighted_terms(cases)
     ]
-    # Sums that overflow are of no use to anybody, and JSON has no place for them.
+    # Sums that overflow are useless, and JSON cannot represent them.
     sums = np.moveaxis(np.array(by_term), 0, -1)  # (J, K, M, T)
     return dict(zip(decided, sums, strict=True)) if sums.size and np.isfinite(sums).all() else {}
 
 
 class Few(NamedTuple):
-    """The share of the ten cases that count most in the cost of a system, or in its gain."""
+    """How much of the cost of a system, or of its gain, is due to the ten largest cases."""
 
     share: float
     of: str  # "cost" or "gain"
@@ -202,17 +202,18 @@ class Few(NamedTuple):
 def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
     """How much of the cost, or of the gain, of a system is due to ten cases.
 
-    Shares are of the cost above the cheapest case. Where some costs are negative, shares of all
-    that is paid and gained are looked at as well, the largest costs and the largest gains apart;
-    the largest of these shares is returned. It is zero for a hundred cases or fewer, of which ten
-    are not few, and where the cases of the class with the most at stake are nearly alike: no other
-    case will then cost much more.
+    Shares are of the cost above that of the cheapest case. Where some costs are negative, shares
+    of the sum of all payments and gains are computed as well, for the largest payments and for the
+    largest gains; the largest share is returned. It is zero for a hundred cases or fewer, of which
+    ten are not few. It is also zero where the cases of the class of the largest amount are nearly
+    alike, because new cases will then not cost much more.
     """
     losses, loss = charges.losses, charges.losses.loss(name)
     repeats = np.ones(loss.size) if losses.repeats is None else losses.repeats
     if repeats.sum() <= 10 * FEW:
         return Few(0.0, "cost")
-    counts = 1.0 if losses.weights is None else losses.weights / repeats  # of each single case
+    # Equal cases may be pooled into one row, whose weight is the sum of theirs.
+    counts = 1.0 if losses.weights is None else losses.weights / repeats
     if prior is not None:
         mass = np.bincount(losses.truth, losses.weights, losses.n_classes)
         counts = counts * (prior / np.where(mass > 0, mass, 1.0))[losses.truth]
@@ -227,9 +228,11 @@ def few_cases(charges: Charges, name: str, prior: FloatArray | None) -> Few:
 
 
 def _few_of(each: FloatArray, all_of: FloatArray, truth: IntArray, repeats: FloatArray) -> float:
+    """The share of the ten largest of some amounts (n,) in the sum of others, repeats counted."""
     total, kind = float(all_of @ repeats), truth == truth[np.argmax(each)]
     costly = kind & (each > 0)
     some, times = each[costly], repeats[costly]
+    # Kish's effective number of cases, (Σx)² / Σx², against their number: amounts are nearly alike.
     if not total > 0 or (some @ times) ** 2 >= ALIKE * times.sum() * (some**2 @ times):
         return 0.0
     most = np.argpartition(each, -FEW)[-FEW:] if each.size > FEW else np.arange(each.size)

@@ -18,7 +18,7 @@ from stakes.rows import Decisions, Posteriors, Scores, as_predictions
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
 MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
-LARGEST_COST = 1e40  # of costs: squares of their ratios to the smallest must be numbers, too
+LARGEST_COST = 1e40  # squares of costs, and of their ratios to the smallest, must be finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,13 @@ class Cases:
 
     problem: Problem
     n_rows: int
-    kept: BoolArray | None  # rows that have weight; None: all of them. The others play no part
+    kept: BoolArray | None  # rows with a positive weight; None: all of them. Others are left out
     truth: IntArray
     weights: FloatArray | None  # None: every case counts once
     by: tuple[tuple[str | None, Groups], ...]  # each with the name of its column, if it has one
     clusters: Groups | None
     shares: FloatArray
-    costs: CaseCosts | None = None  # of every case, where they differ
+    costs: CaseCosts | None = None  # of every case, where they differ between cases
 
     @property
     def charges(self) -> FloatArray | CaseCosts:
@@ -42,18 +42,18 @@ class Cases:
 
     @property
     def prior(self) -> FloatArray:
-        """The class shares that count: the stated prior, else those of the data."""
+        """The class shares in deployment: the stated prior, else the shares of the data."""
         return self.shares if self.problem.prior is None else self.problem.prior
 
     @property
     def mass(self) -> FloatArray:
-        """What each case counts at the prior of deployment, (n,)."""
+        """The weight of each case at the prior of deployment, (n,)."""
         weights = np.ones(self.truth.size) if self.weights is None else self.weights
         return np.asarray(weights * class_ratios(self.shares, self.prior)[self.truth])
 
     @property
     def whole(self) -> bool:
-        """Whether all weights are whole numbers, which count cases exactly."""
+        """Whether all weights are whole numbers, so that they are exact numbers of cases."""
         if self.weights is None:
             return True
         whole = bool((self.weights == np.floor(self.weights)).all())
@@ -87,7 +87,7 @@ class Cases:
         return weights * class_ratios(shares, prior)[truth], prior
 
     def rows(self, column: Any) -> Any:
-        """The rows of a column that have weight.
+        """The rows of a column whose weight is positive.
 
         Parameters
         ----------
@@ -141,6 +141,7 @@ def read_cases(
         raise InputError(
             "y_true must hold at least one case; there are none. Pass some.", argument="y_true"
         )
+    # All rows are checked, also those of weight zero; only then are these left out.
     weight, kept = _weights(weights, len(truth))
     n_rows = len(truth)
     groups = tuple(
@@ -171,7 +172,7 @@ def read_cases(
 
 
 def refuse_needless(data: object, problem: Problem) -> None:
-    """Refuse columns that no cost depends on: whoever passes them expects that one does.
+    """Refuse columns that no cost depends on: a user who passes them expects that one does.
 
     Parameters
     ----------
@@ -223,11 +224,11 @@ def _case_costs(
 
 
 def refuse_scale(problem: Problem) -> None:
-    """Refuse costs so large that squares of them, or of what they are compared with, are infinite.
+    """Refuse costs so large, or so small, that their squares cannot be represented.
 
     Parameters
     ----------
-    problem : what is at stake; costs that depend on columns are not looked at
+    problem : what is at stake; costs that depend on columns are not checked
 
     Examples
     --------
@@ -254,7 +255,7 @@ def refuse_scale(problem: Problem) -> None:
 
 
 def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
-    """Refuse classes without cases: their costs depend on columns that only cases would have.
+    """Refuse classes without cases: their costs depend on columns that only cases have.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
 
 
 def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray | None]:
-    """The weights of the rows that have one, and which rows these are."""
+    """The positive weights, and a mask of their rows; None where all rows have one."""
     if weights is None:
         return None, None
     weight = _check.weights("weights", weights, n_rows)
@@ -294,7 +295,7 @@ def refuse_misaligned(
     clusters: object,
     data: object = None,
 ) -> None:
-    """Refuse series and frames whose index shows that their rows are other cases.
+    """Refuse series and frames whose index shows that their rows are different cases.
 
     Parameters
     ----------
@@ -332,7 +333,7 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
 
     Returns
     -------
-    predictions by name, each wrapped by what it holds
+    predictions by name, each in the wrapper of its kind
 
     Examples
     --------
@@ -349,6 +350,7 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
             )
         named = _check.labels("the models", models)
     values = list(models.values()) if isinstance(models, Mapping) else [models]
+    # Reports name models by text, in which 1 and "1" would be the same.
     names = [str(name) for name in named or ("model",)]
     _check.labels("the names of the models", names)
     read = {
@@ -377,7 +379,7 @@ def frame_library(y_true: object, models: Any) -> str | None:
 
     Returns
     -------
-    one of `LIBRARIES`; None where nothing comes from these
+    one of `LIBRARIES`; None where no argument comes from them
 
     Examples
     --------

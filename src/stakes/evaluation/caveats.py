@@ -31,8 +31,8 @@ from stakes.report import (
 from stakes.rows import POSTERIORS
 
 _FEW_CLUSTERS = 6
-_SHIFT = 1.25  # factor on the odds of a class between the data and the prior that is worth a word
-_COSTLY = 0.05  # share of the cost that bad calibration takes before it is worth a word
+_SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
+_COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 
 
 def caveats_of(
@@ -43,7 +43,7 @@ def caveats_of(
     costs: Costs,
     miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
-    """All caveats that apply; those about the deployed system need a verdict that deploys one."""
+    """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
     best = verdict.deploy
     return (
         *_backwards(models, evidence.problem),
@@ -83,7 +83,7 @@ def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
 
 
 def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[Caveat]:
-    """Models that rank backwards, usually because columns or scores are the wrong way round."""
+    """Models that rank backwards, usually because of the order of columns or the sign of scores."""
     for model in models:
         if model.backwards is None:
             continue
@@ -195,7 +195,7 @@ def _miscalibration(
     spent = {system.name: system.cost for system in systems}
     for model in models:
         if model.backwards is not None:
-            continue  # recalibration would hide that the columns are in the wrong order
+            continue  # advice to recalibrate would hide that columns are in the wrong order
         by_rule = {system.rule: system.name for system in systems if system.model == model.model}
         as_is, repaired = by_rule.get(MOVED, by_rule.get(BAYES)), by_rule.get(RECALIBRATED)
         looked = miscalibrations.get(model.model)
@@ -242,7 +242,7 @@ def _unchecked(
 def _few_carry(
     evidence: Evidence, verdict: Verdict, systems: tuple[System, ...]
 ) -> Iterator[Caveat]:
-    """A caveat where a few cases make up much of the cost: another sample may lack such cases."""
+    """A caveat where a few cases make up much of the cost: another sample may have more of them."""
     if evidence.sample.charges is None:
         return
     best = verdict.deploy or cheapest_of(systems)

@@ -25,10 +25,11 @@ class CostChange(Value):
 
 @dataclass(frozen=True, eq=False)
 class Changes(Value):
-    """What changed: `problem` says first how the problems differ, and is empty where they do not.
+    """What changed: `problem` lists how the problems differ, and is empty where they do not.
 
-    `verdicts` are what was to be deployed and what is, `costs` those of the systems that both have,
-    `gone` and `added` the systems that only one has. `caveats_gone` and `caveats_added` are kinds.
+    `verdicts` are the systems that the two reports deploy, None for none. `costs` are those of the
+    systems that both reports have, `gone` and `added` the systems that only the old or only the new
+    one has. `caveats_gone` and `caveats_added` are kinds of caveats.
     """
 
     problem: tuple[str, ...]
@@ -44,7 +45,8 @@ def changes_between(old: Report, new: Report) -> Changes:
     """What changed from an old report to a new one, on other cases or on the same.
 
     Differences of costs are unpaired, because a report does not say which case got which decision.
-    For reports on the same cases they are therefore less certain than `evaluate` with a baseline.
+    For reports on the same cases their intervals are therefore wider than those of `evaluate` with
+    a baseline.
 
     Parameters
     ----------
@@ -66,6 +68,7 @@ def changes_between(old: Report, new: Report) -> Changes:
     ((), 'model (as is)', -0.25)
     """
     before, after = ({entry.name: entry for entry in report.systems} for report in (old, new))
+    # Bounds of different levels cannot be combined into an interval of either level.
     same = old.assumptions.level == new.assumptions.level
     costs = tuple(
         CostChange(

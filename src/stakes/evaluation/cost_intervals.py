@@ -45,15 +45,16 @@ from stakes.problem import Problem
 from stakes.report import POSTERIOR_RULES
 from stakes.tally import Counts, JointCounts
 
-_AT_ONCE = 1 << 22  # numbers in the tables of a block of systems: 32 MiB of doubles
+_AT_ONCE = 1 << 22  # most numbers in the tables of a block of systems: 32 MiB of doubles
 
 
 @dataclass(frozen=True, eq=False)
 class Costs:
     """Costs of systems on the same cases, how they compare, and which is the cheapest.
 
-    The problem's least cost is taken out of all costs and added at the end, so that an amount which
-    all decisions share takes no digits from differences.
+    The least cost of the problem is subtracted from all costs and added back at the end, so that an
+    amount which all decisions share takes no digits from differences. A blind decision is the same
+    for all cases.
     """
 
     joint: JointCounts  # of the systems and of every blind decision; clusters are its leading axis
@@ -62,9 +63,9 @@ class Costs:
     reachable: BoolArray  # (J + M, M)
     squares: FloatArray | None  # sums of squared weights, where weights are fractional
     choice: Contenders  # among the systems that may win
-    named: str  # the blind decision that is the cheapest for all cases
+    named: str  # the cheapest blind decision, with which systems are compared
     level: float
-    added: FloatArray  # (J + M,) what each costs per case besides its decisions: to run a model
+    added: FloatArray  # (J + M,) what each costs per case besides its decisions: running a model
 
     @property
     def perfect(self) -> float:
@@ -84,11 +85,11 @@ class Costs:
         return float(shares @ self.problem.costs.min(axis=1))
 
     def cost(self, name: str) -> Measured:
-        """Cost per case of one system in this sample."""
+        """Cost per case of one system on this sample, with its interval."""
         return self._shifted(self._value(name), *self._bounds[name])
 
     def normalized(self, name: str) -> Measured:
-        """Normalised cost of one system."""
+        """Normalised cost of one system on this sample, with its interval."""
         return self._normalized[name]
 
     def saving(self, costlier: str | None, cheaper: str) -> Measured:
@@ -96,7 +97,7 @@ class Costs:
         return self.difference(costlier or self.named, cheaper)
 
     def difference(self, first: str, second: str, factor: float = 1.0) -> Measured:
-        """Cost of one system less a factor times that of another, by the interval of this pair."""
+        """Cost of one system less a factor times that of another; the interval is for this pair."""
         beside = self._beside(first) - factor * self._beside(second) + (1 - factor) * self.base
         support = self._pair_support(first, second, factor).shifted(beside)
         value = self._value(first) - factor * self._value(second) + (1 - factor) * self.base
@@ -119,13 +120,14 @@ class Costs:
         """What the chosen system saves against the named blind decision, once deployed."""
         saving = self.saving(None, name)
         effect = selection_effect(self.choice, against=self.named)
-        # The blind decision was not chosen: cost and saving add up to what it costs.
+        # The choice does not bias the cost of the blind decision, and cost and saving must add up
+        # to it: both get the same correction.
         effect = replace(effect, bias=self._effect.bias)
         corrected = effect.saving(saving.value, saving.low, saving.high)
         return Measured(corrected.value, corrected.low, corrected.high)
 
     def expected_normalized(self, name: str) -> Measured:
-        """Normalised cost of the chosen system once deployed: corrected as its cost is."""
+        """Normalised cost of the chosen system once deployed, corrected in the same way."""
         share, regret = self.normalized(name), self._value(name) - self._perfect
         if not (0 < share.value < np.inf and regret > 0):
             return share
@@ -140,7 +142,7 @@ class Costs:
         return self._beside(name) == 0 and self._same(name, self.named)
 
     def more(self, name: str) -> Measured:
-        """Cost of a system above the cheapest, by an interval that holds for all at once."""
+        """Cost of a system above the cheapest; the intervals of all systems hold at once."""
         place = self.choice.names.index(name)
         parts = (self.choice.differences, self.choice.low, self.choice.high)
         return Measured(*(float(part[place]) for part in parts))
@@ -165,7 +167,7 @@ class Costs:
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """The shrunk probability that each system is the cheapest."""
+        """The probability that each system is the cheapest, with costs shrunk to their mean."""
         probabilities = probability_cheapest(self.choice)
         return dict(zip(map(str, self.choice.names), probabilities.tolist(), strict=True))
 
@@ -194,6 +196,7 @@ class Costs:
 
     def _same(self, first: str, second: str) -> bool:
         """Whether a system takes a blind decision about every case."""
+        # Equal tables suffice: those of a blind decision have all cases in one column.
         joint = _pooled(self.joint)
         return np.array_equal(joint.model(first).values, joint.model(second).values)
 
@@ -203,7 +206,7 @@ class Costs:
 
     @property
     def _span(self) -> float:
-        """What the best constant decision costs above perfect ones, keeping the limits or not."""
+        """What the best constant decision costs above perfect ones, even if it breaks a limit."""
         constant = self.joint.models[-self._n_blind :]
         return min(self._value(str(name)) for name in constant) - self._perfect
 
@@ -261,14 +264,17 @@ class Costs:
 
     @property
     def _worst(self) -> float:
-        """The greatest normalised cost; finite where the cost of not looking is known."""
+        """The largest normalised cost there can be; infinite where the prior is estimated."""
         span = self._span
         known = self.problem.prior is not None and span > 0
         return (self.choice.most - self._perfect) / span if known else np.inf
 
     @property
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
-        """Systems in blocks that fit into memory, without the blind decisions."""
+        """Names, tables and design of the systems, in blocks that fit into memory.
+
+        The blind decisions are left out.
+        """
         names = [str(name) for name in self.joint.models[: -self._n_blind]]
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
@@ -285,7 +291,7 @@ class Costs:
 class LossCosts(Costs):
     """Costs and intervals where costs differ from case to case."""
 
-    losses: LossSample  # of the systems, of no model and of every constant decision, above `base`
+    losses: LossSample  # above `base`: of systems, of `NO_MODEL` and of every constant decision
 
     @property
     def _perfect(self) -> float:
@@ -335,12 +341,13 @@ class LossCosts(Costs):
 
     @property
     def _shown(self) -> list[str]:
-        """All systems and what needs no model, without the constant decisions."""
+        """All systems and the rule without a model, but not the constant decisions."""
         return [str(name) for name in self.losses.names[: -self.problem.n_decisions]]
 
     def constant(self, decisions: Labels) -> tuple[Label, float, Labels]:
         """The cheapest constant decision, its cost per case, and those that tie with it."""
         costs = [self._value(f"always {decision}") for decision in decisions]
+        # Costs were rounded themselves, and again when the base was subtracted.
         rounding = 1e-12 * (max(costs) - self._perfect) + 4 * np.finfo(np.float64).eps * abs(
             self.base
         )
@@ -351,7 +358,7 @@ class LossCosts(Costs):
 
     @property
     def best_constant(self) -> str:
-        """The constant decision that is the cheapest."""
+        """The name of the cheapest constant decision."""
         constant = self.losses.names[-self.problem.n_decisions :]
         return str(min(constant, key=lambda name: self._value(str(name))))
 
@@ -412,7 +419,7 @@ def _pooled(joint: JointCounts) -> JointCounts:
 def _above(base: float, problem: Problem) -> Problem:
     """The problem with costs above a base, and no limits."""
     if not (base or problem.limits):
-        return problem  # of many classes a copy is large
+        return problem  # a copy would be large if there are many classes
     return Problem(
         problem.costs - base,
         classes=problem.classes,
@@ -431,8 +438,10 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     blind = evidence.blind_decision(above.with_prior(shares))
     joint, reachable = with_blind(sample.joint, above, blind)
     bayes = [rule.name in POSTERIOR_RULES for rule in evidence.rules.values()]
-    if not evidence.problem.limits:  # prices may make any decision the cheapest
-        reachable[np.flatnonzero(bayes)] = reachable_decisions(above)  # people may take the others
+    # Bayes rules take only decisions that some posterior makes the cheapest, which narrows what
+    # they can cost. Under limits, prices may make any decision the cheapest.
+    if not evidence.problem.limits:
+        reachable[np.flatnonzero(bayes)] = reachable_decisions(above)
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
         fitting = _fitting(evidence, len(joint.models))

@@ -28,16 +28,16 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """A model with a way to decide."""
+    """A model with a way to turn its predictions into decisions."""
 
     model: str
     name: str
     threshold: float | None = None  # above which the second of two decisions is taken
     eligible: bool = True  # a rule tuned on these very cases is shown, but cannot win
     prices: tuple[float, ...] = ()  # of the limits of the problem, fitted to all cases
-    added: FloatArray | None = None  # (L, K, M), what they add to the costs
+    added: FloatArray | None = None  # (L, K, M), what these prices add to the costs
     capacity: tuple[tuple[float, float, float], ...] = ()  # share, cost and price of other limits
-    rounding_loss: float | None = None  # what it costs that it decides no case by chance
+    rounding_loss: float | None = None  # what it costs to decide every case without randomising
 
 
 def rules_of(
@@ -98,7 +98,7 @@ def rules_of(
             honest = kind == POSTERIORS or recalibrated or tuned_apart
             if tuned_apart:
                 yield DecisionRule(model, TUNED_APART, float(best))
-            if not problem.limits:  # which the best threshold would not keep
+            if not problem.limits:  # the best threshold would ignore them
                 yield DecisionRule(model, TUNED, float(best), eligible=not honest)
 
 
@@ -120,7 +120,7 @@ def is_movable(from_prior: FloatArray, to_prior: FloatArray) -> bool:
     True
     """
     lost = (from_prior == 0) & (to_prior > 0)
-    # Shares that were summed in another order differ in their last digits; that is no other prior.
+    # Shares that were summed in another order differ in their last digits, but not as priors.
     return bool(np.abs(from_prior - to_prior).max() > 1e-9 and not lost.any())
 
 

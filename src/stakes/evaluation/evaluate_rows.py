@@ -92,8 +92,8 @@ def evaluate(
         that was fitted on other folds. The folds are the same for all models and keep clusters
         whole. By default `Select` chooses the kind of map within the folds.
     level : confidence level of all intervals, and of the sentences that quote them
-    replicates : number of simulated samples that show what bad calibration of two classes costs
-        beyond chance, where ``calibrator`` is None; intervals need none
+    replicates : number of simulated samples that separate the cost of bad calibration from chance
+        They are drawn for two classes where ``calibrator`` is None; intervals need none.
     seed : seed of these samples and of the folds; the report prints it
     baseline : the incumbent, with which every system is compared
         The name of a model, whose decisions are taken as they are; the name of a system; or an
@@ -154,7 +154,7 @@ def evaluate(
     operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
     by_key = folds_of_key(key, cases, int(seed))
-    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # leaves rng as it is
+    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # not the stream of `rng`
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
@@ -183,5 +183,5 @@ def evaluate(
 
 
 def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:
-    """The prior for which posteriors hold; None for the class shares of the data."""
+    """The prior under which posteriors hold; None for the class shares of the data."""
     return None if prior is None else _check.prior("posterior_prior", prior, problem.classes)

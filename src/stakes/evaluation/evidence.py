@@ -1,7 +1,7 @@
 """Evidence: the tallies from which a report is made, wherever the rows are.
 
-`evaluate` makes it from arrays, an engine from files that do not fit into memory; all that follows
-reads tallies only.
+`evaluate` makes it from arrays, an engine from files that do not fit into memory. Everything after
+that reads tallies only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stakes.report import Caveat, DecisionSource, PairCounts, Points
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
-RULES = (LogLoss(), Brier())  # the losses of every model
+RULES = (LogLoss(), Brier())  # the proper scoring rules whose losses `ModelTallies` holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,8 @@ class Sample:
     """The joint decisions of all systems on some cases; clusters are the leading axis, if any."""
 
     joint: JointCounts
-    sizes: (
-        FloatArray | IntArray
-    )  # cases of each class, (K,): rows, unless weights are whole numbers
+    # Number of cases of each class, (K,); fractional weights do not count cases, rows do.
+    sizes: FloatArray | IntArray
     squares: FloatArray | None  # sums of squared weights, like joint.weights; None: all are whole
     charges: Charges | None = None  # every case's own costs, where they differ
 
@@ -44,7 +43,7 @@ class Sample:
 
     @property
     def clusters(self) -> int | None:
-        """How many clusters were drawn, when cases come in clusters."""
+        """The number of clusters; None where cases were sampled one by one."""
         return len(self.joint.weights) if self.joint.weights.ndim == 2 else None
 
     @cached_property
@@ -54,8 +53,8 @@ class Sample:
         return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
 
 
-# Cases in bins of two sources of decisions at once: by the positions of the two, for sources and
-# the edges of their scores, (B - 1,) or none where decisions are the bins
+# Counts cases in bins of two sources of decisions at once, keyed by the positions of the two. The
+# arguments are the sources and the edges of their scores, (B - 1,), empty where decisions are bins.
 PairsOf = Callable[
     [Sequence[DecisionSource], Sequence[FloatArray]], Mapping[tuple[int, int], PairCounts]
 ]
@@ -63,7 +62,7 @@ PairsOf = Callable[
 
 @dataclass(frozen=True, eq=False)
 class ModelTallies:
-    """What one model says, tallied; None where its predictions do not allow it.
+    """Tallies of the predictions of one model; None where these do not allow it.
 
     Losses are means within each class, (2, K): log loss, and Brier score summed over classes.
     """
@@ -94,7 +93,7 @@ class Evidence:
     sample: Sample
     rules: dict[str, DecisionRule]  # by the name of the system
     models: tuple[ModelTallies, ...]
-    slices: tuple[tuple[str | None, Label, Sample], ...]  # column that makes the groups, group
+    slices: tuple[tuple[str | None, Label, Sample], ...]  # name of the column, group, its cases
     posterior_prior: FloatArray
     weighted: bool
     calibrator: str | None = None
@@ -102,13 +101,13 @@ class Evidence:
     left_out: tuple[Caveat, ...] = ()
     operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases
-    # What limits add to the costs (L, K, M), for posteriors of all cases by such a map of a model
+    # What limits add to the costs (L, K, M), for posteriors of all cases by the map of a model
     repriced: Callable[[str, FloatArray], FloatArray] | None = None
     checks: Mapping[str, tuple[LimitCheck, ...]] = field(default_factory=dict)  # by system
-    # What Bayes rules cost where hard cases are left undecided, by system; see `Report.coverage`
+    # What Bayes rules cost where hard cases are left undecided; see `Report.coverage`
     coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
-    pairs: PairsOf | None = None  # where each case counts as one and costs what its cell costs
+    pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
 
     @property
     def all_break(self) -> bool:
@@ -150,11 +149,11 @@ class Evidence:
         return min(allowed, key=costs.__getitem__)
 
     def may_be_taken(self, name: str) -> bool:
-        """Whether what needs no model keeps the limits.
+        """Whether a decision that needs no model keeps the limits.
 
         Parameters
         ----------
-        name : of a constant decision, or of the rule by costs and prior
+        name : a constant decision such as "always 0", or the rule by costs and prior
 
         Returns
         -------
@@ -211,5 +210,5 @@ class Evidence:
 
     @property
     def prior(self) -> FloatArray:
-        """The class shares that count: the stated prior, else those of the data."""
+        """The class shares in deployment: the stated prior, else the shares of the data."""
         return self.shares if self.problem.prior is None else self.problem.prior

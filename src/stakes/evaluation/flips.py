@@ -1,7 +1,7 @@
 """Where the verdict would flip: how far numbers may move, and where each system is the cheapest.
 
-The point at which another system gets as cheap is exact for these cases. The point at which
-that becomes statistically clear depends on the contenders: a choice is one of them until it clearly
+The point at which another system becomes as cheap is exact for these cases. The point at which
+that becomes statistically clear is where the choice leaves the contenders, because it then clearly
 costs more than the cheapest.
 """
 
@@ -34,7 +34,7 @@ from stakes.regions import (
 from stakes.report import System
 from stakes.tally import Counts
 
-_NEAREST = 12  # margins for which clear flips are worked out; reports show fewer
+_NEAREST = 12  # number of margins for which clear flips are computed; reports show fewer
 _MOST_CLEAR = 200  # costs in a problem beyond which clear flips would take too long
 MOST_COSTS = 10_000  # costs in a problem beyond which no flips are looked for: a hundred classes
 _Pair = tuple[float, float]
@@ -48,10 +48,11 @@ def n_costs(problem: Problem) -> int:
 def flips_of(
     systems: tuple[System, ...], evidence: Evidence, costs: Costs
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
-    """Where each system is the cheapest, over costs and the last prior; how far numbers may move.
+    """Where each system is the cheapest, and how far each cost and prior may move.
 
-    Decisions stay as they are, and so do shares and rates under a limit while costs move; where
-    the prior moves, shares move, too, so that priors are left out under limits.
+    Regions are over the cost proportion and the prior of the last class. Decisions stay as they
+    are. While costs move, so do the shares and rates of limits. While the prior moves, shares move
+    too, and so priors are left out under limits.
     """
     problem, prior = evidence.problem.with_limits(None), evidence.prior
     limited = bool(evidence.problem.limits)
@@ -81,6 +82,7 @@ def flips_of(
     regions = {cheapest_regions(rivals, axis): line for axis, line in axes.items()}
     for parts, line in regions.items():
         walks += _across(parts, line)
+    # One search for all walks; the first bounds belong to margins, the rest to borders of regions.
     bounds = iter(_left(walks, costs, evidence))
     clear_bounds = dict(zip(near, bounds, strict=False))
     unknown = nan, nan
@@ -91,13 +93,14 @@ def flips_of(
 
 
 def _are_sought(evidence: Evidence) -> bool:
+    """Whether flips are looked for: every class has cases, and costs are not too many."""
     problem = evidence.problem
     known = bool((evidence.shares > 0).all())
     return known and n_costs(problem) <= MOST_COSTS
 
 
 def are_bounded(evidence: Evidence, costs: Costs) -> bool:
-    """Whether so many systems compete that flips are clear by Bonferroni's critical value."""
+    """Whether so many systems compete that clear flips use Bonferroni's critical value."""
     problem = evidence.problem
     priced = bool(problem.columns or evidence.operation.running_costs)
     zoned = _are_sought(evidence) and not priced and problem.costs.size <= _MOST_CLEAR
@@ -107,7 +110,7 @@ def are_bounded(evidence: Evidence, costs: Costs) -> bool:
 def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
     """The margins with the shortest moves, relative to the largest cost or to the prior.
 
-    Others, of which a problem of many classes has hundreds, are not worked out further.
+    A problem of many classes has hundreds of others, for which clear flips are not computed.
     """
     size = float(np.abs(problem.costs).max()) or 1.0
     parts = [
@@ -129,7 +132,7 @@ def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
 
 
 def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Regions:
-    """Regions with the zone around each border in which the data cannot tell its two sides."""
+    """Regions with the zone around each border in which neither side is clearly cheaper."""
     low, high = line.bounds
     zones = (next(bounds) for _ in regions.crossings)
     unclear = tuple((max(lower, low), min(upper, high)) for lower, upper in zones)
@@ -137,7 +140,7 @@ def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Reg
 
 
 def _rivals(systems: tuple[System, ...], evidence: Evidence) -> dict[Any, Counts]:
-    """All that could be deployed: every constant decision, which wins ties, and the systems."""
+    """All that could be deployed: constant decisions come first, and so win ties, then systems."""
     candidates: dict[Any, Counts] = {
         system.name: system.counts for system in systems if system.candidate
     }
@@ -160,7 +163,7 @@ class _Line(NamedTuple):
 
 
 class _Walk(NamedTuple):
-    """Down and up a line, from two starts, each with the choice that is followed."""
+    """Two searches along a line, one downwards and one upwards, each from a start for a choice."""
 
     line: _Line
     choices: tuple[Label, Label]
@@ -185,7 +188,8 @@ def _cost_line(costs: Costs, place: int) -> _Line:
     problem = costs.problem
     cell = np.zeros(problem.costs.shape)
     cell.flat[place] = 1.0
-    rest_of_costs = np.where(cell > 0, -costs.base, problem.costs)  # the base is in no cost
+    # Costs here are above the base, so that a cost of zero is −base.
+    rest_of_costs = np.where(cell > 0, -costs.base, problem.costs)
     return _Line(rest_of_costs, cell, problem.prior, None, (-inf, inf))
 
 
@@ -199,6 +203,6 @@ def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
 
 
 def _proportion_line(costs: Costs) -> _Line:
-    """The line along which the cost proportion moves, for two classes and two decisions."""
+    """The line along which the cost proportion c moves: a miss costs 2(1 − c), a false alarm 2c."""
     start, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
     return _Line(start, slope, costs.problem.prior, None, (0.0, 1.0))

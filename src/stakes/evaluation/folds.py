@@ -1,7 +1,7 @@
-"""Calibration maps and thresholds that are fitted on other folds than those they are used on.
+"""Cross-fitting: calibration maps and thresholds are used on other folds than they are fitted on.
 
-One set of partitions serves all models and all rules of an evaluation: equal predictions have equal
-results, and no difference between models is due to the luck of the folds.
+All models and all rules of an evaluation share one set of partitions. Equal predictions therefore
+have equal results, and no difference between models is due to the luck of the folds.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from stakes.thresholds import best_threshold, weighed
 
 _FOLDS = KEY_FOLDS = 5
 _PRIME, _FACTOR = 2**31 - 1, 48_271  # of Lehmer's generator
-_FEW_CASES = 20_000  # up to which the luck of the folds shows: several partitions are averaged
-_MANY_CASES = 200_000  # from which each fit takes so long that there are fewer folds
+_FEW_CASES = 20_000  # up to here the luck of the folds matters: several partitions are averaged
+_MANY_CASES = 200_000  # beyond, fits take so long that there are fewer folds
 _PLENTY = 1000  # cases of the rarest class, half of which fit a map as well as four fifths do
-_DEALS = 20  # how often folds are dealt again where clusters leave a class in one fold only
+_DEALS = 20  # how often folds are drawn again where clusters leave a class in one fold only
 
 
 class Folds:
-    """The partitions of an evaluation, dealt when they are first needed."""
+    """The partitions of an evaluation, drawn when they are first needed."""
 
     def __init__(
         self, cases: Cases, rng: np.random.Generator, by_key: IntArray | None = None
     ) -> None:
         self.cases = cases
         self._rng = rng
-        self._by_key = by_key  # the only partition, where a key states it
+        self._by_key = by_key
 
     @property
     def by_key(self) -> IntArray | None:
-        """The only partition, where a key states it."""
+        """The fold of every case by its key, then the only partition; None without keys."""
         return self._by_key
 
     @property
@@ -61,16 +61,16 @@ class Folds:
             return int(self._by_key.max()) + 1
         n_cases = len(self.cases.truth)
         rarest = spread(self.cases.truth, self.clusters, self.cases.problem.n_classes)
-        # Two folds fit half as many maps, and with this many cases a half fits as well.
+        # Two folds need fewer fits, and with this many cases half of them fit a map as well.
         if n_cases > _FEW_CASES and rarest >= _PLENTY:
             return 2
         return min(3 if n_cases > _MANY_CASES else _FOLDS, rarest)
 
     @property
     def partitions(self) -> int:
-        """How many times the cases are dealt; the posteriors of all times are averaged.
+        """How many times the cases are divided into folds; posteriors are averaged over these.
 
-        For more than two classes, fits take too much time to be repeated.
+        With more than two classes, fits take too long to be repeated.
         """
         if self._by_key is not None:
             return 1
@@ -84,6 +84,7 @@ class Folds:
         return () if any(number is None for number in dealt) else tuple(dealt)  # type: ignore[arg-type]
 
     def _dealt(self) -> IntArray | None:
+        """The fold of every case (n,) in one partition; None where a class is in one fold only."""
         truth, clusters = self.cases.truth, self.clusters
         size = self.cases.problem.n_classes
         for _ in range(_DEALS if self._by_key is None else 1):
@@ -99,7 +100,7 @@ class Folds:
 
     @property
     def hindrance(self) -> str | None:
-        """Why no map can be fitted to these cases, if none can."""
+        """Why no map can be fitted to these cases; None where one can."""
         if not self.numbers:
             parts = "cases" if self.clusters is None else "clusters with a case"
             return f"some class has too few {parts} to fit a map on some and use it on others."
@@ -137,8 +138,7 @@ class Folds:
     def costs(self, decided: Iterable[IntArray]) -> FloatArray | None:
         """Costs of the decisions that were made in each partition, above perfect decisions.
 
-        Taken above perfect decisions, so that an amount which all decisions share takes no digits
-        from their differences.
+        An amount that all decisions cost thus takes no digits from differences.
 
         Parameters
         ----------
@@ -171,8 +171,9 @@ class Folds:
 def fold_of_key(key: Any, seed: int) -> Any:
     """The fold of every key, from 0 to `KEY_FOLDS` - 1, the same in every engine.
 
-    It uses only sums, products and remainders of whole numbers below 2**62, on which all engines
-    agree. They disagree about the remainder of a negative number, so that it is taken twice.
+    It uses only sums, products and remainders of whole numbers below 2**62, on which numpy, SQL and
+    Spark agree. They disagree about the remainder of a negative key, so the modulus is added before
+    a second remainder is taken.
 
     Parameters
     ----------
@@ -188,17 +189,16 @@ def fold_of_key(key: Any, seed: int) -> Any:
     >>> fold_of_key(np.arange(-3, 7), seed=0).tolist()
     [2, 2, 2, 0, 4, 1, 0, 3, 4, 3]
     """
-    # Written in whole numbers below 2⁶³ with + * % only: SQL, Spark and numpy then agree on the
-    # fold of every key.
     start = (key % _PRIME + (_PRIME + seed % _PRIME)) % _PRIME
     mixed = (start * _FACTOR + 11) % _PRIME
-    mixed = (mixed * mixed + start) % _PRIME  # squares, so that neighbouring keys do not take turns
+    # A linear generator would give neighbouring keys a regular pattern of folds; squares break it.
+    mixed = (mixed * mixed + start) % _PRIME
     mixed = (mixed * _FACTOR + 7) % _PRIME
     return (mixed * mixed + mixed) % _PRIME % KEY_FOLDS
 
 
 def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
-    """The fold of every case that has weight, numbered from zero, by its key."""
+    """The fold of every case with a positive weight, by its key, numbered without gaps."""
     if key is None:
         return None
     try:
@@ -217,6 +217,7 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
     number = used_folds(cases.rows(fold_of_key(array.astype(np.int64), seed)))
     owners = None if cases.clusters is None else cases.clusters.codes
     if owners is not None:
+        # Each cluster must occur with one fold only, so that there are as many pairs as clusters.
         pairs = np.bincount(owners * KEY_FOLDS + number, minlength=1)
         if np.count_nonzero(pairs) > int(owners.max()) + 1:
             raise InputError(
@@ -252,7 +253,7 @@ def _defined(costs: list[float]) -> FloatArray | None:
 
 
 def case_cost(cases: Cases, decided: IntArray) -> float:
-    """Cost per case of decisions (n,) above perfect ones, every case charged its own costs."""
+    """Cost per case of decisions (n,) above perfect ones, where every case has its own costs."""
     assert cases.costs is not None
     sums = np.zeros(cases.problem.n_classes)
     for rows, charged in cases.costs.of_class(cases.truth):
@@ -266,14 +267,13 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fitted rule says of cases not used to fit it, and its cost in each partition."""
+    """What a fitted rule predicts for cases not used to fit it, and its cost in each partition."""
 
     predictions: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)
-    on_all: FitOnAll | None = None  # the map of all cases, where the rule is one
-    parts: tuple[
-        FloatArray, ...
-    ] = ()  # posteriors (n, K) of each partition, where prices need them
+    on_all: FitOnAll | None = None  # the map of all cases, where the rule has a map
+    # Posteriors (n, K) of each partition, where prices of limits need them.
+    parts: tuple[FloatArray, ...] = ()
     maps: tuple[CalibrationMap, ...] = ()  # of each fold, where there is one partition
 
 
@@ -288,8 +288,8 @@ class FitOnAll:
 
     @classmethod
     def later(cls, rows: CheckedRows, folds: Folds, calibrator: Calibrator) -> FitOnAll:
-        """A copy of what the fit needs, because the caller's arrays may change until then."""
-        codes = rows.codes.astype(np.min_scalar_type(rows.n_classes))  # classes are few: save space
+        """A fit that is made later, from copies: the caller may change the arrays until then."""
+        codes = rows.codes.astype(np.min_scalar_type(rows.n_classes))  # mostly one byte a case
         copied = replace(rows, scores=_copy(rows.scores), codes=codes, weights=_copy(rows.weights))
         return cls(copied, _copy(folds.clusters), calibrator, folds.cases.problem.classes)
 
@@ -308,8 +308,8 @@ def recalibrated(
 ) -> tuple[Fitted | None, tuple[Caveat, ...]]:
     """Recalibrated posteriors of every case, by maps that were fitted on other folds.
 
-    Errors of a calibrator that the user named are raised. The default, `Select`, may find that no
-    map can be fitted, which a caveat then says.
+    Errors of a calibrator that the user chose are raised. Where the default, `Select`, cannot fit
+    any map, a caveat says so instead.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def _out_of_fold(
                 argument="calibrator",
             ) from error
         raise
-    # The mean over partitions depends less on the luck of one of them.
+    # The mean over partitions depends less on the luck of any one of them.
     mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
     parts = each if len(each) > 1 else ()
     costs = cases.charges
@@ -387,7 +387,7 @@ def _finite(scores: FloatArray) -> FloatArray:
     if known.size == scores.size:
         return scores
     if not known.size:
-        # All scores infinite: two values are left, and any two numbers rank alike.
+        # All scores are infinite: there are at most two values, which any two numbers can rank.
         return np.sign(scores)
     low, high = np.nextafter([known.min(), known.max()], [-np.inf, np.inf])
     return np.clip(scores, low, high)
@@ -418,8 +418,8 @@ def tuned_apart(scores: FloatArray, folds: Folds) -> Fitted | None:
     if (problem.n_classes, problem.n_decisions) != (2, 2) or not folds.numbers:
         return None
     each = [_tuned(scores, number, folds) for number in folds.numbers]
-    # Decisions cannot be averaged over partitions as posteriors can; the others show how much the
-    # cost varies with the folds.
+    # Decisions cannot be averaged over partitions as posteriors can. The first partition decides;
+    # the others show how much the cost varies with the folds.
     return Fitted(each[0], folds.costs(each))
 
 
@@ -434,7 +434,7 @@ def _tuned(scores: FloatArray, number: IntArray, folds: Folds) -> IntArray:
 
 
 def _best(scores: FloatArray, cases: Cases, mask: BoolArray) -> float:
-    """The best threshold of some cases."""
+    """The best threshold for some of the cases; nan where there is none."""
     truth, weights = cases.truth[mask], None if cases.weights is None else cases.weights[mask]
     if cases.costs is None:
         table = ScoreTable._of_codes(truth, scores[mask], weights, cases.problem.classes)

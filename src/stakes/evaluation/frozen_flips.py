@@ -1,8 +1,8 @@
 """Where other costs or another prior would change the verdict, if all decisions stay as they are.
 
-Where costs differ from case to case, there is no single number to vary. The cost of a system is
-still linear in the prior, through its mean cost in each class, and in a factor on the costs of each
-cell, through what the system spends there. What it costs to run a model does not vary.
+Where costs differ from case to case, a cell has no single cost to vary. The cost of a system is
+still linear in the prior, through its mean cost in each class, and in a factor on the costs of a
+cell, through what the system spends there. The cost of running a model stays as it is.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from stakes.tally import Counts
 
 
 def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
-    """Where each system wins over the prior of the last class."""
-    rivals, stand = _stand_ins(systems, evidence)
-    return (cheapest_regions(rivals, Prior(stand, stand.classes[-1])),)
+    """Where each system is the cheapest, as the prior of the last class varies."""
+    rivals, stand_in = _stand_ins(systems, evidence)
+    return (cheapest_regions(rivals, Prior(stand_in, stand_in.classes[-1])),)
 
 
 def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margin, ...]:
@@ -34,18 +34,21 @@ def case_margins(systems: tuple[System, ...], evidence: Evidence) -> tuple[Margi
     factors = tuple(_factors(spent, evidence))
     if evidence.problem.limits:  # shares under a limit would move with the prior
         return factors
-    rivals, stand = _stand_ins(systems, evidence)
-    return (*factors, *sensitivity(rivals, stand).priors)
+    rivals, stand_in = _stand_ins(systems, evidence)
+    return (*factors, *sensitivity(rivals, stand_in).priors)
 
 
 def _stand_ins(
     systems: tuple[System, ...], evidence: Evidence
 ) -> tuple[dict[str, Counts], Problem]:
-    """Each rival as a decision whose cost in every class is the mean cost of the rival there."""
+    """A problem whose decisions are the rivals: each costs what the rival costs in that class.
+
+    A table for each rival goes with it, in which all cases get the decision that stands for it.
+    """
     problem, mass = evidence.problem, evidence.sample.pooled.class_weights
     spent = spent_tables(systems, evidence)
     beside = evidence.beside(tuple(spent))
-    stand = Problem(
+    stand_in = Problem(
         np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + beside,
         classes=problem.classes,
         decisions=list(spent),
@@ -56,11 +59,11 @@ def _stand_ins(
     return {
         name: Counts(table_weights, classes=problem.classes, decisions=list(spent))
         for name, table_weights in zip(spent, weights, strict=True)
-    }, stand
+    }, stand_in
 
 
 def spent_tables(systems: tuple[System, ...], evidence: Evidence) -> dict[str, FloatArray]:
-    """What each rival spends in each cell, (K, M): all that needs no model, and the systems."""
+    """What each rival spends in each cell, (K, M): first what needs no model, then the systems."""
     charges, problem = evidence.sample.charges, evidence.problem
     mass, size = evidence.sample.pooled.class_weights, problem.n_decisions
     candidates = [system for system in systems if system.candidate]
@@ -85,7 +88,7 @@ def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Marg
     spent = np.stack(list(tables.values())) * (evidence.prior / mass)[:, None]
     total = spent.sum(axis=(1, 2)) + evidence.beside(tuple(names))
     rounding = 1e-12 * _size(spent, evidence)
-    best = int(np.argmax(total <= total.min() + rounding))
+    best = int(np.argmax(total <= total.min() + rounding))  # the first of those that tie
     above = np.where(total - total[best] <= rounding, 0.0, total - total[best])
     problem = evidence.problem
     for k, label in enumerate(problem.classes):
@@ -93,7 +96,7 @@ def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Marg
             slopes = spent[:, k, d] - spent[best, k, d]
             low, low_rival = _first(above, -slopes, rounding)
             high, high_rival = _first(above, slopes, rounding)
-            reached = low <= 1  # costs do not change their sign
+            reached = low <= 1  # factors below zero would change the sign of costs
             yield Margin(
                 what=f"factor on the cost of {decision} for {label}",
                 value=1.0,
@@ -112,10 +115,10 @@ def _size(spent: FloatArray, evidence: Evidence) -> float:
 
 
 def _first(above: FloatArray, slopes: FloatArray, rounding: float) -> tuple[float, int]:
-    """By how much a factor moves until a rival is as cheap as the best, and that rival.
+    """How far a factor moves until a rival is as cheap as the best, and which rival that is.
 
-    One that ties with the best gets cheaper at once; of rivals that meet it together, the steepest
-    goes on to win.
+    A rival that ties with the best becomes cheaper at once. Of rivals that reach the best at the
+    same point, the one with the steepest slope is the cheapest beyond it.
     """
     nearing = slopes < -rounding
     moves = np.where(nearing, above / np.where(nearing, -slopes, 1.0), np.inf)

@@ -1,4 +1,4 @@
-"""Cost against coverage, from bins of how hard cases are: few groups, the same in every engine."""
+"""Cost against coverage, from bins of hardness: few groups, and the same in every engine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round num
 
 
 def hardness_unit(largest: float) -> float:
-    """Where the innermost run of bins ends, for hardness within a distance from zero.
+    """Where the innermost run of bins ends, for hardness up to some distance from zero.
 
-    Engines round sums of products differently, by a few units in the last place. Many cases are
-    as hard as a round number, and would fall into one bin here and into its neighbour there, were
-    such numbers the edges of bins.
+    Engines round sums of products differently, by a few units in the last place. The hardness of
+    many cases is a round number. If bins had round edges, such cases would fall into one bin in one
+    engine and into its neighbour in another.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def hardness_unit(largest: float) -> float:
 
     Returns
     -------
-    nearly a power of two
+    slightly less than a power of two
 
     Examples
     --------
@@ -38,10 +38,10 @@ def hardness_unit(largest: float) -> float:
 
 
 def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> Points:
-    """Points of cost against coverage; cases that are nearly as hard are decided together.
+    """Points of cost against coverage; cases of nearly the same hardness form one group.
 
-    `hardness` (n,) is what the cheapest decision is expected to cost, `mass` (n,) what each case
-    counts, and `spent` (n,) what its decision cost, times its mass.
+    `hardness` (n,) is the expected cost of the cheapest decision, `mass` (n,) the weight of each
+    case, and `spent` (n,) what its decision cost, times its weight.
     """
     grid = BitGrid(probabilities=False)
     unit = hardness_unit(float(np.abs(hardness).max()))

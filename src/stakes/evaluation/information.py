@@ -3,8 +3,8 @@
 The cost of a system is linear in the costs and in the prior, so that its tallies give its cost in
 every world that could be the true one. The expected value of perfect information (EVPI) is what
 today's choice costs above the cheapest system of each world, on average. The expected value of
-partial information (EVPPI) is the same for one unknown, with the others at their means; it is exact
-because costs are linear.
+partial perfect information (EVPPI) is the same for one unknown, with the others at their means.
+Means suffice because costs are linear in each unknown, and the unknowns are independent.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.frozen_flips import spent_tables
 from stakes.report import System, UncertainPart, Uncertainty
 
-_REMADE = 256  # worlds in which rules are made again, at most
-_ROWS = 4_000_000  # decisions that this may take in all, which bounds its time
-_TIE = 1e-12  # relative to the largest cost: rounding does not break a tie
+_REMADE = 256  # most worlds in which rules are remade
+_ROWS = 4_000_000  # about how many decisions this may take in all, which bounds its time
+_TIE = 1e-12  # relative to the largest cost: systems whose costs differ by less are tied
 
 
 @dataclass(frozen=True, eq=False)
 class Remake:
-    """Makes rules for each of D worlds and says what they cost, (D, R); from how many rows."""
+    """Remakes R rules for each of D worlds: `costs` are what they cost there, (D, R)."""
 
     costs: Callable[[Worlds], FloatArray]
     n_rows: int
 
     @property
     def affordable(self) -> int:
-        """In how many worlds rules are made again."""
+        """In how many worlds rules are remade."""
         return max(16, min(_REMADE, _ROWS // max(self.n_rows, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """All that could be chosen today: candidates and what needs no model, with their tallies."""
+    """All that could be chosen today, with tallies: systems, and decisions that need no model."""
 
     names: tuple[str, ...]
     rates: FloatArray  # (J, K, M) decisions within each class
-    spent: FloatArray  # (J, K, M) mean costs of these within each class
-    beside: FloatArray  # (J,)
+    spent: FloatArray  # (J, K, M) costs of these per case of each class
+    beside: FloatArray  # (J,) costs of running a model
 
     def costs(self, worlds: Worlds) -> FloatArray:
         """What each costs in each world, (D, J)."""
@@ -61,7 +61,7 @@ def rivals_of(
 ) -> Rivals:
     """The systems that may win, every constant decision, and what needs no model.
 
-    Under limits only what keeps them, and today's choice.
+    Under limits, decisions that need no model must keep them, unless they are today's choice.
     """
     spent, mass = spent_tables(systems, evidence), evidence.sample.pooled.class_weights
     counts = {system.name: system.counts.values for system in systems}
@@ -83,7 +83,7 @@ def rivals_of(
 def uncertainty_of(
     unknown: Unknown, rivals: Rivals, chosen: str, seed: int, remake: Remake | None
 ) -> Uncertainty:
-    """What the unknowns do to today's choice; `remake` makes rules again where it can."""
+    """How today's choice fares in all worlds; with `remake`, rules are also remade for each."""
     choice, rng = rivals.names.index(chosen), np.random.default_rng([seed, 2])
     worlds = unknown.worlds(rng)
     costs = rivals.costs(worlds)
@@ -112,8 +112,9 @@ def uncertainty_of(
 def _regret(costs: FloatArray, choice: int, known: float) -> float:
     """What today's choice costs above the cheapest of each world (D, J), on average.
 
-    What it does at the means needs no certainty: a verdict may choose none of the models although
-    one was cheaper on these cases, because it was chosen on them.
+    Its regret at the means, `known`, is subtracted, because no uncertainty causes it. It is
+    positive where the verdict deploys no model although one was cheaper on these cases: corrected
+    for the choice on these cases, that model was not.
     """
     return max(_above(costs, choice) - known, 0.0)
 
@@ -123,7 +124,7 @@ def _above(costs: FloatArray, choice: int) -> float:
 
 
 def _gain(worlds: Worlds, rivals: Rivals, remake: Remake) -> float:
-    """What rules made for each world save beyond the cheapest of today's, on average."""
+    """What rules remade for each world save beyond the cheapest of today's, on average."""
     today, again = rivals.costs(worlds).min(axis=1), remake.costs(worlds)
     if not again.size:
         return 0.0

@@ -1,4 +1,4 @@
-"""Joint counts of the scores of two systems in bins, by which a page compares them later."""
+"""Joint counts of the scores of two systems in bins, from which a page can compare them later."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from stakes.report import (
 )
 from stakes.tally import ScoreTable
 
-_SOURCES = 12
-_WHOLE = 1_000_000  # cells of one pair, with those that are empty
-_CELLS = 9000  # of all pairs together: what a page has room for
-_BINS = 8, 24  # fewest and most of one source
+_SOURCES = 12  # most sources of decisions
+_WHOLE = 1_000_000  # most cells of one pair, including empty ones
+_CELLS = 9000  # most occupied cells of all pairs together: what a page has room for
+_BINS = 8, 24  # fewest and most bins of one source
 
 
 def joint_bins_of(
@@ -36,7 +36,7 @@ def joint_bins_of(
     evidence: Evidence,
     costs: Costs,
 ) -> JointBins | None:
-    """Joint bins of the cheapest systems; None where cases do not count as one each."""
+    """Joint bins of the cheapest systems; None where pairs cannot be counted, or need too much."""
     if evidence.pairs is None:
         return None
     rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
@@ -130,6 +130,7 @@ def pair_counts(
 
 
 def _key(system: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, str | None]:
+    """What a system decides by: model, whether recalibrated, and its name if it has no scores."""
     (model,) = (quality for quality in models if quality.model == system.model)
     if system.rule in (BAYES, MOVED) and model.table is not None:
         return system.model, False, None
@@ -141,7 +142,7 @@ def _key(system: System, models: tuple[ModelQuality, ...]) -> tuple[str, bool, s
 def _cuts(
     table: ScoreTable, model: str, recalibrated: bool, systems: tuple[System, ...]
 ) -> list[int]:
-    """Positions at which the decisions of the report change, so that these are exact."""
+    """Positions in the table at which decisions of the report change; bins must end there."""
     positions: set[int] = set()
     below = np.concatenate([[0.0], table.weights.sum(axis=1).cumsum()])
     for system in systems:
@@ -153,7 +154,8 @@ def _cuts(
 
 
 def _runs(system: System) -> Iterator[float]:
-    """Cases below each change of decision, with decisions in the order of their scores."""
+    """How many cases lie below each change of decision, with decisions ordered by score."""
+    # Higher scores go with a larger share of the second class, which gives the order of decisions.
     cases = system.counts.values.sum(axis=0)
     tilt = system.counts.values[1] / np.maximum(cases, 1e-300)
     yield from np.cumsum(cases[np.argsort(tilt, kind="stable")])
@@ -170,6 +172,7 @@ def _stops(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
 
 
 def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
+    """The table with all distinct scores, where that of the report is pooled."""
     (tallied,) = (entry for entry in evidence.models if entry.model == model)
     table = tallied.recalibrated if recalibrated else tallied.table
     assert table is not None
@@ -177,7 +180,8 @@ def _raw(evidence: Evidence, model: str, *, recalibrated: bool) -> ScoreTable:
 
 
 def _edges(table: ScoreTable, stops: IntArray, raw: ScoreTable) -> FloatArray:
-    """The greatest score of every bin but the last, as the cases have them."""
+    """The highest score in every bin but the last, as cases have it."""
     below = table.weights.sum(axis=1).cumsum()[stops[:-1] - 1]
+    # Weights are whole numbers here, so that half a case of slack absorbs rounding.
     place = np.searchsorted(raw.weights.sum(axis=1).cumsum(), below - 0.5)
     return np.asarray(raw.scores[place])

@@ -21,9 +21,9 @@ from stakes.tally import Counts
 
 
 def checked_limits(evidence: Evidence, level: float) -> Evidence:
-    """The evidence with a check of every system, and without candidates that break a limit.
+    """The evidence with a check of every system; those that clearly break a limit cannot win.
 
-    Where all of them do, all stay: the verdict then recommends none.
+    Where all of them do, all remain eligible: the verdict then says so, and recommends none.
     """
     if not evidence.problem.limits:
         return evidence
@@ -32,8 +32,8 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
     checks = {name: checks_of(name, evidence, level) for name in names}
     keeping = {name for name, rule in evidence.rules.items() if not _breaks(checks[name])}
     rules = evidence.rules
-    # Where every system breaks a limit, none is ruled out: the verdict then says so instead of
-    # recommending nothing at all.
+    # If every system breaks a limit, their costs are still compared: the report needs a cheapest
+    # system to show, although the verdict does not recommend it.
     if any(rules[name].eligible for name in keeping):
         rules = {
             name: replace(rule, eligible=rule.eligible and name in keeping)
@@ -43,7 +43,7 @@ def checked_limits(evidence: Evidence, level: float) -> Evidence:
 
 
 def checks_of(name: str, evidence: Evidence, level: float) -> tuple[LimitCheck, ...]:
-    """How a system, or the rule without a model, stands to every limit."""
+    """How a system, or the rule without a model, meets every limit."""
     by_rule = name in evidence.rules
     return tuple(_checks(name, evidence, level) if by_rule else _of_no_model(evidence, level))
 
@@ -75,7 +75,7 @@ def _unaided(evidence: Evidence, checks: Mapping[str, tuple[LimitCheck, ...]]) -
 
 
 def _counted(limit: Limit, problem: Problem) -> Problem:
-    """The problem whose expected cost is what the limit counts."""
+    """A problem whose expected cost is the share or rate of the limit."""
     row = None if limit.given is None else problem.classes.index(limit.given)
     prior: FloatArray | None = problem.prior
     if row is not None:
@@ -101,7 +101,7 @@ def _checks(name: str, evidence: Evidence, level: float) -> Iterator[LimitCheck]
 
 
 def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
-    """Checks of the rule without a model, as if every case were drawn by itself."""
+    """Checks of the rule without a model, as if cases were independent: clusters are ignored."""
     charges, problem = evidence.sample.charges, evidence.problem
     assert charges is not None
     truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
@@ -117,12 +117,12 @@ def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
 def _shares(
     counts: Counts, pooled: Counts, evidence: Evidence, level: float, design: dict[str, Any]
 ) -> Iterator[LimitCheck]:
-    """What each limit counts, with the bounds of its interval."""
+    """The share or rate of each limit, with the bounds of its interval."""
     for limit in evidence.problem.limits:
         counted = _counted(limit, evidence.problem)
         value = float(expected_cost(pooled, counted))
         support = cost_support(counts, counted, **design)
-        # A share is a mean cost of zeros and ones, so that the interval of a cost is an interval of
-        # the share, with clusters and weights counted in the same way.
+        # A share is the mean of costs of zero and one, so that the interval of a mean cost serves,
+        # with clusters and weights treated in the same way.
         low, high = profile_bounds(support, profile_threshold(level, support.degrees), value)
         yield LimitCheck(limit, value, float(low), float(high))

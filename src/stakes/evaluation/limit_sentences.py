@@ -14,7 +14,7 @@ from stakes.report import System
 
 
 def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
-    """How a system meets every limit, and what the limit costs at the margin."""
+    """How a system meets every limit, and what a slightly looser limit would save."""
     sentences = []
     for check in system.limits:
         sentences.append(_stands(check, level))
@@ -48,7 +48,7 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
         sentence = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
-        about = float(f"{check.total:.3g}")  # no more digits than a word such as about allows
+        about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
         total = f"{number(about, 3)}{f' {unit}' if unit else ''}{a_period}"
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
         sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
@@ -60,6 +60,7 @@ def _exchange(system: System, evidence: Evidence) -> list[str]:
     rule, problem = evidence.rules[system.name], evidence.problem
     if rule.added is None or rule.threshold is None or not 0 < rule.threshold < 1:
         return []
+    # At a threshold t, a miss counts as much as (1 − t) / t false alarms.
     worth = (1 - rule.threshold) / rule.threshold
     free = (1 - problem.threshold) / problem.threshold
     decision, label = problem.decisions[0], problem.classes[1]

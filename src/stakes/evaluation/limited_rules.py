@@ -1,8 +1,8 @@
-"""Rules under limits: prices fitted out of fold, and those of all cases.
+"""Rules under limits: prices fitted out of fold, and prices fitted to all cases.
 
-The price of a single limit is set on the labelled cases of the other folds; several limits are
-priced by their posteriors. The share of the cases that get a decision then is, on average, that of
-the rule which is fitted to all cases and shipped.
+The price of a single limit is fitted on the labelled cases of the other folds; prices of several
+limits are fitted on their posteriors. The share of cases that get a decision is then, on average,
+that of the rule which is fitted to all cases and shipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stakes.problem import CaseCosts
 from stakes.report import MOVED, RECALIBRATED
 
 Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
-_FACTORS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8)  # of the limit at hand, shown beside it
+_FACTORS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8)  # multiples of the limit, shown beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,12 @@ class LimitedRule:
     whole: FittedPrices  # of all cases
     costs: FloatArray | None  # (P,) in each partition
     capacity: Capacity
-    apart: bool  # whether decisions are those of prices from other folds
+    apart: bool  # whether decisions use prices from other folds
 
 
 @dataclass(frozen=True, eq=False)
 class _Decider:
-    """Posteriors with the way in which a rule decides by them."""
+    """Posteriors, and the way in which a rule decides by them."""
 
     cases: Cases
     rows: FloatArray  # (n, K), for the prior of deployment if the rule moves them there
@@ -122,7 +122,7 @@ def _limited(decider: _Decider, parts: list[_Decider], folds: Folds) -> LimitedR
     on_all = decider.fitted(everything)
     if not folds.numbers:
         return LimitedRule(on_all.decided, on_all, None, decider.capacity(), apart=False)
-    start = on_all.prices  # those of a fold are near: the search starts there, and is short
+    start = on_all.prices  # the prices of each fold are close to these, so the search is short
     decided = _apart(decider, folds.numbers[0], folds.count, start)
     costs = None
     if len(folds.cases.problem.limits) == 1 and len(folds.numbers) > 1:
@@ -143,7 +143,7 @@ def _apart(decider: _Decider, number: IntArray, count: int, start: FloatArray) -
 
 
 def priced_on_all(cases: Cases) -> Callable[[FloatArray], FloatArray]:
-    """What limits add to the costs (L, K, M), for posteriors (n, K) of a map fitted later.
+    """A function that prices limits: what they add to the costs (L, K, M), given posteriors.
 
     Parameters
     ----------

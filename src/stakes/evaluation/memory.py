@@ -1,4 +1,4 @@
-"""Whether an evaluation fits into memory, known before it begins."""
+"""Whether an evaluation fits into memory, checked before it begins."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions
 
-_SHARED, _OWN = 9, 3  # tables of class by decision held at once: of all models, and of each
-_ROWS = 4  # the same of arrays of posteriors
-_FEW = 1 << 30  # bytes that nobody has to ask for
+_SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, and per model
+_ROWS = 4  # arrays of posteriors in memory at the peak
+_FEW = 1 << 30  # an evaluation that needs no more bytes than this is never refused
 
 
 def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
@@ -22,7 +22,7 @@ def needed_bytes(n_classes: int, n_decisions: int, rows: list[int]) -> int:
 
 
 def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int) -> None:
-    """Refuse what does not fit, with the number of classes that would."""
+    """Refuse an evaluation that does not fit; the message says how many classes would."""
     rows = [0 if isinstance(predictions, Decisions) else n_rows for predictions in models.values()]
     sizes = problem.n_classes, problem.n_decisions
     needed, available = needed_bytes(*sizes, rows), max(memory_bytes(), _FEW)
@@ -39,7 +39,7 @@ def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int
 
 
 def _fitting(n_classes: int, n_decisions: int, rows: list[int], available: int) -> int:
-    """How many classes would fit, with as many decisions for each."""
+    """How many classes would fit, with decisions in the same proportion to classes."""
 
     def needed(size: int) -> int:
         return needed_bytes(size, -(-size * n_decisions // n_classes), rows)
@@ -48,7 +48,7 @@ def _fitting(n_classes: int, n_decisions: int, rows: list[int], available: int) 
 
 
 def memory_bytes() -> int:
-    """The memory of this machine, or as much of it as this process may take."""
+    """The memory of this machine, or as much of it as this process may use."""
     total = 1 << 62
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Which familiar numbers would have picked another model."""
+"""Which familiar metrics would have picked another model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LOSSES = (_LOG_LOSS, _BRIER, _SUMMED)  # lower is better
 def disagreement_of(
     evidence: Evidence, systems: tuple[System, ...], qualities: tuple[ModelQuality, ...]
 ) -> Disagreement | None:
-    """What each metric says of each model, which it picks, and what the pick costs.
+    """The value of each metric for each model, which model it picks, and what the pick costs.
 
-    Metrics are computed as people compute them: on the data at hand, the most probable class for a
-    decision. A pick is charged with the cheapest system of the model that it picks. A metric that
-    only one model has, as the AUC beside a model of mere decisions, compares nothing and is left
-    out; one that is undefined for some of those that have it is kept, and never picks these. The
-    Brier score of two classes is the mean squared error of P(second class), as everywhere; that of
-    more classes is the sum over them, and is called so.
+    Metrics are computed as usual: on the data at hand, and with the most probable class as the
+    decision. A pick costs what the cheapest system of the picked model costs. A metric that only
+    one model has, such as the AUC where all others are decisions, compares nothing and is left out.
+    A metric that is nan for some models is kept, and never picks these. The Brier score of two
+    classes is the mean squared error of P(second class), as is usual; that of more classes is the
+    sum over them, and is named so.
     """
     models = evidence.models
     if len(models) < 2:
@@ -56,11 +56,11 @@ def _least_cost(model: str, systems: tuple[System, ...]) -> float:
 def picks_of(
     disagreement: Disagreement | None, systems: tuple[System, ...], costs: Costs
 ) -> tuple[Pick, ...]:
-    """What each metric's pick costs above the cheapest model, with the interval."""
+    """What the pick of each metric costs above the cheapest model, with its interval."""
     if disagreement is None:
         return ()
     best = cheapest_of(systems)
-    # Of models that tie in a metric, the most expensive is charged: the metric cannot rule it out.
+    # Of models that tie in a metric, the costliest counts: the metric cannot rule it out.
     known = np.where(np.isnan(disagreement.costs), np.inf, disagreement.costs)
     costliest_first = np.argsort(-known, kind="stable")
     picks = []
@@ -79,7 +79,7 @@ def _pick(
     system = cheapest_of(candidates)
     if system.name == best.name:
         return Pick(metric, model, Measured(0.0, 0.0, 0.0), None)
-    if system.name not in costs.choice.names:  # it breaks a limit, and is no rival
+    if system.name not in costs.choice.names:  # it breaks a limit, and was not compared
         more = costs.saving(system.name, best.name)
         return Pick(metric, model, more, more.low > 0)
     return Pick(metric, model, costs.more(system.name), not costs.is_contender(system.name))

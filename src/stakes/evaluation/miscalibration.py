@@ -1,7 +1,7 @@
 """What miscalibration costs where there is no calibrator: the regret in hindsight, less its bias.
 
-Thresholds that are the best for the same cases are too good: even calibrated scores would seem to
-lose something against them. Simulation says how much: classes are drawn again from posteriors that
+Thresholds that are the best for the same cases are overfitted: even calibrated scores would seem to
+lose something against them. A simulation measures how much. Classes are drawn from posteriors that
 were recalibrated by a line in the log-odds, and decisions are made by these posteriors.
 """
 
@@ -27,15 +27,15 @@ from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
-_BLOCK = 1 << 16  # numbers in a block of replicates
-_FEW = 32  # cases of one score up to which comparing is faster than drawing their number
-_TIE = 1e-12  # of the largest cost: what rounding may do to equal regrets
-_DOUBT = 0.01  # one-sided p-value, from simulated calibrated samples, below which there is no doubt
+_BLOCK = 1 << 16  # numbers in a block of replicates, which fits into the cache
+_FEW = 32  # cases of one score up to which comparing uniform numbers beats binomial draws
+_TIE = 1e-12  # relative to the largest cost: what rounding may do to equal regrets
+_DOUBT = 0.01  # one-sided p-value up to which miscalibration is certain
 
 
 @dataclass(frozen=True)
 class Miscalibration:
-    """Cost per case above the best thresholds, corrected, and whether it is more than chance."""
+    """Cost per case above the best thresholds, less its bias, and whether it exceeds chance."""
 
     wasted: float
     certain: bool
@@ -49,11 +49,11 @@ def miscalibration_of(
     replicates: int,
     rng: np.random.Generator,
 ) -> Miscalibration | None:
-    """What miscalibration costs a model of two classes, for cases drawn one by one; else None.
+    """What miscalibration costs a model of two classes whose cases were sampled one by one.
 
-    None also where every case has its own costs, and where limits have a say.
+    None for other models, where every case has its own costs, and where there are limits.
 
-    `table` holds the scores as they came, pooled where there are many; classes are drawn again
+    `table` holds the scores as they came, pooled where there are many; classes are simulated
     `replicates` times.
     """
     if evidence.problem.columns or evidence.problem.limits:
@@ -66,7 +66,8 @@ def miscalibration_of(
     as_deployed = recalibrated
     if problem.prior is not None:
         moved = shift_prior(recalibrated, evidence.shares, problem.prior)
-        as_deployed = np.nan_to_num(moved, nan=problem.prior[1])  # sure of what it rules out
+        # nan: the posterior is certain of a class that the prior rules out.
+        as_deployed = np.nan_to_num(moved, nan=problem.prior[1])
     charged = problem.costs[:, bayes_decision_indices(as_deployed, problem)]
     redrawn = RedrawnClasses(cases, problem)
     drawn = _drawn(cases, recalibrated, replicates, rng)
@@ -78,7 +79,8 @@ def miscalibration_of(
     counts = sample.pooled.model(by_rule.get(MOVED, by_rule[BAYES]))
     seen = float(expected_cost(counts, problem) - redrawn.best(table.weights[None, :, 1])[0])
     wasted = max(seen - float(chance.mean()), 0.0)
-    # With whole costs, regrets are multiples of one over n, and ties are common: not by rounding.
+    # With whole costs, regrets are multiples of 1/n. Ties are common, and rounding must not decide
+    # on which side of the observed regret they fall.
     slack = _TIE * float(np.abs(problem.costs).max())
     return Miscalibration(wasted, bool(np.mean(chance >= seen - slack) <= _DOUBT))
 
@@ -86,8 +88,9 @@ def miscalibration_of(
 def _on_a_line(table: ScoreTable) -> FloatArray:
     """Posteriors (S,) with log-odds on a line in those of the scores; the share if it falls.
 
-    They hold for the class shares of the table. Isotonic regression would leave steps, which the
-    best thresholds of drawn classes find again: calibrated scores would seem to lose something.
+    They hold for the class shares of the table. Isotonic regression would have steps, at which the
+    best thresholds for simulated classes lie as well. The simulated regret would be too small, and
+    calibrated scores would seem to lose something.
     """
     from scipy.special import expit
 
@@ -102,11 +105,11 @@ def _on_a_line(table: ScoreTable) -> FloatArray:
 def _drawn(
     cases: FloatArray, posteriors: FloatArray, replicates: int, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
-    """Positives (R, S) among cases whose classes are drawn again, where both classes occur.
+    """Numbers of positives (R, S) among cases with simulated classes, in blocks of replicates.
 
-    In blocks that fit into the cache.
+    Replicates in which only one class occurs are left out.
     """
-    alone = cases.max() == 1  # the same law, much faster
+    alone = cases.max() == 1  # one uniform number a case: the same distribution, much faster
     few = FewCases(cases, posteriors) if 1 < cases.max() <= _FEW else None
     size = max(_BLOCK // cases.size, 1)
     for first in range(0, replicates, size):
@@ -129,17 +132,17 @@ class FewCases:
     posteriors: FloatArray
 
     def positives(self, uniforms: FloatArray) -> FloatArray:
-        """Quantiles of the binomial laws at uniforms (R, S): positives, or all less negatives.
+        """Quantiles of the binomial distributions at uniforms (R, S): the number of positives.
 
-        Of the class that is rarer at a score there are as many as cumulative probabilities below
-        the uniform number.
+        The class that is rarer at a score is counted, because few of its counts are likely. Their
+        number is that of the cumulative probabilities below the uniform number.
         """
         counted = sum((uniforms > at_most for at_most in self._at_most), np.zeros(uniforms.shape))
         return np.where(self.posteriors > 0.5, self.cases - counted, counted)
 
     @cached_property
     def _at_most(self) -> list[FloatArray]:
-        """Probabilities (S,) of at most 0, 1, … cases of the rarer class; one for all of them."""
+        """Probabilities (S,) of at most 0, 1, … cases of the rarer class; 1 from all cases on."""
         rarer = np.minimum(self.posteriors, 1 - self.posteriors)
         exactly = (1 - rarer) ** self.cases
         cumulative = [exactly]
@@ -151,13 +154,13 @@ class FewCases:
 
 @dataclass(frozen=True, eq=False)
 class RedrawnClasses:
-    """The same cases (S,), in the order of their scores, with classes drawn again."""
+    """The same cases (S,), in the order of their scores, with simulated classes."""
 
     cases: FloatArray
     problem: Problem
 
     def regrets(self, positives: FloatArray, charged: FloatArray) -> FloatArray:
-        """What decisions with these costs (2, S) cost above the best thresholds, (R,)."""
+        """What decisions that cost this much (2, S) cost above the best thresholds, (R,)."""
         negative, positive = self._worth(positives)
         costs = (self.cases @ charged[0] - positives @ charged[0]) * negative
         return np.asarray(costs + positives @ charged[1] * positive - self.best(positives))
@@ -165,9 +168,9 @@ class RedrawnClasses:
     def best(self, positives: FloatArray) -> FloatArray:
         """Least cost (R,) of decisions by thresholds, for positives (R, S) among the cases.
 
-        Each step from one decision to the next has its best threshold, where the sum of what it
-        saves above is largest; these thresholds are in order, because isotonic regression gives
-        the same.
+        Each step from one decision to the next has a best threshold of its own, above which it
+        saves the most. These thresholds are in the right order, because Bayes decisions by isotonic
+        posteriors have the same ones.
         """
         worth = self._worth(positives)
         cases_above, above = np.cumsum(self.cases[::-1]), running_sum(positives[:, ::-1])
@@ -175,7 +178,7 @@ class RedrawnClasses:
         cost = self._steps[0] @ (worth * np.stack([cases_above[-1] - total, total]))
         for lower, upper in pairwise(self._steps):
             negative, positive = (upper - lower)[:, None] * worth
-            # Negatives are what is left of the cases, so that only positives have to be summed up.
+            # Negatives are all cases less positives, so that only positives need running sums.
             change = above * (positive - negative)[:, None]
             change += negative[:, None] * cases_above
             cost = cost + np.minimum(change.min(axis=1), 0.0)

@@ -1,8 +1,8 @@
-"""What would change the verdict under a limit: another bound, or other costs, decided anew.
+"""What would change the verdict under a limit: another bound, or other costs.
 
-At every value that is looked at, rules are priced again out of fold and compared as in the report:
-evaluating again with that value gives the same contenders. Most values need no comparison, because
-the choice is the cheapest on these cases.
+At every value that is tried, rules are priced again out of fold and compared as in the report:
+evaluating again with that value gives the same contenders. Most values need no full comparison,
+because the choice is nearly the cheapest on these cases.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Flip, Move
 
 _MOST_ROWS = 200_000  # beyond which no other values are tried
 _MOST_PRICED = 100_000  # cases times rules times decisions beyond which costs are not moved
-_UNCLEAR = 0.6  # of the critical value: nothing is clearly cheaper, and no comparison is needed
-_SAME = 1e-12  # of the largest cost: costs that differ by less are the same but for rounding
-_FACTORS = 0.1, 10.0  # on the costs of a decision: as far as they are moved
+_UNCLEAR = 0.6  # share of the critical value up to which a difference is unclear without a test
+_SAME = 1e-12  # relative to the largest cost: costs that differ by less are equal but for rounding
+_FACTORS = 0.1, 10.0  # range of the factors on the costs of a decision
 _FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 0.9, 2.0, 4.0, 9.0)
 
 
@@ -58,20 +58,20 @@ def _times(costs: FloatArray, moved: _Moved) -> FloatArray:
 
 
 class _Spent(NamedTuple):
-    """What a system costs per case, and each case."""
+    """What a system costs per case on average, and in each case (n,)."""
 
     cost: float
     losses: FloatArray
 
 
 class MovedLimits:
-    """The rows of a report with one limit, which can be decided anew.
+    """The rows of a report with one limit, which can be decided again under another one.
 
     Parameters
     ----------
     cases : the cases, under a problem with one limit
-    predictions : what every model says of them
-    folds : the folds with which the report was made
+    predictions : the predictions of every model for them
+    folds : the folds of the report
     """
 
     def __init__(self, cases: Cases, predictions: Sequence[Predictions], folds: Folds) -> None:
@@ -103,11 +103,11 @@ class MovedLimits:
 
     @cached_property
     def charged(self) -> FloatArray:
-        """What each decision costs every case, (n, M)."""
+        """What each decision costs in every case, (n, M)."""
         return costs_by_class(self.cases.charges, self.cases.truth)
 
     def moved_cases(self, moved: _Moved) -> Cases:
-        """The cases under the moved limit, or the moved costs."""
+        """The cases under the moved limit or the moved costs."""
         problem, costs, d = self.cases.problem, self.cases.costs, moved.column
         if moved.factor != 1 and costs is None:
             problem = problem.plus(_times(problem.costs, moved) - problem.costs)
@@ -132,7 +132,10 @@ class MovedLimits:
         return model.believed(rule.name)
 
     def _ladder(self, name: str, evidence: Evidence, partition: int) -> BoundLadder:
-        """The ladder of a rule; partition −1 is the first one, with the rows of all partitions."""
+        """The ladder of a rule in a partition.
+
+        Partition −1 has the folds of the first one, and posteriors averaged over all partitions.
+        """
         key = name, partition
         if key not in self._ladders:
             rows, cases, limit = self._rows(name, evidence, partition), self.cases, self.limit
@@ -150,7 +153,7 @@ class MovedLimits:
 
 @dataclass(frozen=True, eq=False)
 class _There:
-    """What may be the cheapest under a moved limit or cost."""
+    """What may be the cheapest once a limit or a cost has moved."""
 
     rows: MovedLimits
     evidence: Evidence  # of the report, before limits were checked
@@ -167,7 +170,8 @@ class _There:
             return False
         cost, least = spent[name], min(spent.values(), key=lambda of: of.cost)
         others = (of.cost for other, of in self._blind.items() if other != name)
-        # What costs as much as something that needs no model may be it: only decisions tell.
+        # A system that costs the same as a decision without a model may make the same decisions:
+        # that takes the full comparison.
         is_cheaper = all(cost.cost < other - self._rounding for other in others)
         unclear = _UNCLEAR * float(ndtri((1 + self.level) / 2))
         if is_cheaper and cost.cost <= least.cost + unclear * self._error(
@@ -178,17 +182,17 @@ class _There:
 
     @property
     def _blind(self) -> dict[str, _Spent]:
-        """What needs no model and keeps the limit; a constant decision wins ties, as the first."""
+        """What needs no model and keeps the limit; constant decisions come first, and win ties."""
         blind = {name: of for name, of in self._spent.items() if name not in self.evidence.rules}
         return dict(sorted(blind.items(), key=lambda item: item[0] == NO_MODEL))
 
     @cached_property
     def _rounding(self) -> float:
-        """A difference in cost that may be due to the order of sums."""
+        """A difference in cost that may be due to rounding."""
         return _SAME * max(abs(of.cost) for of in self._spent.values())
 
     def _error(self, losses: FloatArray) -> float:
-        """The standard error of a mean of losses (n,), without what fitting adds."""
+        """The standard error of a mean of losses (n,), without the variance that fitting adds."""
         cases = self.rows.cases
         share, truth = cases.mass / cases.mass.sum(), cases.truth
         groups = truth if cases.problem.prior is not None else np.zeros_like(truth)
@@ -200,7 +204,7 @@ class _There:
 
     @cached_property
     def possible(self) -> tuple[str, ...]:
-        """What may be the cheapest: contenders, and what needs no model if that may be."""
+        """What may be the cheapest: contenders, and a decision without a model if that may be."""
         if len(self._blind) == len(self._spent):  # no system keeps the limit
             least = min(of.cost for of in self._blind.values()) + self._rounding
             return (next(name for name, of in self._blind.items() if of.cost <= least),)
@@ -210,7 +214,7 @@ class _There:
         systems = tuple(map(str, costs.choice.contenders))
         if not self._blind:
             return systems
-        if costs.is_unaided(costs.cheapest):  # others may still be cheaper
+        if costs.is_unaided(costs.cheapest):  # it decides without looking; others may be cheaper
             savings = ((name, costs.saving(None, name)) for name in systems)
             cheaper = [n for n, saved in savings if saved.high > 0 and not costs.is_unaided(n)]
             return (costs.named, *cheaper)
@@ -220,19 +224,19 @@ class _There:
 
     @cached_property
     def _decided(self) -> dict[str, IntArray]:
-        """Decisions of all systems that can keep the limit, and those without a model."""
+        """Decisions of all systems that can keep the limit, and of the rule without a model."""
         names = [*self.evidence.rules, *([] if self.rows.cases.costs is None else [NO_MODEL])]
         decided = {}
         for name in names:
             try:
                 decided[name] = self.rows.decided(name, self.evidence, self.moved, -1)
-            except InputError:  # the limit cannot be kept
+            except InputError:  # this rule cannot keep the limit, and is no candidate there
                 continue
         return decided
 
     @cached_property
     def _spent(self) -> dict[str, _Spent]:
-        """What all that may be recommended costs on these cases."""
+        """The costs on these cases of everything that may be recommended."""
         cases, moved = self.rows.cases, self.moved
         charged = _times(self.rows.charged, moved)
         share, every = cases.mass / cases.mass.sum(), np.arange(cases.truth.size)
@@ -254,11 +258,12 @@ class _There:
         if rule is not None and rule.name not in POSTERIOR_RULES:
             (check,) = self.checks.checks[name]
             return not replace(check, limit=limit).breaks
-        # An interval holds its value: what keeps the limit on these cases cannot clearly break it.
+        # An interval contains its estimate: a rule that keeps the limit on these cases cannot
+        # clearly break it.
         return bool(limit.excess(self._counted(name)) <= 0) or not self._breaks(name)
 
     def _counted(self, name: str) -> float:
-        """The share, or rate, of the limit on these cases."""
+        """The share or rate of the limit on these cases."""
         cases, limit = self.rows.cases, self.moved.limit
         mass = cases.mass
         if limit.given is not None:
@@ -267,7 +272,7 @@ class _There:
         return float(mass @ taken / mass.sum())
 
     def _breaks(self, name: str) -> bool:
-        """Whether a rule by posteriors, or that without a model, clearly breaks the limit."""
+        """Whether a posterior rule, or the rule without a model, clearly breaks the limit."""
         old, codes = self.evidence, self._decided[name]
         if name in old.rules:
             sample = sample_of(self.rows.cases, {name: codes}, None)
@@ -321,15 +326,15 @@ class _There:
 def flips_under_limits(
     rows: MovedLimits | None, evidence: Evidence, checks: Evidence, choice: str, level: float
 ) -> tuple[Flip, ...]:
-    """Where today's choice is out as the bound of the limit, or a cost, moves alone.
+    """Where today's choice is ruled out as the bound of the limit, or a cost, moves alone.
 
     Parameters
     ----------
-    rows : the rows of the report, where they are at hand
+    rows : the rows of the report, where they are available
     evidence : the evidence of the report, before its limits were checked
     checks : the same with checks
-    choice : the system that the verdict recommends, or what needs no model
-    level : of the intervals
+    choice : the system, or the decision without a model, that the verdict recommends
+    level : confidence level of the intervals
 
     Returns
     -------
@@ -347,11 +352,12 @@ def flips_under_limits(
 
 
 def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
+    """The same function, remembering its last result."""
     known: dict[float, _There] = {}
 
     def at(value: float) -> _There:
         if value not in known:
-            known.clear()
+            known.clear()  # each result holds the decisions of all systems about all cases
             known[value] = there(value)
         return known[value]
 
@@ -361,13 +367,15 @@ def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
 def _moves(
     rows: MovedLimits, evidence: Evidence
 ) -> Iterator[tuple[MovedNumber, Callable[[float], _Moved]]]:
+    """The numbers that move, each with a function from its value to the moved problem."""
     problem, limit = rows.cases.problem, rows.limit
     within = "" if limit.given is None else f" for {limit.given}"
     yield (
         _move(f"limit on {limit.decision}{within}", limit.bound, (0.0, 1.0), _bound_steps(limit)),
         lambda value: _Moved(_with_bound(limit, value)),
     )
-    tuned = any(rule.name == TUNED_APART for rule in evidence.rules.values())  # to today's costs
+    # Thresholds that were tuned for today's costs would have to be tuned again.
+    tuned = any(rule.name == TUNED_APART for rule in evidence.rules.values())
     priced = rows.cases.truth.size * len(evidence.rules) * problem.n_decisions
     if tuned or priced > _MOST_PRICED:
         return
@@ -387,14 +395,14 @@ _move = partial(MovedNumber, halvings=12, precision=0.02)  # values are rounded 
 
 
 def _bound_steps(limit: Limit) -> tuple[float, ...]:
-    """Growing steps away from a bound, at last to the end of its range."""
+    """Growing steps away from a bound, the last of which reaches the end of its range."""
     first = 0.1 * (min(limit.bound, 1 - limit.bound) or 0.1)
     count = int(np.ceil(np.log(1 / first) / np.log(1.6)))
     return tuple(first * 1.6**step for step in range(count + 1))
 
 
 def _rounded(flip: Flip, move: MovedNumber, there: Callable[[float], _There], choice: str) -> Flip:
-    """The flip at the roundest values at which the choice is out."""
+    """The flip at values with the fewest digits at which the choice is ruled out."""
     (low, below), (high, above) = (
         _roundest(value, names, move, there, choice)
         for value, names in ((flip.low, flip.below), (flip.high, flip.above))
@@ -419,7 +427,7 @@ def _roundest(
 
 
 def away(value: float, now: float, digits: int) -> float:
-    """A value rounded so that its distance from the present one has few digits, and grows.
+    """A value rounded away from the present one, so that their distance has few digits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What each model says of the cases, in each currency that its predictions allow."""
+"""The predictions of each model, in every form that its rules need."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Predictions:
     posteriors: FloatArray | None = None  # (n, K), as they came
     moving: tuple[FloatArray, FloatArray] | None = None  # the priors from and to which they move
     recalibrated: FloatArray | None = None  # (n, K), out of fold, for the prior of the report
-    decided: IntArray | None = None
+    decided: IntArray | None = None  # (n,), where the model gives decisions
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
     tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
     partition_costs: FloatArray | None = None  # (P,) of the rule that is fitted out of fold
-    rounding: FloatArray | None = None  # by how much posteriors of single precision may be off
+    rounding: FloatArray | None = None  # possible rounding errors of single-precision posteriors
     left_out: tuple[Caveat, ...] = ()
-    map_of_all: Callable[[], CalibrationMap] | None = None  # which made them, recalibrated
+    map_of_all: Callable[[], CalibrationMap] | None = None  # fits the map to all cases
     parts: tuple[FloatArray, ...] = ()  # recalibrated in each partition, where limits need prices
 
     @property
     def moved(self) -> FloatArray | None:
-        """Posteriors (n, K) for the prior of the report, where they came for another."""
+        """Posteriors (n, K) moved to the prior of the report, where they came for another one."""
         if self.moving is None or self.posteriors is None:
             return None
         return moved_rows(self.posteriors, *self.moving)
@@ -100,7 +100,8 @@ class Predictions:
         if rule.name == RECALIBRATED:
             return cheapest_decisions(self.believed(RECALIBRATED), costs)
         moving = self.moving if rule.name == MOVED else None
-        ratios = None if moving is None else class_ratios(*moving)  # cases are worth more, or less
+        # Class ratios weight the costs of each class, which decides as moved posteriors would.
+        ratios = None if moving is None else class_ratios(*moving)
         return cheapest_decisions(np.asarray(self.posteriors), costs, self.rounding, ratios)
 
 
@@ -113,7 +114,7 @@ def read_predictions(
     calibrator: Calibrator | None,
     folds: Folds,
 ) -> Predictions:
-    """Check the predictions of a model, and derive everything that its rules need."""
+    """Check the predictions of a model and derive everything that its rules need."""
     name, problem = f"models[{model!r}]", cases.problem
     if isinstance(values, Decisions):
         return Predictions(
@@ -153,7 +154,7 @@ def read_predictions(
 def _of_scores(
     model: str, scores: FloatArray, folds: Folds, calibrator: Calibrator | None
 ) -> Predictions:
-    """Raw scores: recalibrated where that is asked for, else by thresholds of the other folds."""
+    """Raw scores: recalibrated where there is a calibrator, else with thresholds of other folds."""
     problem = folds.cases.problem
     repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
     apart = tuned_apart(scores, folds) if repaired is None else None
@@ -176,7 +177,7 @@ def _of_scores(
 def _moving(
     model: str, rows: FloatArray, from_prior: FloatArray | None, cases: Cases
 ) -> tuple[tuple[FloatArray, FloatArray] | None, tuple[Caveat, ...]]:
-    """The priors from and to which the posteriors move; None where they need not, or cannot."""
+    """The priors from and to which posteriors move, None where they need not or cannot; caveats."""
     start, end = cases.shares if from_prior is None else from_prior, cases.prior
     if from_prior is not None and ((from_prior == 0) & (end > 0)).any():
         text = (

@@ -1,4 +1,4 @@
-"""How good the scores of each model are, whatever is done with them."""
+"""The quality of the scores of each model, whatever decisions they are used for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stakes.thresholds import (
 )
 
 _SLACK = 1.05  # a method within 5 % of another counts as equally good
-_NEAR = 1.25  # a method within 25 % of the best in hindsight counts as good
+_NEAR = 1.25  # a method within 25 % of the best thresholds in hindsight counts as good
 _BACKWARDS = "they rank backwards, as the caveats say: find out why before you use them"
 _OPTIMAL, _DRIVEN, _RATE = (
     "optimal threshold",
@@ -47,7 +47,7 @@ def quality_of(
     shown_table: ScoreTable | None,
     miscalibration: Miscalibration | None,
 ) -> ModelQuality:
-    """Ranks, proper scores and calibration of one model; `systems` are the names by their rule."""
+    """Ranking, proper scores and calibration of one model; `systems` are its systems by rule."""
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
@@ -55,6 +55,7 @@ def quality_of(
     losses = _expected_losses(tallied, ranks, hull)
     wasted, share = _wasted(systems, costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
+    # Whether a model ranks backwards must not depend on the level that a report is asked for.
     suspect = None if area is None else _interval(area, BEYOND_NOISE)
     backwards = backwards_class(tallied, suspect, evidence)
     advice = None if ranks is None else _advice(dict(losses), ranks)
@@ -84,24 +85,24 @@ def _size(table: ScoreTable | None) -> int | None:
 
 
 def _for_prior(table: ScoreTable, evidence: Evidence) -> ScoreTable:
-    """The same scores under the class shares of the report, for all that only ranks decide."""
+    """The same scores at the class shares of the report, for measures that depend on ranks only."""
     return table if evidence.problem.prior is None else table.with_prior(evidence.prior)
 
 
 def _hull(ranks: ScoreTable) -> ScoreTable:
-    """The segments of the ROC hull: optimal thresholds do the same with them, in far less time."""
+    """The segments of the ROC hull: optimal thresholds have the same loss on them, much faster."""
     return isotonic(ranks) if (ranks.shares > 0).all() else ranks
 
 
 def _wasted(
     systems: dict[str, str], costs: Costs, miscalibration: Miscalibration | None
 ) -> tuple[float | None, float | None]:
-    """What bad calibration costs per case, and which share that is of the cost above perfect."""
+    """What bad calibration costs per case, and as a share of the cost above perfect decisions."""
     as_is, repaired = systems.get(MOVED, systems.get(BAYES)), systems.get(RECALIBRATED)
     if as_is is None or (repaired is None and miscalibration is None):
         return None, None
     if repaired is not None:
-        wasted = max(costs.saving(as_is, repaired).value, 0.0)  # keeps nan, as the first of both
+        wasted = max(costs.saving(as_is, repaired).value, 0.0)  # max(nan, 0.0) is nan
     else:
         wasted = nan if miscalibration is None else miscalibration.wasted
     return wasted, costs.share_of_regret(wasted, as_is)
@@ -119,7 +120,7 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
 
 
 def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
-    """Area under the ROC curve; DeLong's error, unknown unless every case was drawn by itself."""
+    """Area under the ROC curve; its standard error (DeLong) is nan unless cases are independent."""
     known = sample.clusters is None and sample.whole
     error = auc_error(table) if known else np.asarray(nan)
     return Estimate(auc(table) + shift, error, np.empty((0,)), Logit(), "DeLong")
@@ -131,7 +132,7 @@ def _interval(estimate: Estimate, level: float) -> Measured:
 
 
 def _h(table: ScoreTable) -> float | None:
-    """Hand's H at the severity that the class shares suggest."""
+    """Hand's H at the severity ratio that the class shares suggest."""
     if not (table.shares > 0).all():
         return None
     return float(h_measure(table, Beta.severity(table.shares)))
@@ -145,6 +146,7 @@ def _expected_losses(
         return ()
     condition, deployed = CostProportions(), tallied.deployed
     losses = {_OPTIMAL: expected_loss(hull, Optimal(), condition)}
+    # Raw scores are not on the scale of probabilities, on which costs set a threshold.
     if tallied.kind == POSTERIORS and deployed is not None:
         losses[_DRIVEN] = expected_loss(deployed, ScoreDriven(), condition)
         losses["threshold 0.5"] = expected_loss(deployed, ScoreFixed(0.5), condition)
@@ -155,7 +157,7 @@ def _expected_losses(
 def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
     """Advice on how to set thresholds, by the expected loss of each method.
 
-    Not looking loses π₀π₁ over uniform cost proportions.
+    Over uniform cost proportions, deciding without looking loses π₀π₁.
     """
     driven, rate, optimal = losses.get(_DRIVEN), losses[_RATE], losses[_OPTIMAL]
     blind = float(np.prod(table.shares))

@@ -1,4 +1,4 @@
-"""Decisions made again for other costs and priors, from the rows."""
+"""Decisions remade from the rows, for other costs and priors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stakes.problem import CaseCosts
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """Posteriors of a model, and the prior for which they hold where they are to be moved."""
+    """Posteriors of a model, and the prior under which they hold; None where they do not move."""
 
     running: float
     rows: FloatArray
@@ -41,11 +41,12 @@ def remake_of(
     running: Mapping[str, float],
     from_prior: FloatArray | None,
 ) -> Remake:
-    """How to make Bayes decisions again for each world, and their costs: a column for each model.
+    """A function that remakes Bayes decisions for each world and returns their costs.
 
-    Posteriors as they came hold for one prior, recalibrated ones for that of the report; both are
-    moved to the prior of the world, and the former also stay as they are where that is not drawn.
-    Every case is charged what it would cost there.
+    Each model has a column for its posteriors as they came and one for its recalibrated ones, where
+    it has these. They are moved to the prior of each world. Where the prior is not drawn,
+    posteriors also stay as they came, in a column of their own. Every case is charged what it would
+    cost in that world.
     """
     start = cases.shares if from_prior is None else from_prior
 
@@ -89,11 +90,12 @@ def _moved(costs: FloatArray | CaseCosts, above: FloatArray) -> FloatArray | Cas
         return costs + above
     if costs.array is not None or costs.constants is None:
         return replace(costs, array=np.asarray(costs.array) + above)
+    # Costs are constants plus expressions of columns, which are evaluated block by block later.
     return replace(costs, constants=costs.constants + above)
 
 
 def _charged(costs: FloatArray | CaseCosts, truth: IntArray, decided: IntArray) -> FloatArray:
-    """What each case costs."""
+    """What the decision about each case costs, (n,)."""
     if not isinstance(costs, CaseCosts):
         return np.asarray(costs[truth, decided])
     spent = np.empty(truth.size)

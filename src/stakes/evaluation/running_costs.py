@@ -1,4 +1,4 @@
-"""What a system costs to run, and how many cases it will decide."""
+"""What models cost to run, and how many cases will be decided."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stakes.inference import Measured
 
 @dataclass(frozen=True)
 class Operation:
-    """Running costs per case scored by model, and the cases to come in a period."""
+    """Running costs of each model per case scored, and the number of cases in a period."""
 
     running_costs: Mapping[str, float] = field(default_factory=dict)
     volume: float | None = None
     period: str | None = None
 
     def total(self, cost: Measured | None) -> Measured | None:
-        """A cost per case for all cases to come; None where their number is not stated."""
+        """A cost per case times the number of cases; None where that number is not stated."""
         if cost is None or self.volume is None:
             return None
         return Measured(*(self.volume * part for part in (cost.value, cost.low, cost.high)))
@@ -38,7 +38,7 @@ def read_operation(
 
     Returns
     -------
-    the operation
+    running costs, volume and period
 
     Examples
     --------
@@ -52,6 +52,7 @@ def read_operation(
             f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}.",
             argument="running_costs",
         )
+    # A misspelt model would otherwise run for free.
     unknown = [name for name in running if name not in models]
     if unknown:
         raise InputError(

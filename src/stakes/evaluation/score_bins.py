@@ -1,4 +1,4 @@
-"""Score tables with few enough bins for a report, in which its own decisions stay exact."""
+"""Score tables with few enough bins for a report, in which the report's decisions stay exact."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from stakes.rows import POSTERIORS
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
-_STRIDE = 1 << 12  # scores between two probes for a change of the decision
+_STRIDE = 1 << 12  # distance of the scores that are first probed for a change of the decision
 
 
 def shown_table_of(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
-    """The scores of a model, pooled where there are too many of them."""
+    """The score table of a model, pooled where it has too many scores."""
     table = tallied.table
     if table is None or table.scores.size <= MOST_BINS:
         return table
@@ -38,7 +38,7 @@ def shown_sums(tallied: ModelTallies, evidence: Evidence) -> ByThreshold | None:
         return None
     occupied = sums[..., 0].any(axis=1)
     highest = np.append(edges, table.scores[-1])[occupied]
-    above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is kept for all cases
+    above = np.maximum(highest, np.finfo(np.float64).min)  # −inf is the threshold below all scores
     return ByThreshold(np.append(-np.inf, above), sums[occupied], evidence.problem.terms.names)
 
 
@@ -48,7 +48,7 @@ def _shown_edges(tallied: ModelTallies, table: ScoreTable, evidence: Evidence) -
 
 
 def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable | None:
-    """The recalibrated scores of a model, pooled where there are too many of them."""
+    """The recalibrated score table of a model, pooled where it has too many scores."""
     table = tallied.recalibrated
     if table is None or table.scores.size <= MOST_BINS:
         return table
@@ -60,12 +60,12 @@ def shown_recalibrated(tallied: ModelTallies, evidence: Evidence) -> ScoreTable 
 def _decision_cuts(
     tallied: ModelTallies, scores: FloatArray, evidence: Evidence
 ) -> Iterator[FloatArray]:
-    """Scores at which decisions of the report change, which the pooled table must keep."""
+    """Scores at which decisions of the report change, at which bins must end."""
     rules = [rule for rule in evidence.rules.values() if rule.model == tallied.model]
     yield np.array([rule.threshold for rule in rules if rule.name == TUNED], dtype=np.float64)
     if tallied.kind == POSTERIORS:
         yield np.array([0.5])
-        if evidence.problem.columns:  # no score decides alone
+        if evidence.problem.columns:  # decisions depend on the costs of each case, too
             return
         yield from decision_changes(scores, evidence.problem)
         if tallied.moving is not None:
@@ -77,10 +77,10 @@ def decision_changes(
 ) -> Iterator[FloatArray]:
     """The last score before each change of the Bayes decision, by posteriors that may be moved.
 
-    Each decision is the best on one interval of probabilities, so that it need not be looked for
-    between two scores that share it.
+    Each decision is the best on one interval of probabilities, so that no change can lie between
+    two scores with the same decision.
     """
-    free = problem.with_limits(None)  # prices move the borders of these decisions
+    free = problem.with_limits(None)  # changes are those without the prices of limits
 
     def decided(some: FloatArray) -> IntArray:
         posteriors = some if moving is None else shift_prior(some, *moving)

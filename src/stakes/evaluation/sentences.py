@@ -1,4 +1,4 @@
-"""Sentences of a report: numbers in them, and what is not shown of a model."""
+"""Sentences of a report: the numbers in them, and caveats about what is not shown of a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from stakes.report import LEFT_OUT, Caveat
 
 
 def rounded(value: float, like: Measured) -> str:
-    """A number with the decimals that an interval supports, its own or a neighbour's.
+    """A number with the decimals that an interval supports, its own or that of a related number.
 
-    What a neighbour's interval would round away keeps a digit.
+    A number that another interval would round to zero keeps one digit.
 
     >>> wide = Measured(0.15743, 0.1418, 0.1728)
     >>> rounded(0.15743, wide), rounded(0.25, wide), rounded(0.0004, wide), rounded(0.0, wide)
@@ -23,7 +23,7 @@ def rounded(value: float, like: Measured) -> str:
 
 
 def money(value: float, unit: str | None, like: Measured | None = None) -> str:
-    """An amount with its unit; rounded as an interval supports it, where one is given.
+    """An amount with its unit, rounded to the decimals that an interval supports, if there is one.
 
     >>> money(3.25, "EUR"), money(2.6817, "EUR", Measured(2.6817, 2.296, 3.112))
     ('3.25 EUR', '2.68 EUR')
@@ -33,7 +33,7 @@ def money(value: float, unit: str | None, like: Measured | None = None) -> str:
 
 
 def span(interval: Measured, level: float) -> str:
-    """The bounds of an interval, with the decimals that its number has.
+    """The bounds of an interval, with the decimals of its estimate.
 
     >>> span(Measured(0.15743, 0.1418, 0.1728), 0.95)
     '95 % interval 0.142 to 0.173'

@@ -14,7 +14,7 @@ from stakes.rule import Origin, Rule, Rules
 
 
 def shipped_rules(evidence: Evidence, seed: int) -> Rules:
-    """Everything needed to decide new cases, system by system; maps are fitted when asked for."""
+    """A rule for every system that can decide new cases; maps are fitted when they are needed."""
     origin = Origin(
         version=__version__,
         seed=seed,
@@ -39,6 +39,7 @@ def _rule(
         "origin": origin,
     }
     if rule.name == RECALIBRATED:
+        # A fit to all cases takes time, and most reports are read without deciding new cases.
         fit = evidence.maps[rule.model]
         if rule.added is None:
             return lambda: Rule(map=fit(), **common)
@@ -52,8 +53,9 @@ def _rule(
 
 
 def _repriced(fit: Any, evidence: Evidence, common: dict[str, Any]) -> Rule:
-    """The rule with the map of all cases, and the prices that its posteriors of them have."""
+    """The rule with the map fitted to all cases, and prices fitted to its posteriors."""
     assert evidence.repriced is not None
+    # Prices are fitted to the posteriors of the map, which a rule without limits gives.
     free = {**common, "problem": evidence.problem.with_limits(None)}
     rule = Rule(map=fit(), **free)
     wrapper = Scores if rule.takes == SCORES else Posteriors

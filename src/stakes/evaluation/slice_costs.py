@@ -18,8 +18,8 @@ from stakes.report import Slice, SliceCost
 
 SMALLEST = 10  # cases of a class below which they say little about it
 _FEW_CLUSTERS = 10
-_MANY_GROUPS = 20  # up to this number, groups may be as small as they like
-_CASES = 5  # cases in a group on average, beyond that number of groups
+_MANY_GROUPS = 20  # up to this number of groups, they may have any size
+_CASES = 5  # beyond, a group must have this many cases on average
 _MOST_GROUPS = 1000
 
 
@@ -58,7 +58,7 @@ def _slice(
     costs = costs_of(sample, problem, evidence, level)
     cheapest = costs.cheapest
     if cheapest is not None and costs.more(best).value == 0:
-        cheapest = best  # one that ties with it is no other
+        cheapest = best  # a tie does not make another system the cheapest
     other = cheapest not in (None, best)
     return Slice(
         by=by,
@@ -73,10 +73,10 @@ def _slice(
 
 
 def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
-    """The problem with the prior of a group: its class shares, shifted as those of all cases are.
+    """The problem with the prior of a group: its class shares, reweighted as those of all cases.
 
-    Each case of class k stands for prior over share of its class, in every group alike, so that the
-    costs of all groups, weighed with what they stand for, average to the cost of the whole.
+    A case of class k has the weight prior over share of that class, in every group alike. The
+    costs of all groups, weighted by the sums of these weights, thus average to the overall cost.
     """
     if evidence.problem.prior is None:
         return evidence.problem

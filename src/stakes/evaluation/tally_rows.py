@@ -54,7 +54,7 @@ def evidence_of(
     calibrator: str | None,
     folds: Folds | None = None,
 ) -> Evidence:
-    """Tally the cases and what every model says of them; prices of limits need the folds."""
+    """Tally the cases and the predictions of every model; prices of limits need the folds."""
     problem = cases.problem
     folds = Folds(cases, np.random.default_rng(0)) if folds is None else folds
     models = tuple(_tallies(model, cases) for model in predictions)
@@ -78,7 +78,7 @@ def evidence_of(
     small = np.min_scalar_type(-problem.n_decisions)  # one byte a case, for most problems
     decided = {name: each.codes.astype(small) for name, each in by_name.items()}
     bayes = frozenset(name for name, rule in rules.items() if rule.name in POSTERIOR_RULES)
-    # Without limits the charges need no help; under limits even blind decisions need prices.
+    # Under limits even the decisions without a model need prices; else `charges_of` makes them.
     blind = limited_blind(folds).decided if problem.limits and cases.costs is not None else None
     charges = None if cases.costs is None else charges_of(cases, decided, bayes, blind)
     return Evidence(
@@ -103,9 +103,9 @@ def evidence_of(
 def _pairs(
     cases: Cases, predictions: Sequence[Predictions], decided: dict[str, IntArray]
 ) -> PairsOf | None:
-    """How to count rows in bins of pairs of systems.
+    """A function that counts rows in bins of pairs of systems.
 
-    None where they have clusters, fractional weights, limits or costs of their own.
+    None where there are clusters, fractional weights, limits or costs of every case.
     """
     problem = cases.problem
     if cases.clusters is not None or not cases.whole or cases.costs is not None or problem.limits:
@@ -135,7 +135,7 @@ def _repriced(cases: Cases) -> Callable[[str, FloatArray], FloatArray]:
 
 
 class _Decided(NamedTuple):
-    """A rule, the codes of its decisions, and its costs (P,) where it was fitted out of fold."""
+    """A rule, the codes of its decisions, and its cost in each partition (P,) if it was fitted."""
 
     rule: DecisionRule
     codes: IntArray
@@ -192,9 +192,9 @@ def decided_by_rules(
 
 
 def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionRule:
-    """The rule with its prices, and the threshold that they make."""
+    """The rule with its prices, and the threshold that follows from them."""
     prices, threshold = limited.whole, rule.threshold
-    if threshold is not None:  # it follows from the costs, and prices are part of these
+    if threshold is not None:  # it follows from the costs, to which prices are added
         threshold = cases.problem.plus(prices.added.sum(axis=0)).threshold
     return replace(
         rule,
@@ -209,10 +209,10 @@ def _priced(rule: DecisionRule, limited: LimitedRule, cases: Cases) -> DecisionR
 def _coverages(
     listed: list[tuple[Predictions, DecisionRule]], decided: dict[str, IntArray], cases: Cases
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
-    """How to find, for each Bayes rule, what it costs where hard cases are left undecided.
+    """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
-    Where score tables can say it, they do; under limits nothing does. Tables do not know by how
-    much posteriors of single precision may be off, on which ties depend.
+    Rules whose score tables suffice are left out, and so are all rules under limits. Tables do not
+    suffice for posteriors of single precision, because ties depend on the rounding of each case.
     """
     if cases.problem.limits:
         return
@@ -243,7 +243,7 @@ def sample_of(
     charges: Charges | None,
     mask: BoolArray | None = None,
 ) -> Sample:
-    """The joint decisions on all cases, or on some of them."""
+    """The joint decisions of all systems on all cases, or on those in a mask."""
 
     def part(column: Any) -> Any:
         return column if column is None or mask is None else column[mask]
@@ -256,7 +256,7 @@ def sample_of(
     charged = charges if charges is None or mask is None else charges.only(mask)
     if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
-    # Fractional weights count no cases: variances need the sums of their squares, sizes the rows.
+    # Fractional weights are not numbers of cases: variances need their squares, sizes count rows.
     squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
     return Sample(joint, np.bincount(truth, None, problem.n_classes), squares, charged)
 
@@ -264,16 +264,18 @@ def sample_of(
 def _slices(
     cases: Cases, decided: dict[str, IntArray], charges: Charges | None
 ) -> Iterator[tuple[str | None, Label, Sample]]:
+    # Decisions are those of rules fitted to all cases: a group is decided about, not fitted to.
     for name, groups in cases.by:
         for place, label in enumerate(groups.labels):
             yield name, label, sample_of(cases, decided, charges, groups.codes == place)
 
 
 def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
-    """What one model says, tallied."""
+    """The tallies of one model."""
     table = None if model.scores is None else _score_table(model.scores, cases)
     losses = None if model.posteriors is None else _losses(model.posteriors, cases)
     repaired = model.recalibrated if cases.problem.n_classes == 2 else None
+    # Raw scores have no probabilities at the prior of the report until they are recalibrated.
     moved = model.moved if model.kind == POSTERIORS else model.recalibrated
     return ModelTallies(
         model=model.model,
@@ -296,13 +298,13 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
     )
 
 
-CLASS_BINS = 10  # of the probability of each class
+CLASS_BINS = 10  # bins of the probability of each class
 
 
 def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
-    """Weight of the cases and of those of the class, and summed probabilities, (K, 10, 3).
+    """Weight of all cases, of those of the class, and weighted sum of probabilities, (K, 10, 3).
 
-    A bin holds its lower edge; the last one holds a probability of one, too.
+    A bin contains its lower edge; the last one also contains a probability of one.
     """
     sums = np.empty((cases.problem.n_classes, CLASS_BINS, 3))
     for k, probabilities in enumerate(posteriors.T):
@@ -314,7 +316,7 @@ def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
 
 
 def _term_sums(model: Predictions, cases: Cases) -> Callable[[FloatArray], FloatArray] | None:
-    """How to sum the terms of the costs between scores, where one threshold makes two decisions."""
+    """A function that sums the terms of the costs between scores, for two classes and decisions."""
     scores = model.scores
     if cases.costs is None or scores is None or cases.costs.shape != (2, 2):
         return None
@@ -340,13 +342,13 @@ def _score_table(scores: FloatArray, cases: Cases) -> ScoreTable:
 
 
 def _deployed(table: ScoreTable, moved: FloatArray | None, cases: Cases) -> ScoreTable:
-    """The table once deployed: scores and class shares for the prior of the report."""
+    """The score table in deployment: scores and class shares for the prior of the report."""
     deployed = table if moved is None else _score_table(moved[:, 1], cases)
     return deployed if cases.problem.prior is None else deployed.with_prior(cases.prior)
 
 
 def _predicted(model: Predictions, cases: Cases) -> Counts | None:
-    """Predicted classes: the most probable ones, or decisions that answer classes."""
+    """Counts of predicted classes: the most probable ones, or decisions that stand for classes."""
     place, size = cases.problem.answered, cases.problem.n_classes
     if model.posteriors is not None:
         decided: Any = _most_probable(model.posteriors)
@@ -359,5 +361,5 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
 
 
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
-    """The first of the most probable classes; for two of them a comparison is faster."""
+    """The first of the most probable classes; with two classes a comparison is faster."""
     return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]

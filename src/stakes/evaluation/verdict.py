@@ -30,22 +30,22 @@ from stakes.report import (
 def verdict_of(
     systems: tuple[System, ...], costs: Costs, naive: NaiveDecision, evidence: Evidence
 ) -> Verdict:
-    """Whether the cheapest system that may win beats not looking, and how sure that is.
+    """Whether the cheapest system that may win beats deciding without looking, and how surely.
 
     A system that costs exactly as much as a blind decision is not deployed: it saves nothing, and
-    running a model is never free. Its cost and its saving are those to expect once it is deployed,
-    corrected for its having been chosen on the cases that measure them.
+    running a model is never free. Cost and saving are those to expect in deployment: corrected for
+    the choice of the system on the cases that measure them.
     """
     named = {system.name: system for system in systems}
     best = named[costs.cheapest] if costs.cheapest else cheapest_of(systems)
-    saving = _untied(costs.expected_saving(best.name), _unaided(naive, costs).cost, costs.perfect)
+    unaided = _unaided(naive, costs)
+    saving = _untied(costs.expected_saving(best.name), unaided.cost, costs.perfect)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
-    aided = _unaided(naive, costs)
-    words = _Words(evidence.problem, costs.level, aided, rivals, contenders, naive)
+    words = _Words(evidence.problem, costs.level, unaided, rivals, contenders)
     words = replace(words, blind_breaks=evidence.unaided == frozenset())
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
-    if costs.is_unaided(best.name):  # the choice cannot have flattered what it shares
+    if costs.is_unaided(best.name):  # it makes the blind decision: the choice adds no bias
         saving, expected = Measured(0.0, 0.0, 0.0), costs.cost(best.name)
         share = costs.normalized(best.name)
     if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
@@ -74,7 +74,7 @@ def verdict_of(
 
 
 def _with_totals(verdict: Verdict, operation: Operation, words: _Words) -> Verdict:
-    """The verdict with cost and saving of all cases to come, where their number is stated."""
+    """The verdict with cost and saving for the stated number of cases, if there is one."""
     cost, saving = map(operation.total, (verdict.cost, verdict.saving_over_naive))
     if cost is None or saving is None or isnan(cost.value):
         return verdict
@@ -92,7 +92,10 @@ def _deployed(
     words: _Words,
     evidence: Evidence,
 ) -> Verdict:
-    """Deploy the best system; the runner-up is one of another model where there are several."""
+    """A verdict that deploys the best system.
+
+    Where there are several models, the runner-up is a system of another model.
+    """
     others = [system for system in words.rivals if system.model != best.model or not words.several]
     others = [system for system in others if system is not best and not isnan(system.cost.value)]
     rival = cheapest_of(others) if others else None
@@ -121,7 +124,7 @@ def _deployed(
 
 
 def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
-    """The decision without a model: a constant one, or that by each case's costs if cheaper."""
+    """The decision without a model: a constant one, or by each case's costs if that is cheaper."""
     if costs.named == NO_MODEL:
         return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
     if costs.named in {f"always {decision}" for decision in naive.tied}:
@@ -141,13 +144,14 @@ def _untied(saving: Measured, cost: float, perfect: float) -> Measured:
 
 @dataclass(frozen=True)
 class _Words:
+    """What the sentences of a verdict are made from, and the sentences."""
+
     problem: Problem
     level: float
-    naive: NaiveDecision
-    rivals: list[System]  # that may win
-    contenders: tuple[System, ...]  # that cannot be told from the cheapest, which is the first
-    constant: NaiveDecision  # the best constant decision, the unit of normalised costs
-    blind_breaks: bool = False  # whether nothing that needs no model keeps the limits
+    naive: NaiveDecision  # the decision without a model with which systems are compared
+    rivals: list[System]  # systems that may win
+    contenders: tuple[System, ...]  # indistinguishable from the cheapest, which is the first
+    blind_breaks: bool = False  # whether every decision without a model breaks a limit
 
     @property
     def several(self) -> bool:
@@ -155,7 +159,7 @@ class _Words:
         return len({system.model for system in self.rivals}) > 1
 
     def other_contenders(self, best: System) -> bool:
-        """Whether a contender is of another model; of a single model, of another rule."""
+        """Whether another model is a contender; for a single model, whether another rule is."""
         return any(
             system.model != best.model if self.several else system is not best
             for system in self.contenders
@@ -165,7 +169,7 @@ class _Words:
         return money(interval.value, self.problem.unit, interval)
 
     def _blind(self, best: System) -> str:
-        """What the blind decision costs, rounded as the cost beside it."""
+        """What the blind decision costs, rounded like the cost beside it."""
         return f"{money(self.naive.cost, self.problem.unit, best.cost)} per case"
 
     def _span(self, interval: Measured) -> str:
@@ -193,7 +197,7 @@ class _Words:
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
     def _spared(self, saving: Measured, *, either: str) -> str:
-        """What contenders save: the first as expected, the best of others as on these cases."""
+        """What contenders save: the first in deployment, the others on these cases."""
         blind, first = self.naive.cost, self.contenders[0].model
         rules = all(system.model == first for system in self.contenders)
         costs: dict[str, float] = {}
@@ -209,7 +213,7 @@ class _Words:
         return f"; {either} saves about {share} of what {self._always} costs"
 
     def deploy(self, best: System, expected: Measured) -> str:
-        """What to deploy, at which cost."""
+        """What to deploy, and at what cost."""
         first = f"Deploy {best.model} {_how(best, self.problem)}: "
         if rounded(best.cost.value, expected) == rounded(expected.value, expected):
             return f"{first}it costs {self._cost(expected)}."
@@ -224,11 +228,11 @@ class _Words:
         )
 
     def saves(self, best: System, saving: Measured) -> str:
-        """What that saves against not looking, and which share of its cost this is."""
+        """What that saves against deciding without looking, and as a share of the cost of that."""
         if self.blind_breaks:
             return "Nothing that needs no model keeps the limits."
         blind = self.naive.cost
-        part = 0 < saving.value <= blind  # of gains or of no cost nothing is a share
+        part = 0 < saving.value <= blind  # a share makes sense of a positive cost only
         share = f", {whole_percent(saving.value / blind)} of that" if part else ""
         sure = "" if not saving.low <= 0 else ", but the data cannot rule out that it saves nothing"
         return (
@@ -245,7 +249,7 @@ class _Words:
     def totals(
         self, operation: Operation, cost: Measured, saving: Measured, *, deployed: bool
     ) -> str:
-        """Cost and saving of all cases to come."""
+        """Cost and saving for all cases of the period."""
         a_period = f" a {operation.period}" if operation.period else ""
         cases = f"For {number(operation.volume or 0.0, 7)} cases{a_period}"
         if not deployed:
@@ -276,7 +280,7 @@ class _Words:
         return f"{which}: {self._always} costs as little, {price}, and needs no model."
 
     def at_best(self, best: System, expected: Measured, saving: Measured) -> str:
-        """What the best of the systems would cost, if none is deployed."""
+        """What the best of the systems would cost, where none is deployed."""
         if isnan(saving.value):
             return (
                 f"The best decision without looking at the case is {self._always}, which costs "
@@ -305,7 +309,7 @@ class _Words:
 
 
 def _listed(names: list[str]) -> str:
-    """Names joined by "or"; of many, only the first five.
+    """Names joined by "or"; of more than six, only the first five.
 
     >>> _listed(["a", "b", "c"]), _listed(list("abcdefgh"))
     ('a, b or c', 'a, b, c, d, e or 3 others')
@@ -320,8 +324,8 @@ def _how(system: System, problem: Problem) -> str:
         return "with its own decisions"
     cut = ""
     if system.threshold is not None and isfinite(system.threshold):
-        likely = system.rule in POSTERIOR_RULES  # else it is a score, on a scale of its own
-        where = probability(system.threshold) if likely else point(system.threshold, 4)
+        on_posteriors = system.rule in POSTERIOR_RULES  # else on raw scores, of any scale
+        where = probability(system.threshold) if on_posteriors else point(system.threshold, 4)
         cut = f" ({problem.decisions[-1]} above {where})"
     elif system.cuts:
         parts = [(part.cheapest[0], part.high) for part in decision_regions(problem).parts]
