@@ -66,7 +66,10 @@ class Calibrator(Value, ABC):
         folds: IntArray | None,
         **options: Any,
     ) -> CalibrationMap:
-        """Learn the map; a calibrator that uses folds takes these, or else keeps clusters whole."""
+        """Learn the map; if the calibrator needs folds, use these or draw folds of whole clusters.
+
+        All other calibrators ignore both.
+        """
         return self.fit(scores, y, **options)
 
 
@@ -250,7 +253,7 @@ def read_score_cases(
 def read_finite_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
-    """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite, too."""
+    """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite too."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
 
@@ -272,7 +275,7 @@ def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
 
 
 def largest_finite(values: FloatArray) -> float:
-    """The finite size that replaces infinite log-odds: the largest one, at least that of float64.
+    """The size that replaces infinite log-odds: the largest finite one, or 53 bits if that is less.
 
     Parameters
     ----------

@@ -83,7 +83,8 @@ def decide(
     with input_files(files) as source:
         columns = _columns(model, rule, source, problem)
         charged = source.require_costs(problem)
-        single = source.is_single(columns)  # a threshold must be rounded to single precision, too
+        # Single precision is passed on as such, so that thresholds and ties allow for its rounding.
+        single = source.is_single(columns)
 
         def decided(values: FloatArray) -> dict[str, pa.Array]:
             rows, costs = np.split(values, [len(columns)], axis=1)

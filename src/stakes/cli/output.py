@@ -43,7 +43,7 @@ def put(text: str, *, err: bool = False) -> None:
     except OSError:
         if not err:
             raise
-        silence(sys.stderr)  # full or closed: nobody can be told
+        silence(sys.stderr)  # it is full or closed, and there is no other way to report
 
 
 def silence(stream: TextIO) -> None:
@@ -145,7 +145,7 @@ def check_targets(
 
 
 def refuse_other_than_page(target: Path) -> None:
-    """Refuse a file that is there, is not empty and does not begin as an HTML page does."""
+    """Refuse an existing file that is neither empty nor begins like an HTML page."""
     if not target.exists():
         return
     with target.open("rb") as file:
@@ -234,5 +234,5 @@ def _show_section(console: Console, part: Section) -> None:
 
 
 def _harmless(text: str, style: str = "") -> Text:
-    """A text as it is, without emphasis, and with control sequences shown as their escapes."""
+    """A text without emphasis, and with control characters shown as escapes."""
     return Text(printable(plain(text)), style=style)

@@ -65,11 +65,11 @@ def new(out: str, force: bool) -> None:
     if target.exists() and not force:
         raise InputError(f"{out} must be a new file; it is there already. Pass --force.")
     try:
-        stakes = _asked()
+        stakes = _ask()
     except click.Abort:
         if sys.stdin.isatty():
             raise
-        put("", err=True)  # ends the line of the question
+        put("", err=True)  # ends the line on which the question stands
         raise InputError("every question must have an answer; the input ended first.") from None
     stakes.to_toml(target)
     put(str(stakes))
@@ -123,7 +123,7 @@ def _oddities(stakes: Problem) -> Iterator[str]:
 # Questions ---------------------------------------------------------------------------------------
 
 
-def _asked() -> Problem:
+def _ask() -> Problem:
     classes = _labels("Classes of a case, separated by commas; what you look for comes last")
     decisions = _labels("Decisions; those that suit a class in the order of the classes", classes)
     unit = click.prompt("Unit of the costs, say EUR", default="", show_default=False, err=True)

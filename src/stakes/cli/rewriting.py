@@ -1,4 +1,4 @@
-"""Copies of files with new columns, written block by block so that any number of rows fits."""
+"""Copies of files with new columns, written in blocks so that memory does not limit the rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
         text = text_of("source", Path(path), "a calibration map")
-        fitted = from_json(Path(path))  # of a text without a brace it would think that it is a path
+        # As a path: from_json would take a text without a brace for the name of a file.
+        fitted = from_json(Path(path))
         stated = json.loads(text).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
     except InputError as error:

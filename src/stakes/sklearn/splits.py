@@ -51,7 +51,7 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
             f"out.",
             argument="y",
         )
-    # Each class must be in every training set, so that no fold may hold all of its cases.
+    # Each class must be in every training set: no single test fold may hold all of its cases.
     folds = min(int(cv), *sizes)
     return StratifiedKFold(folds) if clusters is None else StratifiedGroupKFold(folds)
 

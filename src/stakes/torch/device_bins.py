@@ -208,7 +208,7 @@ class DeviceBins:
         if weights is None and scores.is_cuda and kernels is not None and len(scores):
             self._add_by_kernel(scores.contiguous(), y_true.contiguous(), scale)
             return
-        # Large blocks hide the start of kernels on a GPU; small ones stay in the cache of a CPU.
+        # Large blocks hide the launch of kernels on a GPU; small ones stay in the cache of a CPU.
         size = 1 << (22 if scores.is_cuda else 16)
         for start in range(0, len(scores), size):
             block = slice(start, start + size)
@@ -275,7 +275,7 @@ class DeviceBins:
         means = scale.grid.scores(used // 2, rests[used] / mass)
         both = np.where((used % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
         lowest, highest = _floats(low[used]), _floats(high[used])
-        # Positions within bins have 13 bits; a mean computed from them may leave the range.
+        # Positions within bins have only 13 bits, so that their mean may lie outside the range.
         means = np.clip(means, lowest, highest)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite scores
             bins = Bins.pooled(lowest, highest, means * mass, both)
@@ -321,7 +321,7 @@ def _losses(score: Tensor, positive: Tensor, scale: Scale) -> tuple[Tensor, Tens
     if scale is Scale.PROBABILITIES:
         of_truth = torch.where(positive, score, 1 - score)
         lost = of_truth == 0
-        # Infinite losses are counted apart: 0 · inf would be nan for cases of weight 0.
+        # Infinite losses are counted separately: 0 · inf would be nan for cases of weight 0.
         surprise = -torch.log(torch.where(lost, 1.0, of_truth))
         square = (1 - of_truth) ** 2
     else:

@@ -117,7 +117,7 @@ class EpochSums:
         place = torch.where(known, truth, 0)
         of_truth = exact.gather(1, place[:, None]).squeeze(1)
         surprise = -logs.gather(1, place[:, None]).squeeze(1)
-        # Infinite losses are counted and not summed: 0 · inf would make cases without weight a nan.
+        # Infinite losses are counted, not summed: 0 · inf would be nan for cases without weight.
         lost = surprise == torch.inf
         surprise = torch.where(lost, 0.0, surprise)
         # Sum over classes of (p − y)², expanded so that no one-hot matrix is needed.
@@ -179,9 +179,7 @@ class EpochSums:
 
     def _refuse_sizes(self) -> None:
         """Refuse weights whose squares underflow or overflow."""
-        usual = float(
-            self.squares.sum() / self.decided.sum()
-        )  # the mean weight, weighted by itself
+        usual = float(self.squares.sum() / self.decided.sum())  # the mean weight, self-weighted
         if not LIGHTEST <= usual <= HEAVIEST:
             raise InputError(
                 f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "

@@ -32,7 +32,7 @@ from stakes.torch.device_bins import order_keys, read_scores, refuse_none, two_l
 from stakes.torch.triton_door import kernels
 
 _BLOCK = 1 << 27  # distinct keys at a time, which bounds the memory of temporary tensors
-_MOST_SCORES = 1 << 27  # a table of three gigabytes
+_MOST_SCORES = 1 << 27  # distinct scores of a table, which then takes three gigabytes
 _SAMPLE = 1 << 12  # sampled corners, whose hull excludes most others from being vertices
 _SMALL = 1 << 14  # few enough corners to leave to the host
 _SIGN = {torch.int32: torch.iinfo(torch.int32).min, torch.int64: torch.iinfo(torch.int64).min}
@@ -212,9 +212,9 @@ class _Runs(NamedTuple):
 
 
 def _runs(score: Tensor, truth: Tensor) -> _Runs:
-    """Sort the keys once; invalid entries are refused before."""
+    """Distinct keys and their counts, by one sort; invalid entries are refused before."""
     keys = _keys(score, truth)
-    if keys.is_cuda:  # the only sort in torch that does not compute positions, too
+    if keys.is_cuda:  # unique is the only sort in torch that does not compute positions as well
         distinct, counts = torch.unique(keys, return_counts=True)
         return _Runs(distinct, counts, len(keys))
     # On a CPU, numpy sorts several times as fast as torch.

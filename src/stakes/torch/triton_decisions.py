@@ -1,7 +1,7 @@
 """The kernel of Bayes decisions: one pass decides, counts and sums the losses of an epoch.
 
-It sums expected costs in the order of the plain code of `device_cases`, without fused
-multiply-adds, so that CPU and GPU decide alike.
+It sums expected costs in the same order as the plain code of `device_cases`, without fused
+multiply-adds, so that CPU and GPU take the same decisions.
 """
 
 from __future__ import annotations
