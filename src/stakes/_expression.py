@@ -1,7 +1,7 @@
-"""Expressions that people write: read with Python's grammar, checked, never run as code.
+"""Expressions that users write: parsed with Python's grammar, checked, never run as code.
 
 Numbers, names, ``name["of"]``, + − * /, comparisons, and, or, not, and the functions min, max, abs
-and where(condition, then, otherwise). Whether a part is a number or true or false is known before
+and where(condition, then, otherwise). Whether a part is a number or a truth value is known before
 anything is computed. The same expression is evaluated on numbers, on arrays and on columns of a
 frame, given the functions of each.
 """
@@ -70,7 +70,7 @@ _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Name:
-    """A name, of what stands in brackets behind it where there are any."""
+    """A name, and the name in brackets behind it, if any, that says what it belongs to."""
 
     name: str
     of: str | None = None
@@ -81,16 +81,16 @@ class Name:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read and found sound; equal when its text is."""
+    """An expression that was parsed and checked; equal to another when their texts are."""
 
     text: str
     names: tuple[Name, ...] = field(compare=False)
     _tree: ast.expr = field(compare=False, repr=False)
 
     def __call__(self, values: Mapping[Name, Any], functions: Functions = ARRAYS) -> Any:
-        """The value, given that of every name.
+        """The value of the expression, given that of every name.
 
-        ``and`` and ``or`` of plain truths look at the right side only when they must.
+        ``and`` and ``or`` of plain booleans evaluate the right side only if it is needed.
 
         >>> price = parse("max(5, 0.02 * amount)")
         >>> price({Name("amount"): np.array([100.0, 1000.0])})
@@ -118,11 +118,11 @@ def parse(
     facts: frozenset[str] = frozenset(),
     truth: bool = False,
 ) -> Expression:
-    """Read an expression, or refuse it with the place and what was expected there.
+    """Parse an expression, or refuse it with the position and what was expected there.
 
     Parameters
     ----------
-    what : how messages call it
+    what : what messages call it
     known : names of numbers, and whether each takes a name in brackets; None: all names are
         numbers, and ``column["odd name"]`` is the name in brackets
     facts : names that are true or false
@@ -135,7 +135,7 @@ def parse(
 
 
 class _Reader:
-    """Checks every part of a tree: that it may stand there, and whether it is a number or true."""
+    """Checks every part of a tree: that it is allowed there, and is a number or a truth value."""
 
     def __init__(
         self, text: str, what: str, known: Mapping[str, bool] | None, facts: frozenset[str]
@@ -149,7 +149,7 @@ class _Reader:
         if len(self.text) > LONGEST:
             self.fail(f"it has more than {LONGEST} characters", LONGEST + 1, _SHORTEN)
         try:
-            with warnings.catch_warnings():  # of odd escapes in a name, which is none then
+            with warnings.catch_warnings():  # about invalid escapes, in names that do not exist
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
         except (RecursionError, MemoryError):
@@ -162,7 +162,7 @@ class _Reader:
             self.fail(f"it is incomplete, or has a character without meaning{odd}", at)
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
-        """Refuse a part that is no truth, or no number, where one belongs."""
+        """Refuse a number where a truth value is needed, or the other way round."""
         if self._is_truth(node, depth + 1) != truth:
             expected = "something true or false, such as cost > 3" if truth else "a number"
             self.fail(f"expected {expected}", node)
@@ -242,7 +242,7 @@ class _Reader:
         )
 
     def _position(self, node: ast.expr) -> int:
-        """Where a part begins, from 1, in characters: the parser counts bytes."""
+        """The position at which a part begins, from 1, in characters: the parser counts bytes."""
         before = self.text.strip().encode()[: node.col_offset].decode()
         return self._indent + len(before) + 1
 
@@ -274,7 +274,7 @@ def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> 
             return _joined(isinstance(op, ast.And), parts, of)
         case ast.Call(func=ast.Name(id=name), args=args):
             return functions[name](*map(of, args))
-    raise TypeError(ast.dump(node))  # the reader lets nothing else through
+    raise TypeError(ast.dump(node))  # cannot happen: the reader refuses everything else
 
 
 def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
@@ -311,7 +311,7 @@ def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) 
 
 
 def column_text(name: str) -> str:
-    """A column as an expression names it.
+    """A column in the form in which an expression names it.
 
     >>> column_text("amount"), column_text("loan amount")
     ('amount', 'column["loan amount"]')
@@ -358,7 +358,7 @@ def _operands(node: ast.expr) -> Iterator[ast.AST]:
 def _constant(node: ast.expr) -> _Terms:
     try:
         return {"1": float(_value(node, {}, NUMBERS))}
-    except InputError:  # undefined, which is refused where there are data
+    except InputError:  # an undefined constant is refused later, when it is evaluated on data
         return {ast.unparse(node): 1.0}
 
 

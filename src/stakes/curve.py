@@ -379,8 +379,8 @@ class Curve(Value):
         slack = 4 * np.spacing(np.abs(self.knots[1:]))
         bare = (d != 0) & (b == 0) & (c == 0)  # constant and odds: one root, in closed form
         with np.errstate(all="ignore"):
-            # The root of larger magnitude first, the other from their product: the usual formula
-            # would subtract nearly equal numbers.
+            # Compute the root of larger magnitude first, and the other one from their product: the
+            # usual formula would subtract nearly equal numbers.
             larger = -(b + np.copysign(np.sqrt(b * b - 4 * a * c), b)) / 2
             steps = np.where(d == 0, np.stack([larger / c, a / larger]), np.nan)
             steps[0] = np.where(bare, a / (a - d) - self.knots[:-1], steps[0])

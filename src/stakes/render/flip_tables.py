@@ -37,7 +37,7 @@ def region_sections(report: Report) -> Iterator[Section]:
         columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
         header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
         text = "where only this number moves"
-        if len(zones) == len(spans) - 1:  # unknown where cases have costs of their own
+        if len(zones) == len(spans) - 1:  # zones are unknown where cases have costs of their own
             columns.append([*zones, ""])
             header = (*header, "cannot tell from the next")
             text = f"{text}; and where the data cannot tell it from the next"
@@ -115,7 +115,7 @@ def _kept_change(report: Report) -> str:
 
 
 def anew_section(report: Report) -> Section | None:
-    """The section with the values of a limit and of costs from which on the choice is out."""
+    """The section with the values of a limit and of costs beyond which the choice is ruled out."""
     flips = report.flips_under_limits
     if not flips:
         return None

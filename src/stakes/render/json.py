@@ -25,12 +25,12 @@ from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
 SCHEMA = "stakes-report/2"
-_MOST_NUMBERS = 80_000_000  # numbers that are written; they take some forty bytes each meanwhile
+_MOST_NUMBERS = 80_000_000  # numbers that are written; each takes some forty bytes of memory
 
 # Compared by equality, because the internals of NDArray[…] differ between versions of numpy.
 _ENTRIES: dict[Any, type] = {FloatArray: float, IntArray: int, BoolArray: bool}
 _NAMED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-_NO_NUMBERS = ("nan", "inf", "-inf")  # numbers that JSON lacks
+_NO_NUMBERS = ("nan", "inf", "-inf")  # floats that JSON cannot hold, as text
 _TOO_LARGE = 2**63  # larger integers do not fit into an array
 
 

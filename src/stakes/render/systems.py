@@ -183,7 +183,7 @@ def _chance(system: System) -> str:
 
 
 def _threshold(system: System, report: Report) -> str:
-    """Where a system changes its decision: in percent, but for scores on a scale of their own."""
+    """Where a system changes its decision: in percent, except for scores on another scale."""
     if system.cuts:
         return ", ".join(map(_text.probability, system.cuts))
     if system.threshold is None:
@@ -219,10 +219,10 @@ def slice_section(report: Report) -> Section:
 
 
 def in_order(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices column by column, with numbers as one counts them; cases without a group come last.
+    """Slices column by column, in numerical order; cases without a group come last.
 
-    Groups that are ranges (≤25, 26–35, >35) stand by their numbers, and texts that are sorted by
-    letters (site 10, site 2) by the numbers in them. Others, such as categories in an order of
+    Groups that are ranges (≤25, 26–35, >35) are ordered by their numbers, and texts in alphabetical
+    order (site 10, site 2) by the numbers in them. All others, such as categories in an order of
     their own, stay as they are in the report.
     """
     columns: dict[str | None, list[Slice]] = {}

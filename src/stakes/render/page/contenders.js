@@ -1,7 +1,7 @@
 // Contenders: inference about the costs under any stakes, from the tallies and joint bins of the page.
 // A source is what systems decide by: the scores of a model, or its decisions. Joint bins of two
-// sources tell how often two systems make each pair of decisions; within a pair of bins that a
-// threshold divides, the systems are taken to decide independently.
+// sources say how often two systems make each pair of decisions; within a pair of bins that a
+// threshold divides, the decisions of the systems are assumed to be independent.
 
 const N_DECISIONS = decisions.length;
 // shares of the decisions in a bin that is a single decision

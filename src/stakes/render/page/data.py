@@ -1,4 +1,4 @@
-"""What the page holds: the tallies and the numbers of a report, as plain parts of JSON."""
+"""The data of the page: the tallies and the numbers of a report, ready for JSON."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from stakes.report import (
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
-# How the page decides again when the stakes move; all other rules stay as they were tallied.
+# Rules by which the page decides again when the stakes move; systems of others keep their tallies.
 WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tuned"}
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """All that the page's script reads; numbers without bounds are left to the writer of JSON."""
+    """All that the script of the page reads; nan and infinities are left to the writer of JSON."""
     problem, assumptions = report.problem, report.assumptions
     return {
         "problem": {
@@ -87,13 +87,13 @@ def explorable(report: Report) -> bool:
 
 
 def _rules(report: Report) -> dict[str, str]:
-    """What every rule of the report means; moved posteriors come with a moved prior."""
+    """What every rule means; that of moved posteriors too, which a moved prior brings in."""
     rules = {system.rule: system for system, _ in _systems(report) if system.name != system.model}
     return {rule: " ".join(rules_explained([system])) for rule, system in rules.items()}
 
 
 def _joint(report: Report) -> dict[str, Any] | None:
-    """Joint bins: of every pair the cases of its filled cells; −m where m cells are empty."""
+    """Joint bins: for every pair of sources the cases of its cells; −m stands for m empty cells."""
     joint, models = report.joint, [quality.model for quality in report.models]
     if joint is None or report.problem.columns:
         return None
@@ -120,7 +120,7 @@ def _joint(report: Report) -> dict[str, Any] | None:
 
 
 def _systems(report: Report) -> Iterator[tuple[System, bool]]:
-    """All systems, and those that come into being once the prior is moved away from the data's."""
+    """All systems, and those that are added once the prior is moved away from that of the data."""
     known = {(system.model, system.rule) for system in report.systems}
     remade = report.problem.n_classes == 2 and not report.problem.columns
     movable = remade and min(report.assumptions.posterior_prior) > 0
@@ -252,7 +252,7 @@ def _slice(report: Report, part: Slice) -> dict[str, Any]:
 
 def _few(interval: Measured) -> list[float]:
     """An interval to the digits that a table of many slices can show."""
-    return [float(f"{end:.9g}") for end in _ends(interval)]
+    return [float(f"{number:.9g}") for number in _ends(interval)]
 
 
 def _ends(interval: Measured) -> tuple[float, float, float]:
@@ -289,9 +289,9 @@ def _packed(cases: list[Any]) -> list[Any] | str:
 
 
 def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[System]) -> list[Any]:
-    """Scores to few digits, if these keep them apart and decide as the systems of the report do.
+    """Scores to few digits, if they stay distinct and lead to the decisions of the report.
 
-    That of a pool stands for many scores that differ by far more than its digits.
+    The score of a pool stands for many scores, which differ by far more than its last digits.
     """
     for digits in (5, 7, 9) if pooled else (7, 9):
         rounded = _short(table.scores, digits)
@@ -304,7 +304,7 @@ def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[Syst
 def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:
     problem, assumptions = report.problem, report.assumptions
     if problem.columns or problem.limits:
-        return True  # no score decides alone
+        return True  # decisions depend on more than the score
     if system.rule == MOVED:
         scores = shift_prior(scores, assumptions.posterior_prior, assumptions.prior)
     chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]

@@ -100,7 +100,7 @@ function foldLongTable(host) {
   host.after(button);
 }
 
-/** Of many models, charts show the few cheapest until the reader adds others. */
+/** With many models, charts show the few cheapest until the reader adds others. */
 function hideCostlyModels() {
   if (MODELS.length <= LOOKS) return;
   const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHARTED_MODELS);

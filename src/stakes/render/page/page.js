@@ -175,7 +175,7 @@ function startPage() {
   });
 }
 
-/** Start a page without sliders: under limits other thresholds can be tried, and nothing else follows. */
+/** Start a page without sliders: under limits other thresholds can be tried, and nothing else changes. */
 function startStillPage() {
   setStakes({});
   document.body.append(tip);
