@@ -144,6 +144,7 @@ class _Reader:
         self.names: list[Name] = []
 
     def tree(self) -> ast.expr:
+        """Parse the text, or refuse it."""
         if not self.text.strip():
             self.fail("expected a name, a number or a parenthesis", 1)
         if len(self.text) > LONGEST:
@@ -168,6 +169,7 @@ class _Reader:
             self.fail(f"expected {expected}", node)
 
     def _is_truth(self, node: ast.expr, depth: int) -> bool:
+        """Whether a checked part is a truth value; otherwise it is a number."""
         if depth > DEEPEST:
             self.fail(_TOO_DEEP, node, _SHORTEN)
         match node:
@@ -208,6 +210,7 @@ class _Reader:
         )
 
     def _call(self, name: str, args: list[ast.expr], node: ast.expr, depth: int) -> bool:
+        """Check a call of a function; all functions give numbers."""
         wanted = {"abs": (1, 1), "where": (3, 3), "min": (2, 99), "max": (2, 99)}.get(name)
         if wanted is None:
             self.fail(f"{name!r} is no function; functions are min, max, abs and where", node)
@@ -218,6 +221,7 @@ class _Reader:
         return False
 
     def _name(self, name: Name, node: ast.expr) -> bool:
+        """Check a name; whether it is a truth value."""
         if self.known is None:
             odd = name.of is not None and name.name != "column"
             if odd:
@@ -233,6 +237,7 @@ class _Reader:
         return name.name in self.facts
 
     def fail(self, fault: str, place: ast.expr | int, remedy: str | None = None) -> NoReturn:
+        """Raise an error that shows the position of the fault."""
         at = place if isinstance(place, int) else self._position(place)
         rest_of_text = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
         shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}…"
@@ -252,6 +257,8 @@ class _Reader:
 
 
 def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> Any:
+    """The value of a part of the tree."""
+
     def of(part: ast.expr) -> Any:
         return _value(part, values, functions)
 
@@ -299,6 +306,7 @@ def _negated(value: Any, functions: Functions) -> Any:
 
 
 def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) -> Any:
+    """Parts joined by `and` (`all_of`) or by `or`; plain booleans are evaluated lazily."""
     value = of(parts[0])
     for part in parts[1:]:
         if isinstance(value, bool):

@@ -150,6 +150,7 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
 
 
 def _associations(table: FloatArray, mean: float) -> FloatArray:
+    """`association_matrix` of plain tables (…, K, M)."""
     order, values = _inner_order(mean), scaled(table)
     rows, columns = values.sum(axis=-1)[..., :, None], values.sum(axis=-2)[..., None, :]
     if order == 0:  # the paper's own case, and much cheaper than logarithms

@@ -374,6 +374,7 @@ class Curve(Value):
         return Curve._trusted(knots=knots, coefficients=difference)
 
     def _roots(self) -> FloatArray:
+        """Roots of all pieces, in closed form where there are no odds."""
         a, b, c, d = self.coefficients.T
         width = np.diff(self.knots)
         slack = 4 * np.spacing(np.abs(self.knots[1:]))
@@ -408,6 +409,7 @@ def _odds_integral(x: FloatArray) -> FloatArray:
 
 
 def _merged_knots(first: Curve, second: Curve) -> FloatArray:
+    """The knots of both curves within their common domain."""
     low = max(first.domain[0], second.domain[0])
     high = min(first.domain[1], second.domain[1])
     if low > high:

@@ -72,6 +72,7 @@ def guard(room: str, *, beforehand: bool = False) -> None:
 
 
 def _guard_class(kind: type) -> None:
+    """Check the arguments of the public methods and the constructor of a class."""
     for part, value in list(vars(kind).items()):
         if part.startswith("_") and not (part == "__call__" or _is_door(kind, part)):
             continue
@@ -91,6 +92,7 @@ def _is_door(kind: type, part: str) -> bool:
 
 
 def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable[..., Any]:
+    """The function with checks of its arguments, before a call or after a failure."""
     # Annotations are resolved at the first call, because imports may not be complete here.
     wanted = partial(_wanted, function, beforehand)
     if inspect.isgeneratorfunction(function):  # its body runs later, outside the try below
@@ -130,6 +132,7 @@ def _guarded_generator(
 
 
 def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Apply checks to the arguments of a call; those that were not passed are skipped."""
     for place, name, check in wanted:
         value = args[place] if place < len(args) else named.get(name, _ABSENT)
         if value is _ABSENT:
@@ -216,6 +219,7 @@ def _check_of(hint: Any, filled: bool = False) -> Check | None:
 
 
 def _plain_check(parts: tuple[Any, ...]) -> Check | None:
+    """The check for an annotation, as a tuple of its alternatives without None."""
     simple = {(float,): one_number, (int,): one_whole, (str,): a_text, (bool,): a_switch}
     if parts in simple:
         return simple[parts]
@@ -315,6 +319,7 @@ def _each_of(hint: Any) -> Check | None:
 
 
 def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
+    """Refuse a collection of another kind, or one with a value of another class."""
     known = _KNOWN_AS.get(kind.__name__, kind.__name__)
     if wanted is Mapping:
         if not isinstance(value, Mapping):

@@ -110,6 +110,7 @@ def is_listed(values: Any) -> bool:
 
 
 def _refuse_unwritable(name: str, label: object) -> None:
+    """Refuse text that numpy or UTF-8 cannot hold unchanged."""
     if not isinstance(label, str):
         return
     if label.endswith("\0"):

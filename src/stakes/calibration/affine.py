@@ -151,6 +151,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 def _fitted_logistic(
     scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
+    """The map fitted to cases with weights (n,) as negatives and as positives."""
     coefficients = fit_logistic(scores[None], negative, positive)
     return FittedLogistic._trusted(
         slope=float(coefficients.slopes[0]),

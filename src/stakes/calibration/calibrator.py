@@ -144,6 +144,7 @@ def read_cases(
 
 
 def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
+    """The labels of the classes and the position of the class of each case."""
     names: Labels = (0, 1)
     if classes is not None or size > 2:
         names = class_labels(y, classes, size, name="y")
@@ -156,6 +157,7 @@ def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArra
 
 
 def _positive_prior(prior: object, names: Labels) -> FloatArray:
+    """The prior, after a check that every class has a positive share."""
     target = _check.prior("prior", prior, names)
     if not (target > 0).all():
         raise InputError(
@@ -166,6 +168,7 @@ def _positive_prior(prior: object, names: Labels) -> FloatArray:
 
 
 def _refuse_absent(names: Labels, mass: Any) -> None:
+    """Refuse data that lack a class."""
     absent = [name for name, weight in zip(names, mass, strict=True) if not weight > 0]
     if absent:
         raise InputError(
@@ -219,6 +222,7 @@ def read_pair_cases(
 def _read_posteriors(
     scores: object, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
+    """Posteriors (n, K) and the cases; classes may be named by the columns."""
     stated = column_classes("scores", scores) if classes is None else classes
     names: Labels = tuple(range(size))
     if stated is not None:

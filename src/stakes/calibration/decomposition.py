@@ -70,6 +70,7 @@ class Decomposition(Value):
 
 
 def _parts(score: object, recalibrated: object, uncertainty: object) -> Decomposition:
+    """The decomposition, from the scores before and after recalibration and of the prior."""
     s, r, u = (unwrapped(part) for part in (score, recalibrated, uncertainty))
     with np.errstate(invalid="ignore"):
         return Decomposition._trusted(

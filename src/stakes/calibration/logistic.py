@@ -144,6 +144,7 @@ def _fit_moderate(
     negative: FloatArray,
     positive: FloatArray,
 ) -> Fit:
+    """The fit of centred features (d, n) along their broad axes; intercept first."""
     features = axes.T @ rows
     start = np.zeros(1 + len(features))
     start[0] = np.log(positive.sum()) - np.log(negative.sum())

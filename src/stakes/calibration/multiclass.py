@@ -266,6 +266,8 @@ def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
 
 
 class _Design(Protocol):
+    """How logits depend on the coefficients, and how derivatives carry over to these."""
+
     @staticmethod
     def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Logits (K, n) of cases with features (F, n)."""

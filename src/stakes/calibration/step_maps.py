@@ -130,6 +130,7 @@ def _from_blocks(
     shares: FloatArray,
     classes: Labels,
 ) -> FittedIsotonic:
+    """The map from the first and last scores of the blocks and their shares of positives."""
     shares = np.maximum.accumulate(shares)  # so that rounding cannot make the map decrease
     edges = np.stack([first, last], axis=1)
     twice = np.stack([np.ones(first.size, dtype=bool), first < last], axis=1)

@@ -77,6 +77,7 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def _require_guests() -> None:
+    """End the process where optional packages are missing."""
     missing = [name for name in _GUESTS if find_spec(name) is None]
     if missing:
         _print_error(

@@ -59,6 +59,7 @@ class _Front(click.Group):
         return result
 
     def _run(self, *args: Any, **extra: Any) -> int:
+        """Run the command, and return its exit code."""
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:

@@ -100,6 +100,7 @@ def decide(
 
 
 def _notify_formulas(column: str, problem: Problem) -> None:
+    """Warn about labels that a spreadsheet would take for formulas."""
     cells = [f"the decision {label}" for label in problem.decisions if is_formula(label)]
     cells += [f"the name of the column, {column},"] * is_formula(column)
     if cells:

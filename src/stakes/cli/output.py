@@ -219,6 +219,7 @@ def show_section(part: Section) -> None:
 
 
 def _show_section(console: Console, part: Section) -> None:
+    """Print a section on a terminal: heading, sentences and table."""
     console.print()
     console.print(_harmless(part.title, "bold"))
     for sentence in part.sentences:

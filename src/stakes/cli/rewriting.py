@@ -117,6 +117,7 @@ def rewrite(
 def _without_gaps(
     pairs: Iterator[tuple[pa.RecordBatch, FloatArray]], source: str, columns: tuple[str, ...]
 ) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
+    """Yield the blocks; missing numbers are refused."""
     before = 0
     for batch, values in pairs:
         refuse_gaps(source, columns, values, before)
@@ -143,6 +144,7 @@ def _extended(
 
 
 def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
+    """Refuse new columns whose names are taken; many programs ignore case."""
     for name in new:
         twin = next((known for known in source.types if known.lower() == name.lower()), None)
         if twin is not None:

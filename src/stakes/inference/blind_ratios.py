@@ -31,6 +31,8 @@ def normalized_bounds(
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
+    # What a case adds to the ratio, to first order and up to a factor: the design effect of weights
+    # and clusters is that of the ratio.
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     # A rare class that is in few clusters says little about its own design effect; that of the cost
     # itself rests on more cases. The smaller factor, which is the more cautious one, is taken.
@@ -66,7 +68,7 @@ def _pooled(
     order = np.argsort(regrets, axis=1, kind="stable")
     order += n_decisions * np.arange(n_classes)[:, None]
     order = order.ravel()
-    order = order.astype(np.int32) if order.size < 2**31 else order
+    order = order.astype(np.int32) if order.size < 2**31 else order  # half the memory
     sorted_regrets = regrets.ravel()[order]
     starts = np.ones(sorted_regrets.size, dtype=np.bool_)
     np.not_equal(sorted_regrets[1:], sorted_regrets[:-1], out=starts[1:])
@@ -122,6 +124,7 @@ def _greatest_ratio(
         step = above / np.where(below > 0, below, 1.0)
         step = np.where(below > 0, step, ratio)
         move = step - ratio
+        # The first step has no predecessor: its slope is then 0, and the plain step is taken.
         apart = np.where(ratio != before, ratio - before, np.inf)
         slope = (move_before - move) / apart  # one, if the pseudo-case did not change
         sound = (slope > 1 / 2) & (slope < 2)

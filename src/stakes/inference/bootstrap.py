@@ -150,6 +150,7 @@ def bootstrap_t(
     """
 
     def both(resampled: T) -> FloatArray:
+        """Value and standard error of one tally, on a new last axis."""
         value = numbers(of_problem(measure, problem)(resampled))
         error = numbers(of_problem(standard_error, problem)(resampled), "standard_error")
         if value.shape != error.shape:

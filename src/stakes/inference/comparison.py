@@ -173,6 +173,7 @@ class Comparison(Value):
         return tuple(combinations(self.names, 2))
 
     def _of(self, contrast: FloatArray) -> Estimate:
+        """The estimate of a weighted sum of the numbers, with weights (J,)."""
         intervals = self.intervals.along(contrast)
         used = contrast != 0  # an undefined model must not spoil the others
         contrast, values = contrast[used], self.values[used]
@@ -254,6 +255,7 @@ def comparison_of(estimate: Estimate, labels: Labels) -> Comparison:
             f"measure must give one number for each of the {len(labels)} names; its shape is "
             f"{estimate.value.shape}. The models are its last axis."
         )
+    # Covariances need replicates in which all models are defined.
     defined = estimate.replicates[np.isfinite(estimate.replicates).all(axis=1)]
     spread = np.full((len(labels), len(labels)), np.nan)
     if len(defined) > 1:

@@ -175,6 +175,7 @@ class _Race:
         costs, prior = self._problems(places, away)
         totals, first = self._totals(costs, prior), self._choices[places]
         pools = [self._places(pool) for pool in (self.among, self.blind) if pool]
+        # The rival is the cheapest of each pool where the move has come to.
         second = np.concatenate([pool[np.argmin(totals[:, pool], axis=1)] for pool in pools])
         times = len(pools)
         pairs = np.stack([np.tile(first, times), second], axis=1)
@@ -184,7 +185,7 @@ class _Race:
         ratio, tilts = self._ratio(
             pairs, *repeated, priors, self._tilts[:, *searched].reshape(-1, len(pairs))
         )
-        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))
+        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))  # where to start next
         ratio = ratio.reshape(times, -1)
         limit = limits[:times, places]
         known = np.isfinite(limit)  # infinite for a single cluster, which says nothing about others
@@ -255,8 +256,10 @@ class _Race:
         return np.array([self._limit(*arguments) for arguments in every]).T
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
+        """Thresholds of one move: the critical value among the systems, and of one comparison."""
         names = self._names(move)
         many = len(names) > MOST_RIVALS
+        # Bonferroni's value needs only the degrees of freedom, which the tally of one system has.
         joint, design = (self._first, {}) if many else (self.joint, self.design)
         problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
         errors = cost_errors(joint, problem, **design)
@@ -277,6 +280,7 @@ class _Race:
         if self._priors is None:
             return moved, None
         prior, prior_slope = self._priors
+        # Rounding must not leave [0, 1] at the end of a move.
         return moved, np.clip(prior[places] + point * prior_slope[places], 0.0, 1.0)
 
     @cached_property
@@ -373,7 +377,9 @@ def _crossings(
             between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
         sound = (secant > near) & (secant < beyond) & (slow < 3)
         last, last_value = now, value
+        # Steps grow at most tenfold: far beyond the crossing the excess is cut off and flat.
         now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
+        # Moves that have ended leave the search, which then works on fewer of them.
         rows, places = rows[~ended], places[~ended]
         arrays = (now, near, beyond, last, last_value, slow, far, close)
         now, near, beyond, last, last_value, slow, far, close = (row[~ended] for row in arrays)

@@ -107,6 +107,7 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
 
 
 def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
+    """Covariances (…, J, J) of mean losses, from weight (…), sums and products."""
     count = np.asarray(weight)[..., None, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         scatter = products - sums[..., :, None] * sums[..., None, :] / count

@@ -243,6 +243,7 @@ def compare_problems(
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The problems, after a check that there is at least one and nothing else."""
     listed = () if isinstance(problems, Problem) else tuple(problems)
     wrong = [type(problem).__name__ for problem in listed if not isinstance(problem, Problem)]
     if not listed or wrong:

@@ -89,6 +89,8 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
         classes = cells.indicator(by_class=True)
         usual = weights * (_ratio(squares @ classes, weights @ classes) @ classes.T)
         variance = np.maximum(np.sum(usual * pulls**2, -1), np.sum(squares * pulls**2, -1))
+    # Kish's factor within each stratum, and one factor for all that brings the total variance to
+    # the one that the estimate really has.
     expected, known = np.sum(kish * plain, axis=-1), np.ones(())
     if cells.clusters is not None:
         shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
@@ -110,6 +112,7 @@ def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> Float
 def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
     assert cells.clusters is not None
+    # Without a cluster the mean moves by its pull over the share of the stratum that remains.
     outside = np.where(shares < 1, 1 - shares, 1.0)
     squares = ((cells.clusters / outside) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
     total = squares.sum(axis=-2)

@@ -151,7 +151,7 @@ class ExpandedPercentile(IntervalType):
         bounds = estimate.value - reach, estimate.value + reach
         if self.count < _FEW:
             return bounds
-        out = beyond * (defined + 1) < 1
+        out = beyond * (defined + 1) < 1  # the quantile lies beyond the outermost replicate
         return (
             np.where(out, np.minimum(low, bounds[0]), low),
             np.where(out, np.maximum(high, bounds[1]), high),
@@ -172,6 +172,8 @@ class ExpandedPercentile(IntervalType):
         square = np.sum(self.pulls**2, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(square > 0, np.sum((self.pulls**2 / square) ** 2, axis=0), 0.0)
+        # The kurtosis of the pulls says how few of them make up the variance: for normal pulls this
+        # is about 3 / G, and n is about the number of clusters.
         excess = 2 / self.count + share - 3 / len(self.pulls)
         count = 2 / np.maximum(excess, 2 / self.count)
         return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
@@ -226,6 +228,7 @@ class BCa(IntervalType):
         return low, high
 
     def _bias(self, estimate: Estimate) -> FloatArray:
+        """The bias z₀: the normal quantile of the share of replicates below the value."""
         from scipy.special import ndtri
 
         replicates, value = estimate.replicates, estimate.value

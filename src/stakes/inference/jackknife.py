@@ -165,6 +165,7 @@ def _random_groups(
     names = np.unique(strata)
 
     def dealt() -> Iterator[FloatArray]:
+        """Yield the groups of each stratum, one after the other."""
         for name in names:
             undealt = np.where(strata == name, cells, 0.0)
             for remaining in range(_GROUPS, 0, -1):
@@ -190,12 +191,15 @@ def _values(
 
 
 def _summary(values: FloatArray, times: FloatArray, strata: IntArray) -> Jackknife:
+    """Standard error and acceleration from values (D, …) that count `times` each."""
     square, cube = np.zeros(values.shape[1:]), np.zeros(values.shape[1:])
     error = np.zeros(values.shape[1:])
     for name in np.unique(strata):
         in_stratum = strata == name
         count = times[in_stratum].sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
+            # Groups that lack a cell have nothing to leave out there; what they would measure does
+            # not count.
             present = times[in_stratum] > 0
             defined = np.where(present, values[in_stratum], 0.0)
             centre = np.sum(times[in_stratum] * defined, axis=0) / count

@@ -327,6 +327,8 @@ def _ratio_above(
     """The least threshold (…) at which the upper bound reaches a value, and the tilts (R, …)."""
     gaps, counts = _with_pseudo_cases(support, value.shape)
     distance = np.broadcast_to(support.highest.sum(axis=-1) - value, gaps.shape[:-2])
+    # `widened` adds squares: (value − estimate)² = (bound − estimate)² + variance · threshold. The
+    # tilt is sought at which bound and further error together reach the value.
     far = np.maximum(value - estimate, 0.0)
     total, scale, gaps = _scaled(gaps, counts)
     start = _means(counts, gaps, total).sum(axis=-1)
@@ -402,6 +404,7 @@ def costliest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
     tilt = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
+    # An infinite threshold puts all mass on the costliest values.
     return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilt.shares)
 
 
@@ -507,6 +510,8 @@ def _tilted(
         logs = np.log1p(np.where(seen, (divisor - total[..., None]) / total[..., None], 0.0))
         pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
     ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
+    # The level falls with s so that shares still sum to one, at the rate `pull` in log s; a level
+    # of zero stays there.
     slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
     return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level)
 

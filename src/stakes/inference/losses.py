@@ -466,6 +466,7 @@ class LossSample:
         for r, (means, weights_of_bins) in enumerate(binned):
             grid[r, : len(means)], counts[r, : len(means)] = means, weights_of_bins
         factors, shares = self._factors(values), self.shares
+        # What was seen is possible, whatever the bounds say.
         top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
         bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
         return Support(
@@ -607,6 +608,7 @@ def ratio_bounds(
         return greatest_mean(ratio * b - a, ratio * highest)
 
     # Both functions are positive at the estimate and fall away from it, which gives brackets.
+    # A ratio is accepted as long as some mean of a − ratio · b within the threshold reaches zero.
     start = sample.mean(above) / unit
     low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
     return low, _root(upper, start, _beyond_root(upper, start))
@@ -651,6 +653,7 @@ def _codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
     if n_cases <= 2 * _OUTER + _INNER:
         return np.unique(values, return_inverse=True)[1].reshape(-1)
     low, high = _least(values, _OUTER, repeats), -_least(-values, _OUTER, repeats)
+    # Where all inner values are equal they share one bin.
     codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
     below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
     codes[below] = _INNER + np.arange(below.size)

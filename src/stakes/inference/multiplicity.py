@@ -150,6 +150,7 @@ def max_t(
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
     furthest = quantile(distance.max(axis=1), np.asarray(level))
     reach = _student_reach(count, furthest, (1 - level) / max(1, np.isfinite(error).sum())) * error
+    # The replicates are compared on the normal scale, to which Student's t is converted.
     scores = normal_scores(count, np.abs(value) / error)
     safe = holm([float(p_value(difference, null=0.0)) for difference in differences])
     return Pairwise._trusted(

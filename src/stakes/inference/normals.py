@@ -65,6 +65,7 @@ def fixed_uniforms(count: int, dimensions: int) -> FloatArray:
     """
     multiple = np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimensions))
     folded = np.abs(2 * (multiple % 1.0) - 1)
+    # Strictly inside the cube, so that normal quantiles are finite.
     points: FloatArray = np.clip(folded, 0.25 / count, 1 - 0.25 / count)
     points.setflags(write=False)
     return points

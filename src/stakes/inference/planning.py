@@ -109,6 +109,7 @@ def cases_for_half_width(
 
 
 def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
+    """The sum of both quantiles: how many standard errors a difference must measure."""
     level, power = _check.level(level), _check.level(power, "power", 0.8)
     if power <= (1 - level) / 2:
         raise InputError(
@@ -127,6 +128,7 @@ def _quantile(estimate: Estimate, share: float) -> FloatArray:
 def _scaled(
     estimate: Estimate, n_cases: object, reach: FloatArray, wanted: FloatArray, name: str
 ) -> FloatArray:
+    """The number of cases at which `reach` standard errors shrink to the wanted size."""
     if not (wanted > 0).all():
         raise InputError(
             f"{name} must be above zero; the smallest is {wanted.min():g}. Pass the smallest that "
@@ -271,6 +273,7 @@ def _chance(name: str, value: object) -> float:
 
 
 def _pair(name: str, values: object) -> FloatArray:
+    """Two probabilities, one for each test."""
     pair = _check.probabilities(name, values)
     if pair.shape != (2,):
         raise InputError(

@@ -340,6 +340,8 @@ def pair_support(
         values = every[(*cell_index, joint.cells[:, 1 + first].T)]
         values = values - factor * every[(*cell_index, joint.cells[:, 1 + second].T)]
     bounds = low - factor * other_high, high - factor * other_low
+    # A table of all pairs of decisions is small for few decisions, and equal pairs are summed in
+    # it; for many decisions most of its cells would be empty.
     if dense:
         grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
         tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
@@ -361,7 +363,7 @@ def _support(
 ) -> Support:
     """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
     lowest, highest = bounds  # (…, P, K)
-    if prior is None:
+    if prior is None:  # all classes are one stratum
         grid = grid.reshape(*grid.shape[:-2], 1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
     else:
@@ -433,6 +435,8 @@ def _pair_tables(
 ) -> FloatArray:
     """Weights (…, T) of tuples summed into tables (…, P, K M M) of pairs of models."""
     size = shape[0] * shape[1] ** 2
+    # The code of a tuple is class · M² + first · M + second; the part without the first decision
+    # is shared by all pairs that have the same second model.
     rows = weights.reshape(-1, weights.shape[-1])
     sums = np.empty((len(rows), len(first), size))
     base_codes = {
@@ -466,6 +470,7 @@ def _tuple_tables(
 
 
 def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
+    """Which decisions can be taken, broadcast to a shape whose last axis is decisions."""
     if reachable is None:
         return np.ones(shape, dtype=np.bool_)
     able = _check.array("reachable", reachable)
@@ -480,6 +485,7 @@ def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
 
 
 def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
+    """Pairs of positions of models, (P, 2)."""
     positions = _check.floats("pairs", list(pairs), ndim=2)
     if positions.shape[1] != 2 or not np.isin(positions, np.arange(size)).all():
         raise InputError(

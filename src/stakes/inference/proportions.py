@@ -78,7 +78,8 @@ def ratio_of_proportions_bounds(
     share = ratio(hits, cases)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.log(share[..., 0]) - np.log(share[..., 1])
-    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))  # without hits at the open end
+    # Without hits of one the ratio is 0 or infinite, and the search starts at that end.
+    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))
     low, high = (
         np.exp(_crossing(hits, cases, threshold, start, np.full_like(start, side * _FARTHEST)))
         for side in (-1, 1)
@@ -103,6 +104,7 @@ def _crossing(
 def _accepts(
     hits: FloatArray, cases: FloatArray, threshold: FloatArray, log_ratio: FloatArray
 ) -> BoolArray:
+    """Whether the score test accepts a ratio, given by its logarithm."""
     x, y = hits[..., 0], hits[..., 1]
     m, n = cases[..., 0], cases[..., 1]
     phi = np.exp(log_ratio)

@@ -196,7 +196,7 @@ def _between(
     filled = clusters[clusters.any(axis=1)]
     sums = filled @ strata
     outside_shares = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
-    if (np.sum(sums > 0, axis=0) == 1).any():
+    if (np.sum(sums > 0, axis=0) == 1).any():  # a stratum that lies in a single cluster
         return 0.0, np.full((residual.shape[1],) * 2, np.nan)
     pulled = sum(
         (filled[:, rows] / outside[:, None]) @ residual[rows]
@@ -219,6 +219,7 @@ def checked_added(added: object, names: Labels) -> FloatArray:
 
 
 def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
+    """The covariance that fitting adds, (J, J); zeros for none."""
     if fitting is None:
         return np.zeros((size, size))
     extra = np.array(_check.floats("fitting", fitting, ndim=2))
@@ -240,6 +241,7 @@ def _of_differences(covariance: FloatArray) -> FloatArray:
     variances = np.diagonal(covariance)
     sums = variances[:, None] + variances
     squares = sums - 2 * covariance
+    # Systems that decide alike differ by rounding only; their difference has no variance.
     return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
 
 

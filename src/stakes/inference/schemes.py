@@ -440,7 +440,7 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
         return _many_multinomials(cells)
     occupied = np.flatnonzero(cells)
     total = int(cells.sum())
-    # Few cases in many cells: drawing cases is cheaper than a binomial number for each cell.
+    # With few cases in many cells, drawing cases is cheaper than a binomial draw for each cell.
     if 0 < total <= _CASES_PER_CELL * occupied.size:
         return _indices(np.repeat(occupied, cells[occupied].astype(np.intp)), cells.size)
     shares = cells[occupied] / max(total, 1)

@@ -253,6 +253,8 @@ def contenders_among(
     ratio[tied] = 0.0
     law = max_law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
+    # Bounds and p-values come from separate searches. Where they disagree by rounding, the p-value
+    # decides: a contender's interval reaches down to zero.
     low, high = profile_bounds(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     is_best = np.arange(ratio.size) == tied[0]
@@ -404,6 +406,7 @@ class _MaxLaw:
 
     def beyond(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
+        # The integral over fixed directions is approximate; these bounds always hold.
         tail = 2 * self._student_tail(np.sqrt(square))
         most = np.minimum(1.0, max(1, self.comparisons) * tail)
         if not len(self.extent):
@@ -442,6 +445,7 @@ class _MaxLaw:
         return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
 
     def _mean_tail(self, square: FloatArray) -> FloatArray:
+        """The chance (J,) of a larger square, averaged over the directions."""
         from scipy.special import betainc, gammaincc
 
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -467,6 +471,7 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
     first = order[0]
     # Only differences matter: relative to one system the errors have one dimension less, and what
     # all systems have in common is gone.
+    # cov(Dᵢ − D₁, Dⱼ − D₁) = (var(Dᵢ − D₁) + var(Dⱼ − D₁) − var(Dᵢ − Dⱼ)) / 2.
     relative = (variances[:, [first]] + variances[first] - variances) / 2
     root = triangular_root(relative[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]

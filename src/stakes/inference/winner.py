@@ -149,6 +149,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     variance = choice.errors.covariance[winner, winner]
     if against is not None:
         variance = choice.errors.variances[winner, choice.errors.names.index(against)]
+    # How much lower the error of the chosen system may be than that of a system fixed in advance.
     share = (1 - choice.level) / 2
     normal, degrees = float(ndtri(share)), rivals.degrees
     # The draws are normal; with few clusters Student's tails are wider by this factor.

@@ -86,6 +86,7 @@ def _caveat(report: Report) -> tuple[str, ...]:
 
 
 def _footer(report: Report) -> str:
+    """The last line: cases, gates, kind of differences, version."""
     assumptions, baseline = report.assumptions, report.baseline
     parts = [f"{_text.number(assumptions.n_cases)} cases", f"stakes {assumptions.version}"]
     if baseline is not None:

@@ -106,6 +106,7 @@ def nearest_change(report: Report) -> str:
 
 
 def _kept_change(report: Report) -> str:
+    """The nearest flip by today's decisions, in a sentence."""
     for nearest in _nearest_first(report)[:1]:
         *_, point, _, rival = next(_flips(nearest, _scale(report)))
         if rival:

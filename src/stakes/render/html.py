@@ -184,6 +184,7 @@ def _frame() -> dict[str, str]:
 
 @cache
 def _template() -> Any:
+    """The template of the page, with its filters."""
     try:
         from jinja2 import Environment, StrictUndefined, pass_context
     except ImportError as error:

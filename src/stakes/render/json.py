@@ -76,6 +76,7 @@ def _one_of(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _tuple(parts: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+    """A tuple from a list, of one type or with a type for each place."""
     if not isinstance(data, list):
         _refuse(where, "a list", data)
     inner = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
@@ -86,6 +87,8 @@ def _tuple(parts: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
 
 
 def _array(entry: type, data: Any, where: str) -> Any:
+    """An array from nested lists."""
+
     def entries(part: Any) -> Any:
         if isinstance(part, list):
             return [entries(item) for item in part]
@@ -257,6 +260,7 @@ def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
 
 
 def _refuse_numbers(numbers: int, problem: Problem, described: str) -> None:
+    """Refuse a report with more numbers than can be written."""
     if numbers > _MOST_NUMBERS:
         raise InputError(
             f"the report must have at most {_MOST_NUMBERS:,} numbers to be written; with "

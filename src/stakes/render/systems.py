@@ -166,6 +166,7 @@ def _undefined_last(system: System) -> tuple[bool, float]:
 def _rows(
     names: list[tuple[str, str, str]], costs: list[Triple], normal: list[Triple]
 ) -> list[tuple[str, ...]]:
+    """Rows of the table of systems, with numbers written to common decimals."""
     written = zip(_text.measured_column(costs), _text.measured_column(normal), strict=True)
     return [
         (name, cost[0], ends(interval, cost, ""), share[0], probability, threshold)
@@ -259,6 +260,7 @@ def _number(piece: str) -> str | int:
 def _slice(
     part: Slice, numbers: tuple[Triple, tuple[str, str, str], Triple, tuple[str, str, str]]
 ) -> tuple[str, ...]:
+    """A row of the table of slices."""
     of_best, written, of_cheapest, cheapest_written = numbers
     return (
         middle(part.name, NAME),

@@ -356,6 +356,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
 
     def _decide_by(self, rule: Rule, fitted: Any, classes: npt.NDArray[Any]) -> Self:
+        """Set the fitted attributes."""
         self.rule_, self.estimator_, self.classes_ = rule, fitted, classes
         self.decisions_ = _decision_array(rule.problem, classes)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -415,6 +416,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params: dict[str, Any],
         groups: Any,
     ) -> npt.NDArray[Any]:
+        """Predictions of every case by a fit on the other folds."""
         chosen = splitter(self.cv, target, codes, cluster_codes(groups), problem.classes)
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
         return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)

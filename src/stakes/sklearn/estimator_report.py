@@ -162,6 +162,7 @@ def _features(X: Any, n_cases: int) -> Any:
 
 
 def _named(estimators: Any) -> Mapping[str, Any]:
+    """The estimators by name, after a check that there is one."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise InputError(
             f"estimators must be a mapping from name to classifier, with one at least; got "
@@ -219,6 +220,7 @@ def _refuse_options(
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:
+    """The caveat that says what cross-validation estimates."""
     sizes = sorted({len(train) for train, _ in splits})
     most = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     return (

@@ -68,6 +68,7 @@ def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object =
 
 
 def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
+    """Scores for the second class of the problem."""
     if values.ndim != 1:
         raise InputError(
             f"estimator must have predict_proba for more than two classes; it has "

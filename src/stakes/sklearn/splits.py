@@ -159,6 +159,7 @@ def _fit_and_ask(
     fit_params: Mapping[str, Any],
     data: Any,
 ) -> npt.NDArray[Any]:
+    """Fit to the training cases of a fold, and predict its test cases."""
     known = {name: some(values, train, len(y)) for name, values in fit_params.items()}
     estimator.fit(_cases(estimator, X, train, train), y[train], **known)
     rows = _cases(estimator, X, test, train)

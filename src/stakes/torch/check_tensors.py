@@ -103,6 +103,7 @@ def positions(name: str, values: object) -> Tensor:
 def _tensor(
     name: str, values: object, kinds: tuple[torch.dtype, ...], what: str, ndim: tuple[int, ...]
 ) -> Tensor:
+    """The tensor detached from its graph, after checks of layout, dtype and dimensions."""
     if not isinstance(values, Tensor):
         raise InputError(
             f"{name} must be a tensor; got {type(values).__name__}. "

@@ -216,6 +216,7 @@ class DeviceBins:
             self._add_block(scores[block], y_true[block], weight, scale)
 
     def _add_by_kernel(self, scores: Tensor, y_true: Tensor, scale: Scale) -> None:
+        """Add cases that count once, with the Triton kernel."""
         unit = scale is Scale.PROBABILITIES
         kernels.add_bins(
             scores,
@@ -228,6 +229,7 @@ class DeviceBins:
         )
 
     def _add_block(self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
+        """Add a block of cases, with plain torch."""
         score = raw if raw.dtype == torch.float64 else raw.float()
         unit = scale is Scale.PROBABILITIES
         fits = (score >= 0) & (score <= 1) if unit else score == score
@@ -308,6 +310,7 @@ class DeviceBins:
         return numbers
 
     def _class_losses(self, scale: Scale, bins: Bins) -> FloatArray | None:
+        """Mean losses (2, 2) of each class, or None for raw scores."""
         if scale is Scale.SCORES:
             return None
         sums = self.losses.cpu().numpy()

@@ -280,6 +280,7 @@ def _cheapest_by_numpy(predictions: Tensor, costs: FloatArray, logits: bool) -> 
 
 
 def _cheapest(predictions: Tensor, costs: FloatArray, logits: bool) -> Tensor:
+    """The same on other devices: every decision within rounding of the least cost is tied."""
     rows = probabilities(predictions) if logits else predictions
     fits = (rows >= 0) & (rows <= 1)
     fits = fits if rows.ndim == 1 else fits.all(dim=1)

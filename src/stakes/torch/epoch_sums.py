@@ -103,6 +103,7 @@ class EpochSums:
     def _add_by_kernel(
         self, predictions: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
     ) -> None:
+        """Add cases that count once, with the Triton kernel."""
         sums = (self.decided, faults, self.squares, self.predicted)
         losses = add_decisions(predictions, truth, self.problem, sums, logits=logits).sum(dim=0)
         self.proper.add_(losses[:3])
@@ -111,6 +112,7 @@ class EpochSums:
     def _add_losses(
         self, exact: Tensor, logs: Tensor, truth: Tensor, weight: Tensor | None
     ) -> None:
+        """Add log losses, Brier scores and numbers of rows, class by class."""
         # Unknown labels are read as class 0, with no weight: an index out of range would stop the
         # device, and they are refused later.
         known = (truth >= 0) & (truth < self.problem.n_classes)
@@ -188,6 +190,7 @@ class EpochSums:
             )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
+        """What a report is made from, with tallies in place of rows."""
         problem, shares = self.problem, self.counts().shares
         table = None if bins is None else _of_probabilities(bins)
         kind = rules_of(
@@ -230,6 +233,7 @@ class EpochSums:
         )
 
     def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
+        """Counts of the decisions as a sample; fractional weights come with their squares."""
         counts, problem = self.counts(), self.problem
         used = counts.values > 0
         joint = JointCounts._trusted(
@@ -247,6 +251,7 @@ class EpochSums:
     def _left_out(
         self, name: str, bins: BinnedScores | None, shares: FloatArray
     ) -> Iterator[Caveat]:
+        """Caveats about what a report without rows leaves out."""
         prior = self.problem.prior
         yield left_out(
             name,

@@ -386,6 +386,7 @@ def _walked(at: IntArray, cases: IntArray, ones: IntArray) -> IntArray:
 
 
 def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores, and the numbers of negatives and positives at each."""
     # Keys of doubles with both signs have no room for the label; sort the scores alone.
     if score.dtype == torch.float64 and bool((score < 0).any()):
         return _weighted(score, truth, torch.ones_like(score))
@@ -403,6 +404,7 @@ def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
 
 
 def _weighted(score: Tensor, truth: Tensor, weight: Tensor) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores, and the weights of both classes at each."""
     used = weight > 0
     order, place = torch.sort(order_keys(torch.where(score == 0, 0.0, score)[used].double()))
     new = torch.cat([order.new_zeros(1), (order[1:] != order[:-1]).long()])

@@ -66,6 +66,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     N_PREDICTED: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Decide the cases of a block and, by depth, count them and sum their losses."""
     program = tl.program_id(0)
     case = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = case < n_cases

@@ -90,6 +90,7 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     DOUBLE: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Add the cases of a block to packed sums, extremes, losses and faults."""
     program = tl.program_id(0)
     case = first_case + program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = case < n_cases
@@ -242,6 +243,7 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
     SIZE: tl.constexpr,
     STEPS: tl.constexpr,
 ):
+    """Count the cases of several blocks by row and column, then add the counts once."""
     program = tl.program_id(0).to(tl.int64)
     cells = tl.arange(0, N_CELLS)
     counts = tl.zeros((N_CELLS,), tl.int32)
@@ -320,6 +322,7 @@ def _keys_kernel(  # type: ignore[no-untyped-def]
     DOUBLE: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Keys of scores and labels, and the numbers of invalid entries."""
     place = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = place < n_cases
     raw = tl.load(scores + place, inside, 0.0)

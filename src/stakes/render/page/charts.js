@@ -4,6 +4,7 @@ const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // pixels; wider wh
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
 
+/** About so many round numbers within a range. */
 function ticks(low, high, wanted) {
   const raw = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -157,6 +158,7 @@ const clipOf = (host, { left, right, foot }) =>
     }),
   );
 
+/** Rules, ticks with their values, and the names of both axes. */
 function axes({ x, y, foot, left, right, up, across, spec }) {
   const bottom = foot;
   const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
@@ -244,6 +246,7 @@ function stepsOf(bounds, [low, high]) {
   return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
 }
 
+/** A line through its finite points. */
 function lineOf({ x, y }, { points, look }) {
   const path = points
     .filter((point) => point.every(Number.isFinite))
@@ -260,6 +263,7 @@ const markLine = ({ x, foot }, mark) =>
     y2: foot,
   });
 
+/** The name of a mark, on the side of it where there is room. */
 function markName({ x, right }, mark) {
   const left = x(mark.x) + 5 + widthOf(mark.label, LABEL) > right;
   const at = {
@@ -270,6 +274,7 @@ function markName({ x, right }, mark) {
   return svg("text", { class: "mark-name", ...at }, mark.label);
 }
 
+/** A dot with its tooltip. */
 function dotOf({ x, y }, dot) {
   const node = svg("circle", { class: `dot ${dot.look}`, cx: x(dot.x), cy: y(dot.y), r: 4.5 });
   return explain(node, dot.title, dot.lines);

@@ -70,6 +70,7 @@ function shownClass() {
   return classParts(costParts(result.best.counts, regretOf(result.best.costs), result.prior))[0].k;
 }
 
+/** Show how reliable the probabilities of one class are, model by model. */
 function showClassReliability() {
   const k = shownClass();
   const models = binnedModels();
@@ -106,6 +107,7 @@ function binOf([b, cases, hits, mean]) {
   return { low: b / 10, high: (b + 1) / 10, cases, mean, share, bounds };
 }
 
+/** Explanation of the diagram of one class. */
 function classNote(k, best, most) {
   if (!best) return "No model is shown.";
   const whiskers = BANDED ? ` Whiskers: ${percent(DATA.level)} intervals of ${best.name}.` : "";
@@ -129,6 +131,7 @@ function binDot(name, { low, high, cases, mean, share, bounds }, look, known) {
   return { x: mean, y: share, look, title: `${name}, ${probabilityText(low)} to ${probabilityText(high)}`, lines };
 }
 
+/** Rows of the download: every model, class and tenth of the probabilities. */
 function reliabilityToSave() {
   const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
     model.class_bins.flatMap((bins, k) =>
@@ -138,6 +141,7 @@ function reliabilityToSave() {
   return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];
 }
 
+/** Connect the list of classes and the button that shows all of them. */
 function buildClasses() {
   place("class-costs-all").addEventListener("click", () => {
     everyClass = !everyClass;

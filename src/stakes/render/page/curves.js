@@ -43,6 +43,7 @@ const curve = (model, top, at, bounds, banded) => ({
   points: GRID.map((x) => [x * top, at(x * top)]),
 });
 
+/** Show all curves that the tallies of this report allow. */
 function showCurves() {
   place("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
@@ -221,6 +222,7 @@ function priorReach() {
   return roundUp(Math.min(1, reach));
 }
 
+/** Show ROC curves with their hulls and the points at which the systems decide. */
 function showRoc() {
   const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
   const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
@@ -288,6 +290,7 @@ function rocBorders({ below, totals, scores }) {
   ];
 }
 
+/** What the band of a ROC curve is, or why there is none. */
 function rocBandText(name) {
   if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
   return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, had it not been chosen on these cases.` : "";
@@ -315,6 +318,7 @@ function operatingPoints(model) {
   return dots.filter((dot) => Number.isFinite(dot.x + dot.y));
 }
 
+/** Show net benefit over the threshold probability. */
 function showNetBenefit() {
   const { prior } = result;
   const c = proportion();
@@ -359,6 +363,7 @@ function showNetBenefit() {
   });
 }
 
+/** Show reliability diagrams, by isotonic regression and in tenths. */
 function showReliability() {
   const { prior } = result;
   const models = probable();
@@ -462,6 +467,7 @@ function reachOf(models, prior) {
 
 // Where each system wins, its decisions as they are now -------------------------------------------
 
+/** Show the ranges of prior and cost proportion in which each system is the cheapest. */
 function showRegions() {
   const { prior, rivals } = result;
   const lines = rivals.map((rival, i) => priorLine(rival, prior, LAST, i));
@@ -495,7 +501,7 @@ function showRegions() {
 const lowest = (lines) =>
   lines.some((line) => Number.isFinite(line.start + line.end)) ? lowestLines(lines) : [];
 
-/** Exponents of ten between which cost ratios are drawn. */
+/** The exponent of ten, of either sign, up to which cost ratios are drawn. */
 const reachOfRatios = (ratios) =>
   Math.min(6, Math.ceil(Math.max(2, ...ratios.map((r) => largest([Math.log10(r)]) + 0.3))));
 
@@ -558,6 +564,7 @@ function showPriorNote(series) {
   place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
 }
 
+/** Cost over the prior, with the current decisions: a straight line for each system. */
 function drawPriorLines(lines, winners, top) {
   const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;

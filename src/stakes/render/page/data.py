@@ -132,6 +132,7 @@ def _systems(report: Report) -> Iterator[tuple[System, bool]]:
 
 
 def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
+    """A system, with how the page decides again for it."""
     place = [model.model for model in report.models].index(system.model)
     model = report.models[place]
     table = model.recalibrated if system.rule == RECALIBRATED else model.table
@@ -158,6 +159,7 @@ def _prices(system: System) -> list[float] | None:
 
 
 def _limit(report: Report, limit: Limit) -> dict[str, Any]:
+    """A limit, with positions in place of labels."""
     problem = report.problem
     return {
         "decision": problem.decisions.index(limit.decision),
@@ -180,6 +182,7 @@ def _charged(system: System) -> dict[str, Any]:
 
 
 def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
+    """A model, with its measures and score tables."""
     systems = [system for system in report.systems if system.model == model.model]
     repaired = [system for system in systems if system.rule == RECALIBRATED]
     others = [system for system in systems if system.rule in (BAYES, MOVED)]
@@ -224,6 +227,7 @@ def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
 
 
 def _disagreement(report: Report) -> dict[str, Any] | None:
+    """What metrics pick, or None where there is one model."""
     disagreement = report.disagreement
     if disagreement is None or not disagreement.metrics:
         return None
@@ -238,6 +242,7 @@ def _disagreement(report: Report) -> dict[str, Any] | None:
 
 
 def _slice(report: Report, part: Slice) -> dict[str, Any]:
+    """The costs of all systems in a slice."""
     names = [system.name for system in report.systems]
     costs = {charge.system: _few(charge.cost) for charge in part.costs}
     return {
@@ -302,6 +307,7 @@ def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[Syst
 
 
 def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:
+    """Whether rounded scores lead to the same counts of decisions."""
     problem, assumptions = report.problem, report.assumptions
     if problem.columns or problem.limits:
         return True  # decisions depend on more than the score
