@@ -214,7 +214,7 @@ def profile_bounds(
     """
     q = np.asarray(threshold)
     # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
-    low, high = 0.0 - upper_end(support.negated(), q), upper_end(support, q)
+    low, high = 0.0 - upper_bound(support.negated(), q), upper_bound(support, q)
     low, high = widened(np.asarray(estimate), (low, high), q, np.asarray(variance))
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)
@@ -308,7 +308,7 @@ def ratio_below(
     return _ratio_above(support.negated(), -value, -estimate, variance, near)
 
 
-def upper_end(support: Support, threshold: FloatArray) -> FloatArray:
+def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
     """The greatest mean (…) within the threshold, the pseudo-case in each stratum in turn."""
     # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)

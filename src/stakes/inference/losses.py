@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, stacked, upper_end
+from stakes.inference.likelihood import Support, stacked, upper_bound
 from stakes.inference.sampling import CostErrors
 
 _OUTER = 64  # losses on each side that are bins of their own
@@ -599,7 +599,7 @@ def ratio_bounds(
 
     def greatest_mean(values: FloatArray, top: FloatArray) -> float:
         limits = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
-        return float(upper_end(Support(values * shares[:, None], counts, *limits), q))
+        return float(upper_bound(Support(values * shares[:, None], counts, *limits), q))
 
     def upper(ratio: float) -> float:
         return greatest_mean(a - ratio * b, costly)

@@ -97,8 +97,8 @@ def nearest_change(report: Report) -> str:
         return f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}.{rest}"
     if report.flips_under_limits:
         moved = "limit or costs" if len(report.flips_under_limits) > 1 else "limit"
-        ends = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
-        short = f"short of {' and '.join(ends)}, " if ends else ""
+        limits = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
+        short = f"short of {' and '.join(limits)}, " if limits else ""
         anew = f"none, if you decide anew: {short}no {moved} that is moved alone changes this"
         kept = _kept_change(report)
         return f"{anew} within the range searched. {kept[0].upper()}{kept[1:]}"
@@ -220,7 +220,7 @@ def _until(flip: Flip, side: int, report: Report) -> str:
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
     prior = _is_prior(margin.what)
-    ends = (
+    sides = (
         ("below", margin.low, margin.clear_low, margin.low_rival),
         ("above", margin.high, margin.clear_high, margin.high_rival),
     )
@@ -233,7 +233,7 @@ def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
 
     flips = [
         (text(side, point), text(side, clear), middle(str(rival), NAME))
-        for side, point, clear, rival in ends
+        for side, point, clear, rival in sides
         if rival is not None
     ]
     named = (middle(margin.what, NAME + 10), _now(margin))

@@ -20,10 +20,10 @@ from stakes.render.layout import (
 )
 from stakes.render.rounding import (
     Triple,
+    bounds_text,
     cell,
-    ends,
+    clear_text,
     ranked,
-    told,
     triple,
 )
 from stakes.report import (
@@ -169,7 +169,7 @@ def _rows(
     """Rows of the table of systems, with numbers written to common decimals."""
     written = zip(_text.measured_column(costs), _text.measured_column(normal), strict=True)
     return [
-        (name, cost[0], ends(interval, cost, ""), share[0], probability, threshold)
+        (name, cost[0], bounds_text(interval, cost, ""), share[0], probability, threshold)
         for (name, probability, threshold), interval, (cost, share) in zip(
             names, costs, written, strict=True
         )
@@ -266,8 +266,8 @@ def _slice(
         middle(part.name, NAME),
         _text.number(part.n_cases),
         cell(of_best[0], written[0]),
-        ends(of_best, written),
+        bounds_text(of_best, written),
         middle(part.cheapest or "–", NAME),
         cell(of_cheapest[0], cheapest_written[0]),
-        told(part.clear),
+        clear_text(part.clear),
     )

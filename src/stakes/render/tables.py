@@ -256,7 +256,7 @@ def _disagreement(report: Report) -> Section:
     rows = [("expected cost", _picks(disagreement.models, disagreement.best), "", "", *first)]
     for shown, chosen, pick in zip(values_in_line, disagreement.picks, report.picks, strict=True):
         more = rounding.cost(pick.costs_more.value, report)
-        clear = rounding.told(pick.clear)
+        clear = rounding.clear_text(pick.clear)
         rows.append((pick.metric, _picks(disagreement.models, chosen), more, clear, *shown))
     text = (
         "What familiar metrics say of the models, which one they pick, what that pick costs per "
@@ -301,7 +301,7 @@ def _models(report: Report) -> Section:
         (
             middle(model.model, NAME),
             "–" if model.auc is None else texts[0],
-            rounding.ends(area, texts),
+            rounding.bounds_text(area, texts),
             rounding.metric(model.h, report),
             rounding.metric(model.normalized_log_loss, report),
             rounding.metric(model.normalized_brier, report),

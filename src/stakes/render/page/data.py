@@ -11,6 +11,7 @@ from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import Measured
 from stakes.problem import Limit
+from stakes.render.rounding import triple
 from stakes.render.systems import in_order, rules_explained
 from stakes.report import (
     AS_DECIDED,
@@ -60,9 +61,9 @@ def page_data(report: Report) -> dict[str, Any]:
             "reason": report.verdict.reason,
         },
         "contenders": report.verdict.contenders,
-        "expected": _ends(report.verdict.cost),
-        "normalized": _ends(report.verdict.normalized),
-        "saving": _ends(report.verdict.saving_over_naive),
+        "expected": triple(report.verdict.cost),
+        "normalized": triple(report.verdict.normalized),
+        "saving": triple(report.verdict.saving_over_naive),
         "cheapest": [system.name for system in report.systems].index(report.best.name),
         "systems": [_system(report, *row) for row in _systems(report)],
         "no_model": None if report.no_model is None else _charged(report.no_model),
@@ -176,8 +177,8 @@ def _charged(system: System) -> dict[str, Any]:
         "name": system.name,
         "counts": system.counts.values,
         "sums": system.sums,
-        "cost": _ends(system.cost),
-        "normalized": _ends(system.normalized),
+        "cost": triple(system.cost),
+        "normalized": triple(system.normalized),
     }
 
 
@@ -189,7 +190,7 @@ def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
     return {
         "name": model.model,
         "kind": model.kind,
-        "auc": None if model.auc is None else _ends(model.auc),
+        "auc": None if model.auc is None else triple(model.auc),
         "h": model.h,
         "log_loss": model.normalized_log_loss,
         "brier": model.normalized_brier,
@@ -236,7 +237,7 @@ def _disagreement(report: Report) -> dict[str, Any] | None:
         "models": _texts(disagreement.models),
         "values": disagreement.values,
         "picks": disagreement.picks,
-        "more": [_ends(pick.costs_more) for pick in report.picks],
+        "more": [triple(pick.costs_more) for pick in report.picks],
         "clear": [pick.clear for pick in report.picks],
     }
 
@@ -257,11 +258,7 @@ def _slice(report: Report, part: Slice) -> dict[str, Any]:
 
 def _few(interval: Measured) -> list[float]:
     """An interval to the digits that a table of many slices can show."""
-    return [float(f"{number:.9g}") for number in _ends(interval)]
-
-
-def _ends(interval: Measured) -> tuple[float, float, float]:
-    return interval.value, interval.low, interval.high
+    return [float(f"{number:.9g}") for number in triple(interval)]
 
 
 def _texts(labels: tuple[Any, ...]) -> list[str]:
