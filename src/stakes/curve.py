@@ -228,7 +228,7 @@ class Curve(Value):
                 "pieces linear in the odds. Use integral, which handles them."
             )
         edges = self.knots.copy()
-        edges[-1] = np.nextafter(edges[-1], np.inf)  # the last piece holds at its end too
+        edges[-1] = np.nextafter(edges[-1], np.inf)  # the last piece includes the last knot
         low, high, origin = edges[:-1], edges[1:], self.knots[:-1]
         outside = distribution.moment(0, -np.inf, edges[0]) + distribution.moment(
             0, edges[-1], np.inf

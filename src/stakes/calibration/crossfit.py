@@ -310,6 +310,7 @@ def _numbers(
             f"folds must be 2 or more; all cases are in fold {names[0]!r}. Part them, or pass the "
             f"number of folds."
         )
+    # More pairs of cluster and fold than clusters: some cluster is in two folds.
     if clusters is not None and len(np.unique(clusters * len(names) + number)) > clusters.max() + 1:
         raise InputError(
             "folds must keep clusters whole; some cluster has cases in two of them. Part the "

@@ -179,6 +179,8 @@ def fit_slopes(scores: FloatArray, cases: CalibrationCases, slopes: FloatArray) 
     def of_classes(some: slice) -> Objective:
         return _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
 
+    # All coefficients are solved together, unless there are many classes with a slope each and no
+    # direction in which the features are collinear.
     many = len(rows) > _MANY and slopes.shape[1] == len(rows) and _is_broad(rows)
     fit = _fit_each_class if many else partial(_fit_along, slopes=slopes)
     best, intercepts, converged = fit(of_classes, rows, cases.codes, share)

@@ -269,7 +269,7 @@ def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows,
         np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
     )
     rows = rows.part(some)
-    weights = steps[rows.codes].astype(np.float64)
+    weights = steps[rows.codes].astype(np.float64)  # each case stands for those left out
     rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
     return rows, None if clusters is None else np.unique(clusters[some], return_inverse=True)[1]
 
@@ -282,6 +282,7 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     """
     scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
     classes = [scores[rows.codes == k] for k in range(2)]
+    # A rare class would hardly affect the quantiles of all scores, but decides the fit as much.
     sample = np.sort(
         np.concatenate([column[:: -(-column.size // (8 * _BINS))] for column in classes])
     )

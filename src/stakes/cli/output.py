@@ -102,6 +102,7 @@ class Terminal(Watch):
             described = f"{what}: {then}" if then else None
             progress.update(task, advance=rows, description=described)
 
+        # Short work ends before the timer, and then no bar appears at all.
         patience = Timer(PATIENCE, progress.start)
         patience.daemon = True
         patience.start()

@@ -146,6 +146,7 @@ def _extended(
 def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
     """Refuse new columns whose names are taken; many programs ignore case."""
     for name in new:
+        # Engines and spreadsheets often ignore case in the names of columns.
         twin = next((known for known in source.types if known.lower() == name.lower()), None)
         if twin is not None:
             alone = "" if twin == name else f" {twin!r}, which differs by case alone"

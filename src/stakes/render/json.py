@@ -107,6 +107,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
     if kind is float and data in _NO_NUMBERS and isinstance(data, str):
         return float(data)
     number = isinstance(data, int | float) and not isinstance(data, bool)
+    # Other programs may have written whole floats as integers; true and false are no numbers.
     if kind is float and number and abs(data) < math.inf and _is_double(data):
         return float(data)
     if type(data) is not kind or kind is float:

@@ -102,6 +102,8 @@ def system_sections(report: Report) -> Iterator[Section]:
         for system, threshold in zip(shown, thresholds, strict=True)
     ]
     names += [(name, "", "") for name, _, _ in known]
+    # All rows are written together, so that their decimals agree, and then divided into tables:
+    # candidates, bounds, deciding without a model, the best constant decision, perfect decisions.
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]

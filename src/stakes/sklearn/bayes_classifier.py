@@ -184,6 +184,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         target, classes, codes = read_target(y)
         X, target = indexable(X, target)  # makes sparse matrices and lists indexable
         problem = self._read_problem(classes)
+        # From positions among the sorted classes of scikit-learn to positions in the problem.
         codes = np.argsort(order_of(_labels(classes), problem, "the classes of y"))[codes]
         if sample_weight is not None:
             checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
@@ -251,6 +252,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         probabilities, (n, K)
         """
         rule = self._rule()
+        # From the order of the problem back to the sorted classes of scikit-learn.
         place = np.argsort(order_of(_labels(self.classes_), rule.problem))
         return np.asarray(rule.posteriors(self._responses(X))[:, place])
 

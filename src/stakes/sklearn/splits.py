@@ -144,6 +144,7 @@ def out_of_fold(
         delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
     )
+    # Folds come one after the other; sorting by position restores the order of the cases.
     places = np.concatenate([test for _, test in splits])
     return np.asarray(np.concatenate(responses)[np.argsort(places)])
 

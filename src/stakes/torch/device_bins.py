@@ -294,6 +294,8 @@ class DeviceBins:
         refuse_total(total)
         cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # so that products do not overflow
         negative, positive = cells.unbind(1)
+        # Pairs in different bins are ordered by their bins; those in one bin by their extremes, if
+        # the ranges of the classes do not overlap there.
         pairs, below = cells.sum(dim=0).prod(), negative.cumsum(0) - negative
         within = negative * positive  # pairs in one bin: ordered, reversed or unknown
         ahead, behind = high[:, 0] < low[:, 1], high[:, 1] < low[:, 0]

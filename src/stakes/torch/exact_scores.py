@@ -156,6 +156,7 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     for stops in _stops(runs):
         n_scores += stops.shape[1]
         corners.append(_candidates(torch.cat([corners[-1][:, -1:], stops], dim=1))[:, 1:])
+    # The few corners that are left may be vertices; the host finds out which of them are.
     places, cases, ones = _vertices(_candidates(torch.cat(corners, dim=1)).cpu().numpy())
     highest = runs.keys[torch.as_tensor(places[1:], device=score.device)]
     table = ScoreTable._trusted(

@@ -79,6 +79,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     highest = tl.full((SIZE,), -float("inf"), tl.float64)
     total = tl.zeros((SIZE,), tl.float64)
     if LOGITS and not VECTOR:
+        # The softmax is taken relative to the highest logit, so that nothing overflows.
         for k in tl.static_range(N_CLASSES):
             logit = tl.load(rows + k * column_step, inside, 0.0).to(tl.float64)
             highest = tl.maximum(highest, logit)
@@ -123,6 +124,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
                 odds = tl.where(label == k, -logit if VECTOR and k == 0 else logit, odds)
             likely = tl.where(exact > top, k, likely)
             top = tl.where(exact > top, exact, top)
+    # Decisions whose expected costs differ only by rounding are tied, and the first one is taken.
     slack = tl.load(costs + N_CLASSES * N_DECISIONS + column, real, 0.0)
     off = error + slack[None, :]
     expected = tl.where(real[None, :], expected, float("inf"))
@@ -155,7 +157,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
             else:
                 lost = of_truth == 0.0
                 surprise = -tl.log(tl.where(lost, 1.0, of_truth))
-            distance = square - 2.0 * of_truth + 1.0
+            distance = square - 2.0 * of_truth + 1.0  # Σ (p − y)², without a one-hot vector
             out = sums + program.to(tl.int64) * (4 * N_CLASSES)
             for k in tl.static_range(N_CLASSES):
                 mine = known & (label == k)

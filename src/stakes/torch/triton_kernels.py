@@ -104,6 +104,7 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     positive = label == 1
     place, rest = _places(score, N_BINS, UNIT, DOUBLE)
     cell = place * 2 + tl.where(positive, 1, 0)
+    # One atomic add counts the case (from bit 38 on) and adds its position within the bin.
     packed_case = rest.to(tl.int64) + (1 << 38)
     tl.atomic_add(
         packed + (program % N_COPIES) * 2 * N_BINS + cell, packed_case, used, sem="relaxed"
