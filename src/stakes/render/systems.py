@@ -102,8 +102,7 @@ def system_sections(report: Report) -> Iterator[Section]:
         for system, threshold in zip(shown, thresholds, strict=True)
     ]
     names += [(name, "", "") for name, _, _ in known]
-    # All rows are written together, so that their decimals agree, and then divided into tables:
-    # candidates, bounds, deciding without a model, the best constant decision, perfect decisions.
+    # All rows are written together, so that decimals agree, and are divided into tables afterwards.
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
@@ -114,8 +113,8 @@ def system_sections(report: Report) -> Iterator[Section]:
     text += (_CHANCE,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header: tuple[str, ...] = ("system", "cost per case", level, "normalised")
-    header = (*header, "chance", "threshold")
+    header: tuple[str, ...]
+    header = ("system", "cost per case", level, "normalised", "chance", "threshold")
     assumptions = report.assumptions
     if assumptions.volume is not None:
         header = (*header, f"per {assumptions.period}" if assumptions.period else "in all")
