@@ -1,4 +1,4 @@
-"""Arithmetic that rooms share: silent division, ties, sums that lose no digits, places."""
+"""Shared arithmetic: division without warnings, ties, accurate running sums, bin places."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 
-_BLOCK = 512  # errors then grow with the number of levels, which is two or three
-_PIECE = 1 << 16
-_FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14
-_LARGEST_WHOLE = 2.0**53  # up to which all whole numbers are floats
-_TIE = 1e-12  # relative to what the values span: what rounding may do to equal ones
+_BLOCK = 512  # numbers summed in a row; errors grow with the levels of blocks, which are few
+_PIECE = 1 << 16  # numbers that fit into the cache
+_FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14  # when to compare with every edge, and values at a time
+_LARGEST_WHOLE = 2.0**53  # all whole numbers up to here are exact as floats
+_TIE = 1e-12  # slack for rounding between equal values, relative to the span of all values
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
 
 def ratio(part: npt.ArrayLike, whole: npt.ArrayLike, out: FloatArray | None = None) -> FloatArray:
-    """Divide in silence: 0/0 is nan, and x/0 is inf, as is what is beyond all numbers."""
+    """Divide without warnings: 0/0 is nan; x/0 and results that overflow are infinite."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient: FloatArray = np.divide(part, whole, out=out)
     return quotient
 
 
 def least(values: FloatArray) -> BoolArray:
-    """The least along the last axis, with all that rounding alone keeps apart from it.
+    """Which values are the least along the last axis, or differ from it by rounding alone.
 
-    nan is never among them.
+    nan never is.
     """
     known = np.where(np.isnan(values), np.inf, values)
     least = known.min(axis=-1, keepdims=True)
@@ -39,23 +39,27 @@ def least(values: FloatArray) -> BoolArray:
 
 
 def least_shares(values: FloatArray) -> FloatArray:
-    """What each has of being the least along the last axis: ties are split, nan makes all nan."""
+    """The share of each value in being the least along the last axis; ties are split.
+
+    A nan makes all shares nan.
+    """
     chosen = least(values)
     split = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
     return np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, split)
 
 
 def mean_defined(values: FloatArray) -> FloatArray:
-    """Mean along the first axis of what is not nan; nan where nothing is left."""
+    """Mean along the first axis of the values that are not nan; nan where there are none."""
     return ratio(np.nansum(values, axis=0), np.sum(~np.isnan(values), axis=0))
 
 
 def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Cumulative sum along the last axis whose error does not grow with its length.
 
-    A plain cumulative sum of 10**7 equal fractions is off by 10**-10, always to the same side.
-    Here short blocks are summed and then the blocks, over and over; the sums of weights that are
-    not negative never fall. Sums of whole numbers are exact without that.
+    A plain cumulative sum of 10**7 equal fractions has a relative error of some 10**-10, always in
+    the same direction. Here short blocks are summed, and then the sums of the blocks, recursively.
+    Values must not be negative, as weights are not, and the result never decreases. Sums of whole
+    numbers are exact without this.
     """
     length = values.shape[-1]
     if values.size <= _BLOCK:
@@ -93,8 +97,8 @@ def are_whole(values: FloatArray) -> bool:
 def places_among(edges: FloatArray, values: FloatArray) -> IntArray:
     """How many of the sorted edges lie below each value: ``np.searchsorted`` for few edges.
 
-    Values must not be nan. A binary search cannot be predicted by the processor: for unsorted
-    values, a comparison with every edge is several times as fast up to a few dozen edges.
+    Values must not be nan. The branches of a binary search cannot be predicted: for unsorted
+    values, comparing with every edge is several times as fast up to a few dozen edges.
     """
     if edges.size > _FEW_EDGES:
         return np.searchsorted(edges, values)

@@ -1,7 +1,7 @@
-"""Expressions that people write: read with Python's grammar, checked, never run as code.
+"""Expressions that users write: parsed with Python's grammar, checked, never run as code.
 
 Numbers, names, ``name["of"]``, + − * /, comparisons, and, or, not, and the functions min, max, abs
-and where(condition, then, otherwise). Whether a part is a number or true or false is known before
+and where(condition, then, otherwise). Whether a part is a number or a truth value is known before
 anything is computed. The same expression is evaluated on numbers, on arrays and on columns of a
 frame, given the functions of each.
 """
@@ -70,7 +70,7 @@ _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Name:
-    """A name, of what stands in brackets behind it where there are any."""
+    """A name, and the name in brackets behind it, if any, that says what it belongs to."""
 
     name: str
     of: str | None = None
@@ -81,16 +81,16 @@ class Name:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read and found sound; equal when its text is."""
+    """An expression that was parsed and checked; equal to another when their texts are."""
 
     text: str
     names: tuple[Name, ...] = field(compare=False)
     _tree: ast.expr = field(compare=False, repr=False)
 
     def __call__(self, values: Mapping[Name, Any], functions: Functions = ARRAYS) -> Any:
-        """The value, given that of every name.
+        """The value of the expression, given that of every name.
 
-        ``and`` and ``or`` of plain truths look at the right side only when they must.
+        ``and`` and ``or`` of plain booleans evaluate the right side only if it is needed.
 
         >>> price = parse("max(5, 0.02 * amount)")
         >>> price({Name("amount"): np.array([100.0, 1000.0])})
@@ -118,11 +118,11 @@ def parse(
     facts: frozenset[str] = frozenset(),
     truth: bool = False,
 ) -> Expression:
-    """Read an expression, or refuse it with the place and what was expected there.
+    """Parse an expression, or refuse it with the position and what was expected there.
 
     Parameters
     ----------
-    what : how messages call it
+    what : what messages call it
     known : names of numbers, and whether each takes a name in brackets; None: all names are
         numbers, and ``column["odd name"]`` is the name in brackets
     facts : names that are true or false
@@ -135,7 +135,7 @@ def parse(
 
 
 class _Reader:
-    """Checks every part of a tree: that it may stand there, and whether it is a number or true."""
+    """Checks every part of a tree: that it is allowed there, and is a number or a truth value."""
 
     def __init__(
         self, text: str, what: str, known: Mapping[str, bool] | None, facts: frozenset[str]
@@ -144,12 +144,13 @@ class _Reader:
         self.names: list[Name] = []
 
     def tree(self) -> ast.expr:
+        """Parse the text, or refuse it."""
         if not self.text.strip():
             self.fail("expected a name, a number or a parenthesis", 1)
         if len(self.text) > LONGEST:
             self.fail(f"it has more than {LONGEST} characters", LONGEST + 1, _SHORTEN)
         try:
-            with warnings.catch_warnings():  # of odd escapes in a name, which is none then
+            with warnings.catch_warnings():  # about invalid escapes, in names that do not exist
                 warnings.simplefilter("ignore")
                 return ast.parse(self.text.strip(), mode="eval").body
         except (RecursionError, MemoryError):
@@ -162,12 +163,13 @@ class _Reader:
             self.fail(f"it is incomplete, or has a character without meaning{odd}", at)
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
-        """Refuse a part that is no truth, or no number, where one belongs."""
+        """Refuse a number where a truth value is needed, or the other way round."""
         if self._is_truth(node, depth + 1) != truth:
             expected = "something true or false, such as cost > 3" if truth else "a number"
             self.fail(f"expected {expected}", node)
 
     def _is_truth(self, node: ast.expr, depth: int) -> bool:
+        """Whether a checked part is a truth value; otherwise it is a number."""
         if depth > DEEPEST:
             self.fail(_TOO_DEEP, node, _SHORTEN)
         match node:
@@ -208,6 +210,7 @@ class _Reader:
         )
 
     def _call(self, name: str, args: list[ast.expr], node: ast.expr, depth: int) -> bool:
+        """Check a call of a function; all functions give numbers."""
         wanted = {"abs": (1, 1), "where": (3, 3), "min": (2, 99), "max": (2, 99)}.get(name)
         if wanted is None:
             self.fail(f"{name!r} is no function; functions are min, max, abs and where", node)
@@ -218,6 +221,7 @@ class _Reader:
         return False
 
     def _name(self, name: Name, node: ast.expr) -> bool:
+        """Check a name; whether it is a truth value."""
         if self.known is None:
             odd = name.of is not None and name.name != "column"
             if odd:
@@ -233,6 +237,7 @@ class _Reader:
         return name.name in self.facts
 
     def fail(self, fault: str, place: ast.expr | int, remedy: str | None = None) -> NoReturn:
+        """Raise an error that shows the position of the fault."""
         at = place if isinstance(place, int) else self._position(place)
         rest_of_text = repr(self.text[at - 1 :][:12]) if self.text[at - 1 :] else "the end"
         shown = self.text if len(self.text) <= 200 else f"{self.text[:100]}…"
@@ -242,7 +247,7 @@ class _Reader:
         )
 
     def _position(self, node: ast.expr) -> int:
-        """Where a part begins, from 1, in characters: the parser counts bytes."""
+        """The position at which a part begins, from 1, in characters: the parser counts bytes."""
         before = self.text.strip().encode()[: node.col_offset].decode()
         return self._indent + len(before) + 1
 
@@ -252,6 +257,8 @@ class _Reader:
 
 
 def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> Any:
+    """The value of a part of the tree."""
+
     def of(part: ast.expr) -> Any:
         return _value(part, values, functions)
 
@@ -274,7 +281,7 @@ def _value(node: ast.expr, values: Mapping[Name, Any], functions: Functions) -> 
             return _joined(isinstance(op, ast.And), parts, of)
         case ast.Call(func=ast.Name(id=name), args=args):
             return functions[name](*map(of, args))
-    raise TypeError(ast.dump(node))  # the reader lets nothing else through
+    raise TypeError(ast.dump(node))  # cannot happen: the reader refuses everything else
 
 
 def _computed(node: ast.BinOp, left: Any, right: Any) -> Any:
@@ -299,6 +306,7 @@ def _negated(value: Any, functions: Functions) -> Any:
 
 
 def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) -> Any:
+    """Parts joined by `and` (`all_of`) or by `or`; plain booleans are evaluated lazily."""
     value = of(parts[0])
     for part in parts[1:]:
         if isinstance(value, bool):
@@ -311,7 +319,7 @@ def _joined(all_of: bool, parts: list[ast.expr], of: Callable[[ast.expr], Any]) 
 
 
 def column_text(name: str) -> str:
-    """A column as an expression names it.
+    """A column in the form in which an expression names it.
 
     >>> column_text("amount"), column_text("loan amount")
     ('amount', 'column["loan amount"]')
@@ -358,7 +366,7 @@ def _operands(node: ast.expr) -> Iterator[ast.AST]:
 def _constant(node: ast.expr) -> _Terms:
     try:
         return {"1": float(_value(node, {}, NUMBERS))}
-    except InputError:  # undefined, which is refused where there are data
+    except InputError:  # an undefined constant is refused later, when it is evaluated on data
         return {ast.unparse(node): 1.0}
 
 

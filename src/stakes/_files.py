@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and JSON that says when it was changed."""
+"""Files that are written completely or not at all, and JSON with a checksum against changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 
 
 def check_target(path: str | Path) -> Path:
-    """A path that can be written, known before hours of work are spent."""
+    """The path, after a check that it can be written: better now than after hours of work."""
     if not str(path):
         raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
     target = Path(path)
@@ -63,7 +63,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path, or a link on its way, is a stream of a process, such as /dev/stdout."""
+    """Whether a path, or a link that it leads to, is a stream of a process, such as /dev/stdout."""
     here = str(path)
     while True:
         folder = os.path.realpath(os.path.dirname(here))
@@ -77,10 +77,10 @@ def _is_stream(path: Path) -> bool:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A name beside the target to write to; it takes the target's place when all went well.
+    """A temporary file beside the target, which replaces the target if nothing failed.
 
-    The bytes reach the disk first, so that even a crash leaves the old file or the new one. The
-    new file has the permissions of the old one; where a link leads to it, the link stays.
+    Its bytes are flushed to the disk first, so that even a crash leaves the old file or the new
+    one. The new file has the permissions of the old one; a link to the target stays a link.
     """
     import secrets
 
@@ -95,7 +95,7 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(part, target)
-    except OSError as error:  # which names the file beside it, or none
+    except OSError as error:  # it names the temporary file, or none; name the target instead
         if error.filename not in (None, str(part), str(target)):
             raise
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
@@ -105,14 +105,14 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 
 def write_whole(path: str | Path, text: str) -> None:
-    """Text into a file, with the same line ends everywhere."""
+    """Write a text to a file, with the same line endings on every system."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is gone afterwards, even when the run is ended by a signal."""
+    """A folder that is removed afterwards, even when the process is ended by a signal."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="stakes-") as name:
@@ -125,7 +125,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def discard_unfinished() -> None:
-    """Remove what is not finished, as the last thing that a run does."""
+    """Remove unfinished files and folders, just before the process ends."""
     import shutil
 
     for path in _UNFINISHED:
@@ -139,15 +139,15 @@ def discard_unfinished() -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file; a pipe that nobody writes to would be waited for."""
-    file = Path(path)  # which is refused where it is no path
+    """The text of a file; pipes are refused, since reading one may block forever."""
+    file = Path(path)  # raises a TypeError if it is no path
     if file.exists() and not file.is_file():
         raise OSError("it is a folder, a pipe or a device")
     return file.read_text(encoding="utf-8")
 
 
 def text_of(name: str, source: object, what: str) -> str:
-    """The JSON itself, which begins with a brace, or what is in the file of that path."""
+    """The JSON itself, if the source begins with a brace; otherwise the content of that file."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return source
     try:
@@ -171,7 +171,7 @@ def text_of(name: str, source: object, what: str) -> str:
 def parsed(
     name: str, source: object, what: str, *, form: str, version: int, older: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """The object of this format and version in a text or a file, or why there is none.
+    """The object of this format and version in a text or a file; anything else is refused.
 
     Objects of `older` versions can still be read.
     """
@@ -200,7 +200,7 @@ def parsed(
 
 
 def format_fault(body: object, form: str) -> str:
-    """What JSON is that is not of this format, as far as that can be told.
+    """What JSON of another format is, as far as that is known.
 
     >>> format_fault({"format": "stakes.rule"}, "stakes.calibration"), format_fault([], "x")
     ('it is a rule', "its format is not 'x'")
@@ -214,12 +214,12 @@ def format_fault(body: object, form: str) -> str:
 
 
 def sealed(body: Mapping[str, Any]) -> str:
-    """JSON with a checksum of its content, whatever the order and the layout."""
+    """JSON with a checksum of its content, which does not depend on order and layout."""
     return json.dumps({**body, "checksum": checksum(body)}, allow_nan=False)
 
 
 def verify(name: str, body: Mapping[str, Any], what: str) -> None:
-    """Refuse what is not as it was sealed."""
+    """Refuse content that does not match its checksum."""
     content = {key: part for key, part in body.items() if key != "checksum"}
     if body.get("checksum") != checksum(content):
         raise InputError(
@@ -230,7 +230,7 @@ def verify(name: str, body: Mapping[str, Any], what: str) -> None:
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """A checksum of the content, whatever the order of the entries."""
+    """A checksum of the content that does not depend on the order of the entries."""
     import hashlib
 
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))

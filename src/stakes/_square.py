@@ -1,4 +1,4 @@
-"""Square tables: decisions that answer classes, the diagonal and what is off it."""
+"""Square tables: decisions that answer classes, the diagonal and the entries off it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stakes.tally import Counts
 def square(counts: Counts) -> FloatArray:
     """Table (..., K, K) of counts, column k counting the decisions that answer class k.
 
-    Decisions answer classes by their labels, else by their places; others are refused.
+    Decisions answer classes by label, else by position; other tables are refused.
     """
     if counts.n_classes != counts.n_decisions:
         raise InputError(
@@ -41,7 +41,7 @@ def answer_columns(classes: Labels, decisions: Labels) -> list[int]:
 
 
 def scaled(values: FloatArray) -> FloatArray:
-    """The table times a power of two that brings its total near one: exact, and products fit."""
+    """The table times a power of two that makes its total about one: exact, and products fit."""
     _, exponent = np.frexp(values.sum(axis=(-2, -1), keepdims=True))
     return np.asarray(np.ldexp(values, -exponent))
 
@@ -52,14 +52,14 @@ def diagonal(values: FloatArray) -> FloatArray:
 
 
 def off_diagonal(values: FloatArray) -> FloatArray:
-    """Wrong decisions, (..., K, K): chosen, not multiplied by zero, so that nan is left out too."""
+    """Wrong decisions, (..., K, K); selected, not multiplied by zero, which would keep a nan."""
     return np.where(np.eye(values.shape[-1], dtype=bool), 0.0, values)
 
 
 def elsewhere(values: FloatArray) -> FloatArray:
-    """Along the last axis the sum of all other entries, (..., K), summed and never subtracted.
+    """The sum of all other entries along the last axis, (..., K), without any subtraction.
 
-    What is empty is then exactly zero, fractional weights or not.
+    An empty sum is then exactly zero, also with fractional weights.
     """
     if values.shape[-1] == 2:  # the same as below, without a product of tiny matrices
         return values[..., ::-1]

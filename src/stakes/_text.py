@@ -27,13 +27,14 @@ __all__ = [
     "whole_percent",
 ]
 
-PAD = "\u2007"  # as wide as a digit: it keeps decimal points below each other
+PAD = "\u2007"  # a space as wide as a digit, which aligns decimal points
 _MINUS = str.maketrans("-", "−")
 _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
 _SMALL = Decimal("0.0001")
-_NOISE = 1e-12  # relative to the scale of a table: what rounding leaves of nothing
+_NOISE = 1e-12  # relative to the scale of a table: smaller numbers are rounding errors
 _TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without powers of ten
-_OBEYED = re.compile(  # by terminals: control characters, directions of text, halves of characters
+# What a terminal would interpret: control characters, text directions, halves of characters.
+_OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
@@ -42,7 +43,7 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
 def number(value: float, digits: int = 4) -> str:
     """A number with significant digits; from 10,000 on whole, with thousands separators.
 
-    Halves go away from zero, as they do in a browser, so that a page and a text agree.
+    Halves are rounded away from zero, as in a browser, so that a page and a text agree.
 
     >>> number(0.123456), number(1234.5), number(-0.0125), number(12345), number(9999.6)
     ('0.1235', '1235', '−0.0125', '12,345', '10,000')
@@ -138,11 +139,11 @@ def measured(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[str, str, str]]:
-    """`measured` for numbers below each other, with their decimal points in line.
+    """`measured` for a column of numbers, with aligned decimal points.
 
-    All have the decimals of the first that has an interval, but for those whose own intervals are
-    wider or narrower by more than a power of ten, which keep theirs. A number without an interval
-    has those of the first.
+    All have the decimals of the first that has an interval, except those whose own intervals are
+    wider or narrower by more than a power of ten, which keep their own. A number without an
+    interval has the decimals of the first.
 
     >>> measured_column([(0.15743, 0.1418, 0.1728), (0.281, 0.2763, 0.2858), (0.25, 0.25, 0.25)])
     [('0.157', '0.142', '0.173'), ('0.281', '0.276', '0.286'), ('0.250', '0.250', '0.250')]
@@ -167,7 +168,7 @@ def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[st
 
 
 def settled(value: float, scale: float) -> float:
-    """Zero where a number is rounding alone, beside numbers of this size.
+    """The number, or zero where it is rounding error beside numbers of this size.
 
     >>> settled(5.684e-14, 180.0), settled(5.684e-14, 1e-6)
     (0.0, 5.684e-14)
@@ -179,7 +180,7 @@ def settled(value: float, scale: float) -> float:
 
 
 def proportion(share: float, digits: int = 3) -> str:
-    """A share of one, with so many significant digits of it or of what is missing to one.
+    """A share of one, with this many significant digits of it or of its distance to one.
 
     >>> proportion(0.0377341), proportion(0.99986), proportion(0.5), proportion(1.0)
     ('0.0377', '0.99986', '0.5', '1')
@@ -202,7 +203,7 @@ def point(value: float, digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A stated share in percent, never 0 % or 100 % unless it is.
+    """A stated share in percent; 0 % and 100 % are written only if they are exact.
 
     >>> percent(0.9996), percent(1.0), percent(0.25), percent(0.005), percent(0.0002)
     ('> 99.9 %', '100 %', '25 %', '0.5 %', '< 0.1 %')
@@ -215,7 +216,7 @@ def percent(share: float) -> str:
 
 
 def probability(share: float) -> str:
-    """A probability in percent, with three digits of it or of what is missing to 100 %.
+    """A probability in percent, with three digits of it or of its distance to 100 %.
 
     >>> probability(0.06), probability(3 / 175), probability(0.7), probability(0.99986)
     ('6 %', '1.71 %', '70 %', '99.986 %')
@@ -229,7 +230,7 @@ def probability(share: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """An estimated share in whole percent, never 0 % or 100 % unless it is.
+    """An estimated share in whole percent; 0 % and 100 % are written only if they are exact.
 
     >>> whole_percent(0.437), whole_percent(0.996), whole_percent(0.004), whole_percent(0.0)
     ('44 %', '> 99 %', '< 1 %', '0 %')
@@ -256,7 +257,7 @@ def chance(share: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text in which everything is escaped that a terminal would obey instead of showing it.
+    r"""Text in which everything is escaped that a terminal would interpret instead of showing it.
 
     >>> printable("model \x1b[31m\u202e, one\nline"), printable("half \ud800")
     ('model \\x1b[31m\\u202e, one\nline', 'half \\ud800')
@@ -268,7 +269,7 @@ def printable(text: str) -> str:
 
 
 def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
-    """Columns aligned by width; the first to the left, the others to the right.
+    """A table of text; the first column is aligned to the left, the others to the right.
 
     >>> print(text_table(["", "approve", "block"], [["legit", "0", "25"], ["fraud", "180", "0"]]))
            approve  block

@@ -47,7 +47,7 @@ class Value:
         return hash((type(self), self._content()))
 
 
-_NAN = "not a number"  # every nan is one nan
+_NAN = "not a number"  # stands for every nan, so that all are equal
 
 
 def _key(part: Any) -> Any:

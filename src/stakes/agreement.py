@@ -1,9 +1,9 @@
 """How well classes and decisions agree when no class comes first: the metrics of itai-katz.
 
-All rest on one matrix, the mean of "decided j given class i" and "class i given decision j" for
-every pair (eq 8), and on power means, whose order p runs from the smallest value (-inf) through
-the harmonic (-1), geometric (0) and arithmetic (1) mean to the largest (inf). None of them knows
-a cost. Higher is better; undefined is nan; leading axes are carried through.
+All of them use one matrix, the mean of "decided j given class i" and "class i given decision j" for
+every pair (eq 8), and power means, whose order p runs from the smallest value (-inf) through the
+harmonic (-1), geometric (0) and arithmetic (1) mean to the largest (inf). None of them uses costs.
+Higher is better; undefined is nan; leading axes are carried through.
 
 Takes tallies.
 """
@@ -150,6 +150,7 @@ def association_matrix(counts: Counts, *, mean: float) -> FloatArray:
 
 
 def _associations(table: FloatArray, mean: float) -> FloatArray:
+    """`association_matrix` of plain tables (…, K, M)."""
     order, values = _inner_order(mean), scaled(table)
     rows, columns = values.sum(axis=-1)[..., :, None], values.sum(axis=-2)[..., None, :]
     if order == 0:  # the paper's own case, and much cheaper than logarithms
@@ -297,7 +298,7 @@ def determinant_mcc(counts: Counts, *, mean: float = 0) -> Numbers:
     For two classes this is `mcc`. Between -1 and 1; these two are reached by perfect decisions
     under permuted names, which `perfect_relabelling` finds. Unchanged when the classes are
     renamed, or truth and decisions swapped. `mean` may be any order up to 1. Undefined when a class
-    is absent or never decided; `Counts.smoothed` is the way out. Shape (...). Reference:
+    is absent or never decided; `Counts.smoothed` avoids that. Shape (...). Reference:
     itai-katz, section 3.2.4.
 
     Parameters

@@ -228,7 +228,7 @@ class Curve(Value):
                 "pieces linear in the odds. Use integral, which handles them."
             )
         edges = self.knots.copy()
-        edges[-1] = np.nextafter(edges[-1], np.inf)  # the last piece holds at its end too
+        edges[-1] = np.nextafter(edges[-1], np.inf)  # the last piece includes the last knot
         low, high, origin = edges[:-1], edges[1:], self.knots[:-1]
         outside = distribution.moment(0, -np.inf, edges[0]) + distribution.moment(
             0, edges[-1], np.inf
@@ -374,13 +374,14 @@ class Curve(Value):
         return Curve._trusted(knots=knots, coefficients=difference)
 
     def _roots(self) -> FloatArray:
+        """Roots of all pieces, in closed form where there are no odds."""
         a, b, c, d = self.coefficients.T
         width = np.diff(self.knots)
         slack = 4 * np.spacing(np.abs(self.knots[1:]))
         bare = (d != 0) & (b == 0) & (c == 0)  # constant and odds: one root, in closed form
         with np.errstate(all="ignore"):
-            # The root of larger magnitude first, the other from their product: the usual formula
-            # would subtract nearly equal numbers.
+            # Compute the root of larger magnitude first, and the other one from their product: the
+            # usual formula would subtract nearly equal numbers.
             larger = -(b + np.copysign(np.sqrt(b * b - 4 * a * c), b)) / 2
             steps = np.where(d == 0, np.stack([larger / c, a / larger]), np.nan)
             steps[0] = np.where(bare, a / (a - d) - self.knots[:-1], steps[0])
@@ -408,6 +409,7 @@ def _odds_integral(x: FloatArray) -> FloatArray:
 
 
 def _merged_knots(first: Curve, second: Curve) -> FloatArray:
+    """The knots of both curves within their common domain."""
     low = max(first.domain[0], second.domain[0])
     high = min(first.domain[1], second.domain[1])
     if low > high:

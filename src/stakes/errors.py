@@ -7,8 +7,9 @@
         ├── InputError               an argument breaks a rule; also a ``ValueError``
         └── MissingExtraError        an optional dependency is needed; also an ``ImportError``
 
-Every message says which argument, which rule, what was found (how many, the first and where) and
-what to do about it. Nothing else is raised on purpose: undefined numbers are nan, never an error.
+Every message names the argument, the rule, the evidence (how many violate it, and the first of
+them) and a remedy. Errors of the operating system, such as a full disk, are passed on. Nothing else
+is raised on purpose: undefined numbers are nan and not an error.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class StakesError(Exception):
 class InputError(StakesError, ValueError):
     """An argument breaks a rule; the message names it, shows the evidence and a remedy.
 
-    `argument` is its name where the message begins with it, so that whoever gave the argument
-    another name can say that name. It need not be stated where the message is "argument must …".
+    `argument` is the name of the argument. Where the message begins with it, `renamed` can replace
+    it by the caller's own name. It need not be passed where the message is "argument must …".
 
     >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
     >>> print(error.renamed("--weights"))
@@ -48,7 +49,7 @@ class InputError(StakesError, ValueError):
         self.argument = begins[0] if begins else argument
 
     def renamed(self, name: str, *, argument: str | None = None) -> InputError:
-        """The same complaint under another name of the argument, where it begins with that.
+        """The same error with another name of the argument, if the message begins with its name.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """What an array of predictions is: posteriors, decisions or raw scores.
 
 A bare float array is read as posteriors and must lie in [0, 1]; a bare array of ints, booleans or
-text is read as decisions. Everything else is said with one of these wrappers; nothing is guessed.
+text is read as decisions. Anything else needs one of these wrappers; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
     "read_posteriors",
 ]
 
-POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model brings
-ROUNDED = 1e-6  # sums of posteriors that miss one by no more are one
-UNNORMALISED = 0.02  # those that miss it by no more than this are divided by their sum
+POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model predicts
+ROUNDED = 1e-6  # rows of posteriors whose sums differ from one by no more count as normalised
+UNNORMALISED = 0.02  # rows that differ by more than that, up to this, are divided by their sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Posteriors(_Predicted):
         return scaled.read(name, classes), (int(np.sum(off > ROUNDED)), worst)
 
     def rounding(self, name: str, classes: Labels) -> FloatArray | None:
-        """How far each of these may lie from what was meant, (n, K); None in double precision.
+        """Largest rounding error of each posterior, (n, K); None in double precision.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Posteriors(_Predicted):
         gaps = _check.rounding(bare.values)
         if gaps is None:
             return None
-        if gaps.ndim == 1:  # what P(second class) is off by, P(first class) is too
+        if gaps.ndim == 1:  # P(first class) = 1 − P(second class) has the same error
             return np.column_stack([gaps, gaps])
         return gaps[:, bare._order(name, classes)]
 
@@ -216,7 +216,7 @@ class Decisions(_Predicted):
 
 @dataclass(frozen=True, eq=False)
 class Scores(_Predicted):
-    """Raw scores for two classes, on any scale: a higher one speaks for the second class.
+    """Raw scores for two classes, on any scale: higher scores favour the second class.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def read_posteriors(name: str, posteriors: object, classes: Labels) -> FloatArra
 
 
 def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scores:
-    """What a model's predictions are: wrapped already, or a bare array that can be only one thing.
+    """The predictions of a model in their wrapper; the dtype of a bare array says which one.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The border: array-likes in, trusted read-only arrays out.
+"""Validation of arguments: array-likes in, trusted read-only arrays out.
 
-The only place that validates. Every function takes the name of the argument first, and every
-message says: argument, rule, evidence (how many, the first and where), remedy.
+Arrays, numbers and labels are validated here and nowhere else. Every function takes the name of the
+argument first, and every message has four parts: the argument, the rule, the evidence (how many
+violate it, and the first of them), and the remedy.
 """
 
 from stakes._check.alignment import aligned, same_length, weights

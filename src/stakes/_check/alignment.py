@@ -1,4 +1,4 @@
-"""Rows: what is said of the same cases has the same length, and weights are weights."""
+"""Rows: columns about the same cases have the same length and index; weights are valid."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from stakes.errors import InputError
 
 
 def aligned(**columns: Any) -> None:
-    """Refuse series and frames whose indexes differ: their rows may be other cases.
+    """Refuse series and frames whose indexes differ: their rows may be different cases.
 
-    Rows are taken by position, as those of arrays, which have no index, always are. A mapping is
-    looked at column by column.
+    Rows are matched by position, because arrays have no index. The columns of a mapping are
+    compared one by one.
     """
     indexes: dict[str, Any] = {
         name: getattr(part, "index", None)
@@ -28,7 +28,7 @@ def aligned(**columns: Any) -> None:
     for name, index in labelled[1:]:
         first, expected = labelled[0]
         if index is expected or len(index) != len(expected) or index.equals(expected):
-            continue  # another length is refused by those who read the rows
+            continue  # a different length is refused where the rows are read
         same = set(index) == set(expected)
         fault = "hold the same labels in another order" if same else "hold different labels"
         raise InputError(

@@ -1,11 +1,12 @@
-"""The doors of rooms: an argument whose annotation says enough is what it says.
+"""Checks of arguments by their annotations, for all public functions of a package at once.
 
-Every public function says in its signature which of its arguments are problems, tallies, other
-values of the library, generators, functions, texts, labels or plain numbers; `guard` reads that
-once for a whole room, so that no function needs a line for it. Problems and tallies are looked at
-before a call. All others are looked at only when a call has failed with another error than
-`InputError`: what a function says itself is more to the point, and calls that work cost nothing.
-Functions that hand their arguments to another library, as pictures do, are guarded beforehand.
+The signature of every public function says which of its arguments are problems, tallies, other
+values of the library, generators, functions, texts, labels or plain numbers. `guard` reads the
+annotations of a whole package, so that no function needs a line for these checks. Problems and
+tallies are checked before a call. All other arguments are checked only after a call has failed with
+an error other than `InputError`: the messages of the function itself are more specific, and calls
+that succeed cost nothing. Functions that pass their arguments on to another library, such as plots,
+have all arguments checked before the call.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MADE_BY = {
     "Regions": "cheapest_regions makes them.",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
 }
-# What contracts are called, of which one class of the library is the usual example.
+# Protocols, and the class that a message names in their place: the usual one that satisfies them.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
 
 _STAKES = {"Counts", "JointCounts", "JointScores", "LossMoments", "Problem", "ScoreTable"}
@@ -50,9 +51,10 @@ Wanted = tuple[tuple[int, str, Check], ...]
 
 
 def guard(room: str, *, beforehand: bool = False) -> None:
-    """Check such arguments in all public functions, constructors and methods of a room.
+    """Check the arguments of all public functions, constructors and methods of a package.
 
-    All of them beforehand, if so, and then lists and mappings must not be empty either.
+    With `beforehand`, functions check all arguments before the call, and lists and mappings must
+    not be empty either.
     """
     module = sys.modules[room]
     for name in module.__all__:
@@ -64,12 +66,13 @@ def guard(room: str, *, beforehand: bool = False) -> None:
             setattr(module, name, guarded)
             setattr(sys.modules[member.__module__], name, guarded)  # where pickles look for it
         elif inspect.isclass(member) and not getattr(member, "_is_protocol", False):
-            for kind in member.__mro__:  # methods may stand in a base class that is not exported
+            for kind in member.__mro__:  # methods may be defined in a base class that is not public
                 if kind.__module__.startswith(room):
                     _guard_class(kind)
 
 
 def _guard_class(kind: type) -> None:
+    """Check the arguments of the public methods and the constructor of a class."""
     for part, value in list(vars(kind).items()):
         if part.startswith("_") and not (part == "__call__" or _is_door(kind, part)):
             continue
@@ -81,7 +84,7 @@ def _guard_class(kind: type) -> None:
 
 
 def _is_door(kind: type, part: str) -> bool:
-    """Whether this is the constructor of a class that people make: it checks something itself."""
+    """Whether this is the constructor of a class that users call: it checks something itself."""
     parameters = getattr(kind, "__dataclass_params__", None)
     return part == "__init__" and (
         parameters is None or not parameters.init or hasattr(kind, "__post_init__")
@@ -89,8 +92,10 @@ def _is_door(kind: type, part: str) -> bool:
 
 
 def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable[..., Any]:
-    wanted = partial(_wanted, function, beforehand)  # at the first call: imports may be under way
-    if inspect.isgeneratorfunction(function):  # its body runs later, where nobody looks
+    """The function with checks of its arguments, before a call or after a failure."""
+    # Annotations are resolved at the first call, because imports may not be complete here.
+    wanted = partial(_wanted, function, beforehand)
+    if inspect.isgeneratorfunction(function):  # its body runs later, outside the try below
         return _guarded_generator(function, wanted)
 
     @wraps(function)
@@ -114,7 +119,7 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
 def _guarded_generator(
     function: Callable[..., Any], wanted: Callable[[], tuple[Wanted, Wanted]]
 ) -> Callable[..., Any]:
-    """A generator whose arguments are all looked at when it is called."""
+    """A generator function whose arguments are all checked when it is called."""
 
     @wraps(function)
     def checked(*args: Any, **named: Any) -> Any:
@@ -127,6 +132,7 @@ def _guarded_generator(
 
 
 def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Apply checks to the arguments of a call; those that were not passed are skipped."""
     for place, name, check in wanted:
         value = args[place] if place < len(args) else named.get(name, _ABSENT)
         if value is _ABSENT:
@@ -138,7 +144,7 @@ def _look(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
 
 
 def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Refuse numbers that an elementwise function cannot put together."""
+    """Refuse arrays whose shapes an elementwise function cannot broadcast."""
     arguments = {
         name: args[place] if place < len(args) else named.get(name)
         for place, name, check in wanted
@@ -161,9 +167,9 @@ _ABSENT = object()
 
 @cache
 def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
-    """Places, names and checks of parameters: what is looked at first, and what after a failure.
+    """Positions, names and checks of parameters: those checked before a call, and after a failure.
 
-    Problems and tallies are looked at first; everything is where that is asked for.
+    Problems and tallies are checked before; with `filled`, all parameters are.
     """
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
@@ -178,7 +184,7 @@ def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations by parameter; names that are imported for type checkers alone may be anything."""
+    """Annotations by parameter; names that only type checkers import count as Any."""
     unknown: dict[str, Any] = {}
     while True:
         try:
@@ -198,7 +204,7 @@ def _is_stake(hint: Any) -> bool:
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:
-    """How an argument with this annotation is checked; None where others will do."""
+    """How an argument with this annotation is checked; None where it is not checked here."""
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     some = tuple(part for part in parts if part not in (None, type(None)))
     check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
@@ -213,6 +219,7 @@ def _check_of(hint: Any, filled: bool = False) -> Check | None:
 
 
 def _plain_check(parts: tuple[Any, ...]) -> Check | None:
+    """The check for an annotation, as a tuple of its alternatives without None."""
     simple = {(float,): one_number, (int,): one_whole, (str,): a_text, (bool,): a_switch}
     if parts in simple:
         return simple[parts]
@@ -241,7 +248,7 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
 
 
 def _of_ours(parts: tuple[Any, ...]) -> Check | None:
-    """Classes of the library, contracts among them, or instances of them."""
+    """A check for instances of classes of the library, protocols among them, or for subclasses."""
     classes = tuple(get_args(part)[0] for part in parts if get_origin(part) is type)
     kinds = tuple(part for part in parts if get_origin(part) is not type)
     if not kinds or not all(isinstance(kind, type) and _is_ours(kind) for kind in kinds):
@@ -268,7 +275,7 @@ def _is_ours(kind: type) -> bool:
 
 
 def _answers(contract: type, value: Any) -> bool:
-    """Whether a value has all that a contract asks for."""
+    """Whether a value has all public attributes of a protocol."""
     asked = {*vars(contract), *getattr(contract, "__annotations__", {})}
     return all(
         getattr(value, attribute, None) is not None
@@ -283,7 +290,7 @@ def _refuse(name: str, value: Any, kind: type) -> None:
 
 
 def _example(kind: type) -> str:
-    """A remedy: a class of this kind that needs no arguments, or any."""
+    """A remedy that names a concrete class of this kind, if possible one without arguments."""
     concrete = [subclass for subclass in _descendants(kind) if not inspect.isabstract(subclass)]
     for subclass in concrete:
         if all(p.default is not p.empty for p in inspect.signature(subclass).parameters.values()):
@@ -300,7 +307,7 @@ def _descendants(kind: type) -> list[type]:
 
 
 def _each_of(hint: Any) -> Check | None:
-    """Sequences and mappings whose values are of the library."""
+    """A check for sequences and mappings whose values are instances of a class of the library."""
     values = get_args(hint)[-1]
     if not (isinstance(values, type) and _is_ours(values)):
         return None
@@ -312,6 +319,7 @@ def _each_of(hint: Any) -> Check | None:
 
 
 def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
+    """Refuse a collection of another kind, or one with a value of another class."""
     known = _KNOWN_AS.get(kind.__name__, kind.__name__)
     if wanted is Mapping:
         if not isinstance(value, Mapping):
@@ -332,7 +340,7 @@ def _is_several(parts: tuple[Any, ...]) -> bool:
 
 
 def _filled(check: Check) -> Check:
-    """The same check, which refuses what is empty, too."""
+    """The same check, which also refuses empty values."""
 
     def filled(name: str, value: Any) -> None:
         check(name, value)
@@ -350,7 +358,7 @@ def _no(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
 
 
 def one_number(name: str, value: object) -> None:
-    """Refuse what is no single real number; nan and infinities are numbers here."""
+    """Refuse anything but a single real number; nan and infinities are numbers here."""
     if isinstance(value, float | int) and not isinstance(value, complex):
         if isinstance(value, int) and abs(value) > sys.float_info.max:
             _no(name, value, "one real number", "Pass a smaller one.")
@@ -364,7 +372,7 @@ def one_number(name: str, value: object) -> None:
 
 
 def one_whole(name: str, value: object) -> None:
-    """Refuse what is no single whole number."""
+    """Refuse anything but a single whole number."""
     if not isinstance(value, int) or abs(value) > 10**15:
         whole(name, value, low=-(10**15))
 
@@ -379,13 +387,13 @@ def numbers(name: str, value: object) -> None:
 
 
 def a_list(name: str, value: object) -> None:
-    """Refuse what cannot be gone through."""
+    """Refuse what cannot be iterated over, and text."""
     if isinstance(value, str | bytes) or not is_listed(value):
         _no(name, value, "a list", "Pass a list, also of a single one.")
 
 
 def a_pair(name: str, value: object) -> None:
-    """Refuse what is no pair of numbers."""
+    """Refuse anything but a pair of numbers."""
     if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
         _no(name, value, "a pair of numbers", "Write (0.2, 0.5).")
     for place, part in enumerate(value):
@@ -393,14 +401,14 @@ def a_pair(name: str, value: object) -> None:
 
 
 def a_range(name: str, value: object) -> None:
-    """Refuse what is no pair of numbers, of which either may be missing."""
+    """Refuse anything but a pair of numbers, either of which may be None."""
     if isinstance(value, tuple | list):
         value = [0.0 if part is None else part for part in value]
     a_pair(name, value)
 
 
 def named_numbers(name: str, value: object) -> None:
-    """Refuse what is no mapping from names to numbers."""
+    """Refuse anything but a mapping from names to numbers."""
     if not isinstance(value, Mapping):
         _no(name, value, "a mapping from name to number", "Write {name: 0.5, …}.")
     for key, part in value.items():
@@ -408,19 +416,19 @@ def named_numbers(name: str, value: object) -> None:
 
 
 def a_text(name: str, value: object) -> None:
-    """Refuse what is no text."""
+    """Refuse anything but text."""
     if not isinstance(value, str):
         _no(name, value, "text", "Write it in quotes.")
 
 
 def a_path(name: str, value: object) -> None:
-    """Refuse what is no text and no path."""
+    """Refuse anything but text or a path."""
     if not isinstance(value, str | os.PathLike):
         _no(name, value, "text or a path", "Pass a str or a pathlib.Path.")
 
 
 def a_switch(name: str, value: object) -> None:
-    """Refuse what is neither true nor false."""
+    """Refuse anything but True and False."""
     if not isinstance(value, bool | np.bool_):
         _no(name, value, "True or False", "Write one of these.")
 
@@ -432,7 +440,7 @@ def a_label(name: str, value: object) -> None:
 
 
 def a_shape(name: str, value: object) -> None:
-    """Refuse what is no shape of an array."""
+    """Refuse anything but the shape of an array."""
     if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
         _no(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
 

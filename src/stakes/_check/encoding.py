@@ -1,7 +1,7 @@
-"""Columns of labels as whole numbers, without a sort of all rows.
+"""Columns of labels as codes, without sorting all rows.
 
-Categories and dictionaries are read as their library holds them. Integers within a narrow range
-need no search, and text is found among known labels by a hash that every word is checked after.
+Categories and dictionaries are read as their library stores them. Integers within a narrow range
+need no search. Texts are looked up among known labels by a hash, and then compared in full.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import numpy.typing as npt
 
 from stakes._check.kinds import IntArray
 
-_NARROW = 1 << 16  # how far apart the least and the largest integer may be to be counted
+_NARROW = 1 << 16  # range of integers up to which a table of all of them is made
 _BLOCK = 1 << 13  # texts at a time, so that their words stay in the cache
-_SAMPLE = 1 << 12  # rows whose distinct texts are looked up in all others
-_SLOTS = 12  # bits of the hash that are looked at
-_MOST_TEXTS = 1 << 8  # of more, a hash of 12 bits would hardly give each a slot of its own
+_SAMPLE = 1 << 12  # first rows, whose distinct texts are then looked for in all others
+_SLOTS = 12  # bits of the hash that are used
+_MOST_TEXTS = 1 << 8  # with more texts, a hash of 12 bits would hardly be free of collisions
 
 
 class Categories(NamedTuple):
-    """The categories of a column, in their order, and the position of each row's; -1: none."""
+    """The categories of a column, in their order, and the code of each row; -1 where missing."""
 
     values: list[Any]
     codes: npt.NDArray[Any]
@@ -44,9 +44,9 @@ def categories(values: Any) -> Categories | None:
 
 
 def dictionary(values: Any) -> Categories | None:
-    """The distinct texts of a column of Polars or Arrow, as its library finds them; None: another.
+    """The distinct texts of a column of Polars or Arrow, encoded by that library; else None.
 
-    None also where texts are missing: those who read the rows one by one say which.
+    None also where texts are missing: reading the rows one by one then says which.
     """
     kind = str(getattr(values, "dtype", ""))
     if kind == "String" and type(values).__module__.startswith("polars."):
@@ -67,19 +67,23 @@ def dictionary(values: Any) -> Categories | None:
 
 
 def integer_range(array: npt.NDArray[Any]) -> tuple[int, int] | None:
-    """Bounds of integers or booleans, zero or the least one; None where they are far apart."""
+    """A range that holds all integers or booleans; None where it would be wide.
+
+    Its lower bound is the least value, or zero where that spares a second pass.
+    """
     if not array.size:
         return None
     if array.dtype.kind == "i":
         top = int(array.view(f"{array.dtype.byteorder}u{array.dtype.itemsize}").max())
-        if top < _NARROW and top < 1 << (8 * array.dtype.itemsize - 1):  # none is below zero
+        # Read as unsigned, negative numbers are the largest: one maximum shows that there is none.
+        if top < _NARROW and top < 1 << (8 * array.dtype.itemsize - 1):
             return 0, top
     low, high = int(array.min()), int(array.max())
     return (low, high) if high - low < _NARROW and abs(high) < 1 << 62 else None
 
 
 def from_low(array: npt.NDArray[Any], low: int) -> IntArray:
-    """Integers less their least: an array that is so already is returned as a view."""
+    """Integers minus their lower bound; a view where that is zero."""
     plain = array.astype(np.intp, copy=False)
     return plain.view() if low == 0 else np.asarray(plain - low)
 
@@ -99,7 +103,7 @@ def distinct_integers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def integer_positions(
     array: npt.NDArray[Any], names: tuple[Any, ...], mine: Sequence[int]
 ) -> IntArray | None:
-    """Where each integer stands among those labels that are integers; None: too far apart."""
+    """The position of each integer among the labels that are integers; None for a wide range."""
     span = integer_range(array)
     if span is None:
         return None
@@ -114,7 +118,7 @@ def integer_positions(
 
 
 def numbered_objects(array: npt.NDArray[Any]) -> Categories | None:
-    """Different objects by equality, as they first occur; None where one cannot be a label."""
+    """Distinct objects, in the order of their first occurrence; None where one is not hashable."""
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     try:
         codes = np.fromiter(map(numbers.__getitem__, array.tolist()), np.intp, array.size)
@@ -124,9 +128,9 @@ def numbered_objects(array: npt.NDArray[Any]) -> Categories | None:
 
 
 def distinct_texts(array: npt.NDArray[np.str_]) -> tuple[npt.NDArray[np.str_], IntArray | None]:
-    """The sorted distinct texts, and where each row's stands among them, if that was looked up.
+    """The sorted distinct texts, and the position of each row's among them, if it is known.
 
-    Those of the first rows are looked up in all; only rows that have none of these are sorted.
+    The texts of the first rows are looked for in all rows; only rows with other texts are sorted.
     """
     known = np.unique(array[:_SAMPLE])
     where = text_positions(array, known) if array.size > _SAMPLE else None
@@ -137,10 +141,10 @@ def distinct_texts(array: npt.NDArray[np.str_]) -> tuple[npt.NDArray[np.str_], I
 
 
 def text_positions(array: npt.NDArray[np.str_], known: npt.NDArray[np.str_]) -> IntArray | None:
-    """Where each text stands among distinct ones, -1: nowhere; None where there are too many.
+    """The position of each text among distinct ones, or -1; None where there are too many.
 
-    Code points are read two to a word. A hash of the words proposes one label, all of whose words
-    are then compared with those of the text, so that no other text can pass for it.
+    Two code points are read as one word. A hash of the words proposes one label, all of whose words
+    are then compared with those of the text, so that a collision cannot go unnoticed.
     """
     size = array.dtype.itemsize // 4
     short = np.flatnonzero(np.char.str_len(known) <= size)  # longer ones cannot occur
@@ -162,7 +166,7 @@ def text_positions(array: npt.NDArray[np.str_], known: npt.NDArray[np.str_]) -> 
 
 
 def _words(array: npt.NDArray[np.str_], size: int) -> npt.NDArray[np.uint64]:
-    """Texts (n,) of at most so many code points, as words (n, W) of two each."""
+    """Texts (n,) of at most `size` code points, as words (n, W) of two code points each."""
     native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
     units = native.view(np.uint32).reshape(array.size, -1)
     if units.shape[1] == size and size % 2 == 0:
@@ -178,7 +182,7 @@ def _slots(words: npt.NDArray[np.uint64], factors: npt.NDArray[np.uint64]) -> In
 
 
 def _hash(labels: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], IntArray | None]:
-    """Factors that give every label a slot of its own, and the label of each slot."""
+    """Factors of a hash without collisions between the labels, and the label of each slot."""
     for seed in range(64):
         rng = np.random.default_rng(seed)
         factors = np.asarray(rng.integers(0, 2**64, labels.shape[1], dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""Groups of cases: one label for each, whatever marks them, and for every case its group."""
+"""Groups of cases: one label for each group, and the group of every case."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from stakes._check.kinds import IntArray, Label, Labels
 from stakes._check.labels import in_order, label_array, labels, missing, plain, refuse_lazy
 from stakes.errors import InputError
 
-MISSING = "(missing)"  # the group of cases that are in none
+MISSING = "(missing)"  # the group of cases without a label
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
 _MIDNIGHT = "T00:00:00"
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Labels of groups, and for every case the position of its own."""
+    """Labels of groups, and for every case the position of its group."""
 
     labels: Labels
     codes: IntArray
 
     def only(self, mask: npt.NDArray[np.bool_] | None) -> Groups:
-        """The groups of the cases that are kept; those without cases go."""
+        """The groups of the cases that are kept; groups without cases are dropped."""
         if mask is None:
             return self
         present, codes = np.unique(self.codes[mask], return_inverse=True)
@@ -58,11 +58,11 @@ def groups(name: str, values: object) -> Groups:
 
 
 class ClusterLabels(tuple[Label, ...]):
-    """Labels of clusters: what was sampled as a whole, not slices to be looked at one by one."""
+    """Labels of clusters, which were sampled as a whole; they are not slices to report on."""
 
 
 def clusters(values: object) -> Groups:
-    """The cluster of every case; gaps are refused: who was sampled with such a case is unknown."""
+    """The cluster of every case; missing labels are refused, since their clusters are unknown."""
     columns = columns_of("clusters", values)
     if len(columns) > 1:
         raise InputError(
@@ -89,7 +89,7 @@ def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
 
 
 def missing_label(known: Sequence[object]) -> str:
-    """The label of cases that have none, which no other group has."""
+    """The label for cases that have none; it differs from those of all other groups."""
     label = MISSING
     while label in known:
         label = f"({label})"

@@ -17,8 +17,8 @@ from stakes.errors import InputError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-# A number for each table: an array, or np.float64 of one table. Any stands for the latter, so that
-# typed code can index an array of them and call float() on one, with no cast.
+# A number for each table: an array, or an np.float64 for a single table. Any stands for the latter,
+# so that typed code can index such an array and call float() on one without a cast.
 Numbers = FloatArray | Any
 Label = str | int | bool
 Labels = tuple[Label, ...]
@@ -31,12 +31,12 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def described(values: object) -> str:
-    """The type of a value and its text, in one line and cut."""
+    """The type of a value and its text, on one line and truncated."""
     return f"{type(values).__name__} {_cut(shown(values))}"
 
 
 def shown(value: object) -> str:
-    """The text of a value, or that it has none: a class may have a `__repr__` that fails."""
+    """The repr of a value, or a substitute: the `__repr__` of a class may fail."""
     try:
         return repr(value)
     except Exception:
@@ -44,7 +44,7 @@ def shown(value: object) -> str:
 
 
 def _cut(text: str, room: int = 60) -> str:
-    """A text in one line of so many characters."""
+    """A text on one line of at most `room` characters."""
     text = " ".join(text.split())
     return text if len(text) <= room else f"{text[: room - 3]}..."
 
@@ -69,14 +69,14 @@ def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
     return place
 
 
-@lru_cache(maxsize=8)  # one after the other is looked for among the same
+@lru_cache(maxsize=8)  # many values are usually looked up among the same labels
 def _places(names: Labels) -> dict[Any, int]:
     return {label: place for place, label in enumerate(names)}
 
 
 @contextmanager
 def renamed(**names: str) -> Iterator[None]:
-    """Say what a function that is called here complains about with the caller's names.
+    """Rename arguments in the messages of functions that are called in this context.
 
     >>> with renamed(scores="posteriors"):
     ...     raise InputError("scores must be numbers; got 'a'. Pass numbers.", argument="scores")
@@ -93,9 +93,9 @@ def renamed(**names: str) -> Iterator[None]:
 
 
 def as_array(name: str, values: object) -> npt.NDArray[Any]:
-    """An array of whatever is given; a ValueError says that rows differ in length.
+    """The values as an array; a ValueError says that rows differ in length.
 
-    Tensors that have a gradient, are elsewhere or are of a kind that numpy lacks are refused.
+    Tensors with a gradient, on another device or of a type that numpy lacks are refused.
     """
     try:
         return np.asarray(values)
@@ -108,7 +108,7 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
 
 
 def writable(name: str, text: str, what: str = "text") -> str:
-    """The text, which has no half of a character (a lone surrogate): no file could hold it."""
+    """The text; half of a character (a lone surrogate), which no file can hold, is refused."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError(
             f"{name} must be {what} that can be written as UTF-8; {text!r} holds half of a "
@@ -121,9 +121,9 @@ def writable(name: str, text: str, what: str = "text") -> str:
 def require(
     name: str, value: object, kind: type, remedy: str, *, known_as: str | None = None
 ) -> None:
-    """Refuse what is not of this kind; the message says so where a class was passed.
+    """Refuse what is not an instance of this class; the message says if the class was passed.
 
-    A contract, which is no class of values, is known as the class that usually keeps it.
+    A protocol is called by the name of the class that usually satisfies it, `known_as`.
     """
     if known_as is None and isinstance(value, kind):
         return

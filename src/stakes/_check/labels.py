@@ -35,8 +35,8 @@ from stakes._check.kinds import (
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
-_FEW = 1000  # different objects up to which each of them is looked at, and not each row
-_CLOSE = 30  # integers no farther apart are labels, whether or not each of them occurs
+_FEW = 1000  # distinct objects up to which these are checked instead of every row
+_CLOSE = 30  # range of integers up to which all of them are labels, even those that do not occur
 _ONE_EACH = "Pass a list or an array of one dimension."
 
 
@@ -97,7 +97,7 @@ def labels(name: str, values: Any) -> Labels:
 
 
 def is_listed(values: Any) -> bool:
-    """Whether it can be gone through; arrays without dimensions and single tallies cannot."""
+    """Whether it can be iterated over; arrays without dimensions and single tallies cannot."""
     if not hasattr(values, "__iter__"):
         return False
     if isinstance(values, np.ndarray):
@@ -110,6 +110,7 @@ def is_listed(values: Any) -> bool:
 
 
 def _refuse_unwritable(name: str, label: object) -> None:
+    """Refuse text that numpy or UTF-8 cannot hold unchanged."""
     if not isinstance(label, str):
         return
     if label.endswith("\0"):
@@ -122,7 +123,7 @@ def _refuse_unwritable(name: str, label: object) -> None:
 
 
 class FoundLabels(tuple[Label, ...]):
-    """Labels that were found in rows and sorted: nobody has said in which order they come."""
+    """Labels that were found in rows and sorted: the caller has not stated their order."""
 
     __slots__ = ()
 
@@ -139,7 +140,7 @@ def same_labels(what: str, ours: Labels | None, theirs: Labels | None) -> Labels
 
 
 def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
-    """One label per row, missing ones still inside: an array of kind b, i, u, f, U, M, m or O."""
+    """One label per row, which may be missing: an array of kind b, i, u, f, U, M, m or O."""
     _refuse_frames(name, values)
     try:
         array = as_array(name, values)
@@ -158,7 +159,7 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
             argument=name,
         )
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        # np.asarray turns [1, "a"] into text, and drops what ends a text; keep what was written.
+        # np.asarray turns [1, "a"] into text and drops trailing NUL characters; check the original.
         written = list(values)
         if not all(issubclass(kind, str) for kind in set(map(type, written))):
             return np.array(written, dtype=object)
@@ -174,7 +175,7 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
 def is_lazy(values: object, columns: object = None, **beside: object) -> bool:
     """Whether predictions are columns of a frame whose rows are still in an engine.
 
-    Names of columns belong to such a frame only, and no other rows can be put beside it.
+    Only such a frame goes with names of columns, and no other rows can be aligned with it.
     """
     if _in_engine(values):
         _refuse_beside_lazy(**beside)
@@ -207,7 +208,7 @@ def refuse_lazy(name: str, values: Any) -> None:
 
 
 def _refuse_beside_lazy(**arguments: object) -> None:
-    """Refuse rows that would have to be put beside those of a lazy frame."""
+    """Refuse rows that would have to be aligned with those of a lazy frame."""
     for name, values in arguments.items():
         if values is not None:
             raise InputError(
@@ -218,7 +219,7 @@ def _refuse_beside_lazy(**arguments: object) -> None:
 
 
 def _refuse_frames(name: str, values: Any) -> None:
-    """Refuse what is no column: frames, text, mappings, and rows that are still in an engine."""
+    """Refuse anything but a column: frames, text, mappings and rows that are still in an engine."""
     refuse_lazy(name, values)
     if hasattr(values, "__dataframe__") or hasattr(values, "columns"):
         raise InputError(
@@ -244,12 +245,12 @@ def missing(array: npt.NDArray[Any]) -> BoolArray:
         return np.zeros(array.shape, dtype=bool)
     try:
         return np.asarray((array == None) | (array != array), dtype=bool)  # noqa: E711
-    except (TypeError, ValueError):  # pandas.NA says neither yes nor no to a comparison
+    except (TypeError, ValueError):  # comparisons with pandas.NA are neither true nor false
         return np.array([_absent(item) for item in array.tolist()], dtype=bool)
 
 
 def _few_and_present(array: npt.NDArray[Any]) -> bool:
-    """Whether an array of objects holds a few different ones, none of which is missing."""
+    """Whether an array of objects holds few distinct ones, none of which is missing."""
     try:
         distinct = set(array.tolist())
     except TypeError:  # something that cannot be a label
@@ -278,13 +279,13 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
 
 
 def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
-    """Where each value stands among the labels; -1 where it does not."""
+    """The position of each value among the labels; -1 where it is not one of them."""
     result = np.full(array.shape, -1, dtype=np.intp)
     if array.dtype.kind == "u" and array.max(initial=0) > _MOST:
         array = array.astype(object)  # numpy compares such numbers with signed ones as floats
     if array.dtype.kind == "O":
         lookup = {label: position for position, label in enumerate(names)}
-        try:  # a dictionary finds 1, 1.0 and True alike, as equality does
+        try:  # a dictionary treats 1, 1.0 and True as one key, as equality does
             places = map(lookup.get, array.tolist(), repeat(-1))
             return np.fromiter(places, dtype=np.intp, count=array.size)
         except TypeError:  # something that cannot be a label
@@ -308,7 +309,7 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
 
 
 def _comparable(label: Label, kind: str) -> bool:
-    """Whether a label can occur in an array of that kind; a float holds some whole numbers only."""
+    """Whether a label can occur in an array of that kind; floats hold some whole numbers only."""
     if isinstance(label, str) or kind == "U":
         return isinstance(label, str) and kind == "U"
     return -_MOST - 1 <= label <= _MOST and (kind != "f" or int(float(label)) == label)
@@ -317,7 +318,7 @@ def _comparable(label: Label, kind: str) -> bool:
 def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) -> IntArray:
     """The position of every value in the labels; unknown values are refused.
 
-    `remedy` says what to do with values that have not one dimension.
+    `remedy` says what to do with values that do not have exactly one dimension.
     """
     coded = _coded(values)
     if coded is not None:
@@ -356,7 +357,7 @@ def _objects(values: list[Any]) -> npt.NDArray[Any]:
 
 
 def _coded(values: Any) -> Categories | None:
-    """What a column already knows of its distinct labels; None where one is missing, or nothing."""
+    """The distinct labels that a column stores itself; None if it has none, or one is missing."""
     if isinstance(values, np.ndarray | list | tuple):
         return None
     coded = categories(values)
@@ -366,16 +367,16 @@ def _coded(values: Any) -> Categories | None:
 
 
 def _moved(codes: npt.NDArray[Any], place: IntArray) -> IntArray:
-    """Codes with each one replaced by its place, unless that is itself."""
+    """The place of each code; a copy of the codes where every place is the code itself."""
     if np.array_equal(place, np.arange(place.size)):
         return codes.astype(np.intp)
     return np.asarray(place[codes])
 
 
 def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
-    """Sorted labels, and the position of every row's; integers that do not occur may be among them.
+    """Sorted labels, and the position of every row's; they may include integers that do not occur.
 
-    One reading of the rows does what `distinct` and then `codes` do.
+    The same as `distinct` followed by `codes`, in one pass over the rows.
     """
     coded = _coded(values)
     array = None if coded is not None else label_array(name, values, _ONE_EACH)
@@ -394,7 +395,7 @@ def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
 
 
 def _encoded_array(name: str, array: npt.NDArray[Any]) -> tuple[FoundLabels, IntArray]:
-    """What `encoded` says of an array in which no label is missing."""
+    """`encoded` for an array in which no label is missing."""
     span = integer_range(array) if array.dtype.kind in "iu" else None
     if span is not None and span[1] - span[0] <= _CLOSE:
         names = FoundLabels(range(span[0], span[1] + 1))
@@ -435,9 +436,9 @@ def in_order(name: str, array: npt.NDArray[Any]) -> Any:
 
 
 def answers(classes: Labels, decided: Labels) -> tuple[Label | None, ...]:
-    """The class that each decision answers: by its label, else by its place in a square problem.
+    """The class that each decision answers: by its label, else by position in a square problem.
 
-    None for a decision that answers no class, or where label and place speak of different ones.
+    None for a decision that answers no class. All are None where labels and positions disagree.
     """
     if set(decided) == set(classes):
         return decided

@@ -12,7 +12,7 @@ from stakes.errors import InputError
 
 
 def _real(name: str, values: object, ndim: int | None, *, borrowed: bool = False) -> FloatArray:
-    """Read-only float64 numbers, nan and infinities still inside: a copy, or a view if borrowed."""
+    """Read-only float64 numbers, which may be nan or infinite: a copy, or a view if borrowed."""
     try:
         array = as_array(name, values)
         if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
@@ -59,7 +59,7 @@ def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
 
 
 def returned(name: str, value: object, remedy: str) -> FloatArray:
-    """What a function of the caller gave, as floats; nan and infinities may be among them."""
+    """What a function of the caller returned, as floats; nan and infinities may be among them."""
     try:
         array = as_array(name, value)
         if array.dtype.kind in "biuf":
@@ -73,7 +73,7 @@ def returned(name: str, value: object, remedy: str) -> FloatArray:
 
 
 def array(name: str, values: object) -> Any:
-    """An array of whatever is given; rows of different lengths are refused."""
+    """The values as an array; rows of different lengths are refused."""
     try:
         return as_array(name, values)
     except InputError:
@@ -86,11 +86,11 @@ def array(name: str, values: object) -> Any:
         ) from None
 
 
-HEAVIEST, LIGHTEST = 1e100, 1e-100  # sums of squares of such numbers are numbers, with room left
+HEAVIEST, LIGHTEST = 1e100, 1e-100  # sums of their squares are far from over- and underflow
 
 
 def squarable(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
-    """Finite numbers whose squares are numbers, too."""
+    """Finite numbers whose squares do not overflow."""
     array = floats(name, values, ndim=ndim)
     refuse(
         name,
@@ -129,7 +129,7 @@ def non_negative(name: str, values: object, *, ndim: int | None = None) -> Float
 
 
 def unwrapped(values: Any) -> FloatArray:
-    """An array as it is; one of no dimensions as the number in it, which prints and compares."""
+    """The array; one without dimensions becomes the number in it, which prints as a number."""
     return np.asarray(values, dtype=np.float64)[()]
 
 
@@ -159,12 +159,12 @@ def whole(name: str, value: object, *, low: int, high: float = math.inf) -> int:
 
 
 def draws(name: str, value: object, *, low: int) -> int:
-    """How many samples to draw; ten million say as much as any number."""
+    """How many samples to draw; more than ten million would add nothing."""
     return whole(name, value, low=low, high=10**7)
 
 
 def generator(rng: object) -> None:
-    """Refuse what is no generator of random numbers."""
+    """Refuse anything but a generator of random numbers."""
     if not isinstance(rng, np.random.Generator):
         seed = rng if isinstance(rng, int) else 0
         raise InputError(
@@ -190,7 +190,7 @@ def probabilities(
 ) -> FloatArray:
     """Numbers in [0, 1]; borrowed ones are read at once and never kept."""
     array = _real(name, values, ndim, borrowed=borrowed)
-    # Written positively, so that nan is bad too: it is both the least and the largest number.
+    # Written positively, so that nan is bad too: minimum and maximum are then nan.
     if not (array.min(initial=0.0) >= 0 and array.max(initial=0.0) <= 1):
         refuse(
             name,
@@ -203,7 +203,7 @@ def probabilities(
 
 
 def _no_probabilities(array: FloatArray) -> str:
-    """What may be meant by numbers that are no probabilities."""
+    """A remedy that guesses what numbers that are no probabilities mean."""
     if np.isnan(array).any():
         return "Remove the cases without a prediction first."
     percent = array.size and array.min() >= 0 and 10 < array.max() <= 100
@@ -214,10 +214,10 @@ def _no_probabilities(array: FloatArray) -> str:
 
 
 def rounding(values: object) -> FloatArray | None:
-    """How far the number that was meant may lie from each one of single or half precision.
+    """How far each number of single or half precision may be from the one that it was rounded from.
 
-    That is at most its half precision times it; None where the precision is double. Engines
-    multiply likewise, so that they decide alike.
+    At most half the machine epsilon times its size; None for double precision. Engines compute the
+    same product, so that they take the same decisions.
     """
     array = np.asarray(values)
     if array.dtype not in (np.float16, np.float32):
@@ -228,10 +228,10 @@ def rounding(values: object) -> FloatArray | None:
 def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatArray:
     """One score for every case: real numbers or infinities.
 
-    Borrowed scores are read before the caller goes on and never kept, so they are not copied.
+    Borrowed scores are read at once and never kept, so they are not copied.
     """
     array = _real(name, values, 1, borrowed=borrowed)
-    if np.isnan(array.min(initial=np.inf)):  # nan is the least of all, in one pass
+    if np.isnan(array.min(initial=np.inf)):  # the minimum is nan if any score is: a single pass
         refuse(
             name,
             np.isnan(array),
@@ -245,7 +245,8 @@ def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatAr
 def level(value: object, name: str = "level", usual: float = 0.95) -> float:
     """A probability strictly between zero and one, such as a confidence level."""
     checked = number(name, value)
-    if not 0.5 < (1 + checked) / 2 < 1:  # two-sided quantiles can tell it from 0 and from 1
+    # Also refused: levels so close to 0 or 1 that the share of a two-sided quantile rounds to it.
+    if not 0.5 < (1 + checked) / 2 < 1:
         far, shown = "", f"{checked:g}"
         if 0 < checked < 1:
             far, shown = ", and further from both than numbers are rounded", repr(checked)

@@ -80,7 +80,7 @@ def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) 
         )
     array = probabilities(name, values, borrowed=borrowed)
     if array.ndim == 1 and size == 2:
-        rows = np.empty((2, array.size)).T  # each class in one piece: columns are read one by one
+        rows = np.empty((2, array.size)).T  # columns are contiguous, because they are read singly
         np.subtract(1, array, out=rows[:, 0])
         rows[:, 1] = array
         return cast(FloatArray, frozen(rows))

@@ -48,8 +48,8 @@ def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
 class FittedAffine(CalibrationMap):
     r"""Posteriors with log-odds :math:`a \log\frac{q}{1-q} + b` for the score q.
 
-    Log-odds of the score beyond `limit` (posteriors of exactly 0 and 1 among them) are read as it.
-    Posteriors come back in the shape in which they went in.
+    Log-odds of the score beyond ±`limit`, such as those of posteriors of exactly 0 and 1, count as
+    ±`limit`. Posteriors are returned in the shape in which they were passed.
     """
 
     kind: ClassVar[str] = "affine"
@@ -104,8 +104,7 @@ class FittedLogistic(CalibrationMap):
         from scipy.special import expit
 
         values = _check.floats("scores", real_scores(scores, self.classes))
-        # A product beyond the largest number is infinite, and its posterior is 0 or 1 as it should
-        # be.
+        # A product that overflows is infinite, and its posterior is rightly 0 or 1.
         with np.errstate(over="ignore"):
             return np.asarray(expit(values * self.slope + self.intercept))
 
@@ -125,7 +124,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 
     Examples
     --------
-    Posteriors that are too sure of themselves:
+    Posteriors that are overconfident:
 
     >>> fitted = Affine().fit([0.9, 0.9, 0.9, 0.1, 0.1, 0.1], [1, 1, 0, 0, 0, 1])
     >>> fitted([0.9, 0.5])
@@ -152,6 +151,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
 def _fitted_logistic(
     scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
+    """The map fitted to cases with weights (n,) as negatives and as positives."""
     coefficients = fit_logistic(scores[None], negative, positive)
     return FittedLogistic._trusted(
         slope=float(coefficients.slopes[0]),
@@ -165,10 +165,10 @@ def _fitted_logistic(
 class Logistic(CheckedCalibrator[FittedLogistic]):
     """Logistic regression of the class on a real score, without penalty.
 
-    For scores that are no probabilities: log-likelihood ratios, margins, logits. Prior and
-    separable data as for `Affine`. Where a few scores lie so far out (by 1e15 times the spread of
-    the others or so) that they alone decide, or so close together that the slope has no float64,
-    `converged` is False as well.
+    For scores that are no probabilities: log-likelihood ratios, margins, logits. A prior and
+    separable data are treated as by `Affine`. `converged` is also False where a few scores lie so
+    far out (by about 1e15 times the spread of the others) that they alone determine the fit, and
+    where scores are so close together that the slope exceeds the range of float64.
 
     Examples
     --------
@@ -218,8 +218,8 @@ class Platt(CheckedCalibrator[FittedLogistic]):
 class FittedBeta(CalibrationMap):
     r"""Posteriors with log-odds :math:`a \log q - b \log(1-q) + c`, a and b not negative.
 
-    Logarithms below −`limit` (those of posteriors of exactly 0 and 1 among them) are read as it.
-    Posteriors come back in the shape in which they went in.
+    Logarithms below −`limit`, such as those of posteriors of exactly 0 and 1, count as −`limit`.
+    Posteriors are returned in the shape in which they were passed.
     """
 
     kind: ClassVar[str] = "beta"
@@ -257,8 +257,8 @@ class BetaMap(CheckedCalibrator[FittedBeta]):
     """The beta calibration of Kull, Silva Filho and Flach (2017), fitted without penalty.
 
     a = b = 1 and no intercept is the identity, so that calibrated posteriors stay as they are.
-    The map may not fall: where the best a or b would be negative, the best map without it is taken.
-    Prior and separable data as for `Affine`.
+    The map may not decrease: where the best a or b would be negative, the best map without it is
+    taken. A prior and separable data are treated as by `Affine`.
 
     Examples
     --------

@@ -11,8 +11,8 @@ From a curve: ICI, E50, E90 and Emax say how far the scores lie from it.
 The curve is Cleveland's lowess (1979) of the class on the score: local straight lines with tricube
 weights over the nearest two thirds of the cases, without robustness iterations. It is what R's
 ``lowess(p, y, iter = 0)`` draws and what ``rms::val.prob`` takes its Eavg, E90 and Emax from;
-Austin and Steyerberg (2019) name the mean ICI and the median E50. As in R, the curve is worked out
-at scores that are about a hundredth of their range apart and runs straight between them.
+Austin and Steyerberg (2019) name the mean ICI and the median E50. As in R, the curve is computed at
+scores that are about a hundredth of their range apart and is linear between them.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def _local(
     centre = (pull * weight) @ x / total
     height = pull @ hits / total
     spread = (pull * weight) @ (x - centre) ** 2 / total
-    if np.sqrt(spread) <= 0.001 * span:  # practically one score: no slope can be fitted
+    if np.sqrt(spread) <= 0.001 * span:  # the scores are practically equal: no slope can be fitted
         return float(height)
     slope = (pull * hits) @ (x - centre) / total / spread
     return float(height - slope * centre)

@@ -66,7 +66,10 @@ class Calibrator(Value, ABC):
         folds: IntArray | None,
         **options: Any,
     ) -> CalibrationMap:
-        """Learn the map; a calibrator that uses folds takes these, or else keeps clusters whole."""
+        """Learn the map; if the calibrator needs folds, use these or draw folds of whole clusters.
+
+        All other calibrators ignore both.
+        """
         return self.fit(scores, y, **options)
 
 
@@ -141,6 +144,7 @@ def read_cases(
 
 
 def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArray]:
+    """The labels of the classes and the position of the class of each case."""
     names: Labels = (0, 1)
     if classes is not None or size > 2:
         names = class_labels(y, classes, size, name="y")
@@ -153,6 +157,7 @@ def _read_labels(y: object, size: int, classes: object) -> tuple[Labels, IntArra
 
 
 def _positive_prior(prior: object, names: Labels) -> FloatArray:
+    """The prior, after a check that every class has a positive share."""
     target = _check.prior("prior", prior, names)
     if not (target > 0).all():
         raise InputError(
@@ -163,6 +168,7 @@ def _positive_prior(prior: object, names: Labels) -> FloatArray:
 
 
 def _refuse_absent(names: Labels, mass: Any) -> None:
+    """Refuse data that lack a class."""
     absent = [name for name, weight in zip(names, mass, strict=True) if not weight > 0]
     if absent:
         raise InputError(
@@ -216,6 +222,7 @@ def read_pair_cases(
 def _read_posteriors(
     scores: object, y: object, size: int, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
+    """Posteriors (n, K) and the cases; classes may be named by the columns."""
     stated = column_classes("scores", scores) if classes is None else classes
     names: Labels = tuple(range(size))
     if stated is not None:
@@ -250,7 +257,7 @@ def read_score_cases(
 def read_finite_cases(
     scores: object, y: object, classes: object, weights: object, prior: object
 ) -> tuple[FloatArray, CalibrationCases]:
-    """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite, too."""
+    """Finite scores (n,) of two classes, and the cases; scores of weight 0 must be finite too."""
     values, names = _scores_and_names(scores, y, classes)
     return read_cases(_check.floats("scores", values), y, 2, names, weights, prior)
 
@@ -272,7 +279,7 @@ def in_shape_of(scores: object, posteriors: FloatArray) -> FloatArray:
 
 
 def largest_finite(values: FloatArray) -> float:
-    """The finite size that replaces infinite log-odds: the largest one, at least that of float64.
+    """The size that replaces infinite log-odds: the largest finite one, or 53 bits if that is less.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class CheckedRows:
     prior : class shares to calibrate for, or None
     n_classes : number of classes
     wrapped : wraps scores to say what they are, such as `Posteriors`
-    folds : fold of each case, (n,), for calibrators that use folds; None: they draw their own
+    folds : fold of each case, (n,), for calibrators that need folds; None lets them draw some
     """
 
     scores: npt.NDArray[Any]
@@ -310,6 +310,7 @@ def _numbers(
             f"folds must be 2 or more; all cases are in fold {names[0]!r}. Part them, or pass the "
             f"number of folds."
         )
+    # More pairs of cluster and fold than clusters: some cluster is in two folds.
     if clusters is not None and len(np.unique(clusters * len(names) + number)) > clusters.max() + 1:
         raise InputError(
             "folds must keep clusters whole; some cluster has cases in two of them. Part the "
@@ -384,13 +385,13 @@ def fold_numbers(
         np.minimum.at(stratum, clusters, of_cases)
     order = [rng.permutation(np.flatnonzero(stratum == k)) for k in range(sizes.size + 1)]
     number = np.empty(n_clusters, dtype=np.intp)
-    # Going on counting from class to class keeps the folds equal in size, too.
+    # The count goes on from class to class, which keeps the folds equal in size as well.
     number[np.concatenate(order)] = np.arange(n_clusters) % count
     return number if clusters is None else np.asarray(number[clusters])
 
 
 def _refuse_lonely(codes: IntArray, number: IntArray, classes: tuple[object, ...]) -> None:
-    """Refuse folds where all cases of a class are in one: the map for that fold lacks the class."""
+    """Refuse folds that hold all cases of a class: the map for that fold could not learn it."""
     for k, label in enumerate(classes):
         occupied = np.unique(number[codes == k])
         if occupied.size < 2:

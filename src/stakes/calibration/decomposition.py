@@ -5,8 +5,8 @@ r"""Decomposition of a mean score into miscalibration, discrimination and uncert
 
 :math:`S_{recal}` is the score after recalibration and :math:`S_{prior}` that of the prior-only
 system. For two classes the recalibration is isotonic regression (CORP; Dimitriadis, Gneiting and
-Jordan, 2021), which is the best rising map for every proper score at once. For many classes it is
-any calibrator, held out or cross-validated.
+Jordan, 2021), which is the best non-decreasing map for every proper score at once. For many classes
+it is any calibrator, held out or cross-validated.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Decomposition(Value):
 
 
 def _parts(score: object, recalibrated: object, uncertainty: object) -> Decomposition:
+    """The decomposition, from the scores before and after recalibration and of the prior."""
     s, r, u = (unwrapped(part) for part in (score, recalibrated, uncertainty))
     with np.errstate(invalid="ignore"):
         return Decomposition._trusted(
@@ -92,7 +93,7 @@ def decompose(table: ScoreTable, rule: ScoringRule) -> Decomposition:
     All three are never negative, up to rounding. nan without cases; the miscalibration is inf
     where the score is.
 
-    The map is fitted on the very cases that it is judged by, so that miscalibration and
+    The map is fitted on the same cases on which it is evaluated, so that miscalibration and
     discrimination are both too large: calibrated scores show a miscalibration above zero, which
     shrinks as cases are added. For a figure without that bias use
     `decompose_by_cross_calibration`, and in the currency of a problem `cost_of_miscalibration` with

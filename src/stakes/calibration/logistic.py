@@ -37,8 +37,8 @@ def fit_logistic(
 ) -> LogisticFit:
     """Log-odds of the positive class as an affine function of the features, without penalty.
 
-    A slope beyond the range of float64, which scores need that lie closer together than 1e-308 or
-    so, is cut there, and has not converged.
+    A slope beyond the range of float64, as scores need that differ by about 1e-308 or less, is
+    clipped to that range, and the fit counts as not converged.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def _covariance(
     weights : (n,) weight of each case
     owner : (n,) numbers 0 … G − 1 of the clusters, or None
     """
-    # For cases of either class the residual is one minus the probability of what happened, so that
-    # p(1 − p) follows from it.
+    # For cases of either class the size of the residual is one minus the probability of the true
+    # class, from which p(1 − p) follows.
     chance = np.abs(residual)
     bread = np.linalg.pinv((design * (weights * chance * (1 - chance))) @ design.T)
     if owner is None:
@@ -134,7 +134,7 @@ def coefficient_variances(
         if not np.array_equal(weights, np.floor(weights)):
             covariances[0] = covariances[0] * (np.sum(weights**2) / np.sum(weights))
         covariances.append(_covariance(design, residual, weights, owner=owner))
-    # The larger of both variances: the sandwich is too small where clusters are few.
+    # The larger of the two: the sandwich is too small where clusters are few.
     return np.asarray(np.max([np.einsum("dp,de,ep->p", at, c, at) for c in covariances], axis=0))
 
 
@@ -144,12 +144,13 @@ def _fit_moderate(
     negative: FloatArray,
     positive: FloatArray,
 ) -> Fit:
+    """The fit of centred features (d, n) along their broad axes; intercept first."""
     features = axes.T @ rows
     start = np.zeros(1 + len(features))
     start[0] = np.log(positive.sum()) - np.log(negative.sum())
     penalised = np.diag(np.append(0.0, np.ones(len(features))))[None]
     is_line = len(rows) == 1
-    # For one feature separability is quick to check, and a search for an optimum is in vain.
+    # Separable classes have no optimum to search for; for one feature that is quick to check.
     if is_line and _is_separable(rows[0], negative, positive):
         return fit_bounded(_logistic(features, negative, positive), start, penalised)
 
@@ -171,9 +172,8 @@ def _discriminant(features: FloatArray, negative: FloatArray, positive: FloatArr
     sizes = np.array([negative.sum(), positive.sum()])
     below, above = features @ negative / sizes[0], features @ positive / sizes[1]
     apart = above - below
-    between = (
-        sizes.prod() / sizes.sum() ** 2 * (apart @ apart)
-    )  # variance between classes, of a total of 1
+    # The variance between classes, of a total variance of 1.
+    between = sizes.prod() / sizes.sum() ** 2 * (apart @ apart)
     slopes = apart / max(1 - between, _LEAST_WITHIN)
     odds = np.log(sizes[1]) - np.log(sizes[0])
     return np.append(odds - slopes @ (above + below) / 2, slopes)
@@ -190,7 +190,7 @@ def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:
 
 def _is_separable(x: FloatArray, negative: FloatArray, positive: FloatArray) -> bool:
     """Whether one threshold separates the classes, except for cases that lie on it."""
-    for some in (slice(0, 1024), slice(None)):  # if a few cases overlap, all do
+    for some in (slice(0, 1024), slice(None)):  # an overlap among the first few settles it
         below, above = x[some][negative[some] > 0], x[some][positive[some] > 0]
         if not (below.size and above.size):
             continue

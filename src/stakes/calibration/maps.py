@@ -1,7 +1,7 @@
 """Fitted maps from scores to posteriors, which can be stored as JSON.
 
-A map is numbers and labels only, so that it is shipped as JSON and never as a pickle. Parts that
-came as text must keep the rules of their map, each with its message.
+A map holds only numbers and labels, so that it can be shipped as JSON and never as a pickle. Fields
+that are read from JSON are checked against the rules of their map, each with its own message.
 """
 
 from __future__ import annotations
@@ -23,12 +23,8 @@ _FORMAT = "stakes.calibration"
 _VERSION = 1
 _WHAT = "a calibration map"
 _MOST = 1e200  # largest number in a map: products of larger ones overflow
-_AROUND = {
-    "format",
-    "version",
-    "checksum",
-    "prior",
-}  # entries that are not fields; `prior` is written by the command line
+# Entries that are not fields of a map; `prior` is written by the command line.
+_AROUND = {"format", "version", "checksum", "prior"}
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
 
 
@@ -194,7 +190,7 @@ def from_json(text: str | Path) -> CalibrationMap:
     """
     body = parsed("text", text, _WHAT, form=_FORMAT, version=_VERSION)
     content = {key: part for key, part in body.items() if key not in _AROUND}
-    fitted = decoded(content)  # before the checksum, because its errors say more
+    fitted = decoded(content)  # before the checksum, because its messages are more specific
     if "checksum" in body:  # the first release wrote none
         verify("text", body, _WHAT)
     return fitted

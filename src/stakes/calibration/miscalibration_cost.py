@@ -1,8 +1,8 @@
 """The cost of bad calibration, in the unit of the problem.
 
 Bayes decisions are optimal for calibrated posteriors only (ferrer-ec, section 2.3). The calibration
-loss of an expected cost is what the decisions cost as the posteriors come, minus what they cost
-after recalibration.
+loss of an expected cost is what the decisions cost with the posteriors as they are, minus what they
+cost after recalibration.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class CostOfMiscalibration(Value):
 
     Attributes
     ----------
-    actual : cost of the decisions as the posteriors come
+    actual : cost of the decisions with the posteriors as they are
     recalibrated : cost of the decisions after recalibration
     optimal : for two classes, the least cost that thresholds on the score could have had on these
-        very cases; nan for more classes
+        same cases; nan for more classes
 
     Examples
     --------
@@ -68,13 +68,13 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     """For two classes: the cost of Bayes decisions by the scores, and of the best thresholds.
 
     Recalibration is isotonic regression on the table itself, under the problem's prior; its Bayes
-    decisions are the best thresholds. The scores are used as they come: when they hold for another
-    prior than the problem's, that is part of the loss, and `shift_prior` is its cure.
+    decisions are the best thresholds. The scores are used as they are: if they hold for another
+    prior than the problem's, that is part of the loss, which `shift_prior` would remove.
 
-    The thresholds are the best for the very cases that they are judged by, so that the optimal cost
-    is too small and the calibration loss too large: calibrated scores show a loss above zero, which
-    shrinks as cases are added. A loss that other cases would confirm is that of
-    `cost_of_miscalibration` with posteriors from `cross_calibrate`.
+    The thresholds are the best for the same cases on which they are evaluated, so that the optimal
+    cost is too small and the calibration loss too large: calibrated scores show a loss above zero,
+    which shrinks as cases are added. `cost_of_miscalibration` with posteriors from
+    `cross_calibrate` estimates the loss out of sample.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def cost_of_miscalibration(
     optimal = unwrapped(np.nan)
     if problem.n_classes == 2:
         table = ScoreTable.from_scores(truth, rows["posteriors"][:, 1], weights=weight)
-        # The table counts positions of classes; labels and limits of the problem would not match
-        # it.
+        # The table names classes by position, which the labels of the problem would not match, and
+        # limits do not matter here.
         plain = Problem(problem.costs, prior=problem.prior)
         optimal = table_cost_of_miscalibration(table, plain).optimal
     return CostOfMiscalibration._trusted(actual=before, recalibrated=after, optimal=optimal)

@@ -113,7 +113,7 @@ class FittedFullAffine(CalibrationMap):
 class VectorScaling(CheckedCalibrator[FittedVector]):
     """A slope and an intercept for every class on log-posteriors; 2K − 1 free parameters.
 
-    Prior and separable data as for `Affine`.
+    A prior and separable data are treated as by `Affine`.
 
     Examples
     --------
@@ -132,7 +132,8 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
 class FullAffine(CheckedCalibrator[FittedFullAffine]):
     """Any affine map of log-posteriors: K² − 1 free parameters, for classes with many cases.
 
-    For K = 2 it is `BetaMap` that may also fall. Prior and separable data as for `Affine`.
+    For K = 2 it is a `BetaMap` that may also decrease. A prior and separable data are treated as by
+    `Affine`.
 
     Examples
     --------
@@ -178,10 +179,12 @@ def fit_slopes(scores: FloatArray, cases: CalibrationCases, slopes: FloatArray) 
     def of_classes(some: slice) -> Objective:
         return _objective(_OwnFeature, rows[:, some], cases.codes[some], share[some])
 
+    # All coefficients are solved together, unless there are many classes with a slope each and no
+    # direction in which the features are collinear.
     many = len(rows) > _MANY and slopes.shape[1] == len(rows) and _is_broad(rows)
     fit = _fit_each_class if many else partial(_fit_along, slopes=slopes)
     best, intercepts, converged = fit(of_classes, rows, cases.codes, share)
-    # Features were centred, which keeps slopes and intercepts apart in the fit; undo it here.
+    # Features were centred, which decorrelates slopes and intercepts in the fit; undo it here.
     intercepts = intercepts - best * centre
     return FittedVector._trusted(
         slopes=best,
@@ -265,6 +268,8 @@ def _log_shares(codes: IntArray, share: FloatArray) -> FloatArray:
 
 
 class _Design(Protocol):
+    """How logits depend on the coefficients, and how derivatives carry over to these."""
+
     @staticmethod
     def logits(x: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Logits (K, n) of cases with features (F, n)."""
@@ -379,7 +384,7 @@ def _surplus(logits: FloatArray, true: tuple[IntArray, IntArray]) -> tuple[Float
     Small numbers are never computed as differences of large ones, so that cases with posteriors
     near 1 lose no digits: the surplus of the true class is minus the sum of all other posteriors.
     """
-    # exp of the largest logit is then 1, so that nothing overflows.
+    # The largest logit becomes 0 and its exponential 1, so that nothing overflows.
     logits -= logits.max(axis=0)
     reached = logits[true]
     raised = np.exp(logits, out=logits)
@@ -399,9 +404,8 @@ def _bent(surplus: FloatArray, change: FloatArray, block: _Block) -> FloatArray:
     cases with posteriors near 1 lose no digits. Surplus and result are multiplied by the share of
     each case.
     """
-    mean = np.einsum(
-        "kn,kn->n", surplus, change
-    )  # surpluses sum to 0, so that the true class need not be subtracted
+    # Surpluses sum to 0, so that the change of the true class need not be subtracted first.
+    mean = np.einsum("kn,kn->n", surplus, change)
     change -= change[block.true] + mean / block.share
     change *= surplus
     change[block.true] -= mean

@@ -1,6 +1,6 @@
 """Reliability curves with bands, and quick tests of calibration.
 
-All take a ScoreTable of probabilities; the quick looks carry its leading axes through.
+All take a ScoreTable of probabilities; the single numbers and tests carry its leading axes through.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Reliability(Value):
 def reliability(table: ScoreTable, bins: Binning) -> Reliability:
     """The reliability curve of a single table, which is the diagonal for calibrated scores.
 
-    With `HullBins` it is the CORP curve: isotonic regression chooses the bins, and nobody can
-    choose others to make a point. Scores without weight are left out.
+    With `HullBins` it is the CORP curve: isotonic regression determines the bins, so that nobody
+    can pick them to suit a conclusion. Scores without weight are left out.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def consistency_band(
 ) -> Band:
     """Consistency band: curves of classes resampled with the scores as probabilities.
 
-    The band lies around the diagonal; a curve that leaves it speaks against calibration. Scores are
-    held as they are. Whole cases only: fractional weights are refused.
+    The band lies around the diagonal; a curve that leaves it is evidence against calibration.
+    Scores are held fixed. Whole cases only: fractional weights are refused.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def confidence_band(
     The band lies around the curve; where it leaves the diagonal out, calibration is in doubt. A bin
     of n cases, h of them positive, is resampled with the chance (h + ½)/(n + 1), so that a bin
     without positives is not taken for one that can have none. Pointwise coverage is close to the
-    level for bins that are fixed and somewhat above it for `HullBins`, but for the outermost scores
-    of `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores
-    are held as they are. Whole cases only: fractional weights are refused.
+    level for fixed bins and somewhat above it for `HullBins`, except at the outermost scores of
+    `HullBins` when few cases are there: isotonic regression is too extreme at its ends. Scores are
+    held fixed. Whole cases only: fractional weights are refused.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def confidence_band(
     """
     occupied = _whole_cases(table, bins)
     pooled = bin_sums(occupied, bins)
-    # Half a case of each class, or a bin of one class would have a band of width 0.
+    # Half a case of each class is added; otherwise a bin of one class would have a band of width 0.
     chances = (pooled.weights[:, 1] + 0.5) / (pooled.mass + 1)
     count = _check.draws("replicates", replicates, low=1)
     if bins.follow_classes:
@@ -319,7 +319,7 @@ class CalibrationTest(Value):
 
 
 def spiegelhalter(table: ScoreTable) -> CalibrationTest:
-    r"""Spiegelhalter's test of 1986: whether the Brier score is what the scores expect of it.
+    r"""Spiegelhalter's test of 1986: whether the Brier score is what the scores lead to expect.
 
     .. math:: z = \frac{\sum_i (y_i - s_i)(1 - 2 s_i)}{\sqrt{\sum_i (1 - 2 s_i)^2 s_i (1 - s_i)}}
 
@@ -343,7 +343,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     from scipy.special import ndtr
 
     scores = probability_scores(table)
-    # The derivative of p(1 − p), by which the Brier score of calibrated scores varies.
+    # The loss (y − s)² of a case exceeds its expectation s(1 − s) by (y − s)(1 − 2s).
     slant = 1 - 2 * scores
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
     total = np.asarray(np.sum(table.weights * terms, axis=(-2, -1)))
@@ -359,14 +359,15 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
 class CalibrationLine(Value):
     """The calibration line: log-odds of the class as a linear function of those of the score.
 
-    Calibrated scores have slope 1 and intercept 0. A slope below 1 says that the scores are too
-    sure of themselves. Not `converged`: a bounded fit, because a threshold separates the classes.
+    Calibrated scores have slope 1 and intercept 0. A slope below 1 says that the scores are
+    overconfident. Where a threshold separates the classes, the fit is bounded and has not
+    `converged`.
 
     Parameters
     ----------
     intercept : 0 for calibrated scores
-    slope : 1 for calibrated scores; below it they exaggerate
-    converged : whether the fit came to rest
+    slope : 1 for calibrated scores, less for overconfident ones
+    converged : whether the fit reached its optimum
 
     Examples
     --------
@@ -383,10 +384,10 @@ class CalibrationLine(Value):
 def calibration_line(table: ScoreTable) -> CalibrationLine:
     """Cox's calibration intercept and slope: logistic regression of the class on the log-odds.
 
-    nan with one class only. Scores of exactly 0 and 1 are read as the largest log-odds of the
-    others, and as 36.7 (53 bits, the resolution of float64) at least. So far out, a few of them
-    that were wrong decide the slope for all cases: two among 200 calibrated scores take it from 1
-    to about 0.2. Clip such scores first when they mean less than certainty.
+    nan with one class only. Scores of exactly 0 and 1 get the largest log-odds of the others, but
+    at least 36.7 (53 bits, the resolution of float64). So far out, a few wrong ones determine the
+    slope for all cases: two among 200 calibrated scores take it from 1 to about 0.2. Clip such
+    scores first if they mean less than certainty.
 
     Parameters
     ----------

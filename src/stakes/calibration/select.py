@@ -24,7 +24,7 @@ from stakes.tally import BitGrid
 _FOLDS, _FEWER_FOLDS = 5, 3  # for two classes, and for more, whose fits take longer
 _SEED = 0  # seed of the folds, fixed so that repeated fits agree
 _MOST = 1 << 15  # most cases of a class that take part in the choice
-_COSTLIER = 8  # divides that number, with the number of classes, for more than two classes
+_COSTLIER = 8  # times the number of classes, divides `_MOST` for more than two classes
 _FEW = 4096  # most cases of two classes for a choice by single scores; beyond, by bins
 _BINS = 512  # bins of the scores
 _FEW_FOR_SLOPES = 200  # cases of the rarest class below which its own slope is mostly noise
@@ -42,15 +42,16 @@ class Select(Calibrator):
 
     Posteriors of 0 and 1, as isotonic regression gives them, are judged as if half a case
     contradicted them. With more than a few thousand cases, the choice uses bins of the scores (two
-    classes) or some of the cases (more; all of them where the folds come from a key); the chosen
+    classes) or some of the cases (more classes; all of them where the folds are stated); the chosen
     map is fitted to all cases.
 
     Parameters
     ----------
     candidates : calibrators, the simplest first; by default `Affine` and `Isotonic` for posteriors
         of two classes, `Logistic` and `Isotonic` for `Scores` and all other numbers, and for more
-        classes `Affine` and, where every class has 200 cases, `VectorScaling` (not from 16 classes
-        on, and from 32 on `Temperature` alone: time grows with the square of the classes)
+        classes `Affine` and, where every class has 200 cases, `VectorScaling`; with 16 classes or
+        more `Affine` alone, with 32 or more `Temperature` alone, because the time of a fit grows
+        with the square of the number of classes
 
     Examples
     --------
@@ -79,7 +80,7 @@ class Select(Calibrator):
         return f"Select({'' if self.candidates is None else list(self.candidates)})"
 
     def _among(self, n_classes: int, rarest: float) -> tuple[Calibrator, ...]:
-        """The candidates for posteriors of more than two classes; `rarest` has so many cases."""
+        """Candidates for more than two classes, of which the rarest has `rarest` cases."""
         if self.candidates is not None:
             return tuple(self.candidates)
         if n_classes >= _MANY_OFFSETS:
@@ -135,7 +136,7 @@ class Select(Calibrator):
         folds: IntArray | None,
         **options: Any,
     ) -> CalibrationMap:
-        """The map of the best candidate; folds that are stated choose it, not those of chance."""
+        """The map of the best candidate, judged on the stated folds or else on random ones."""
         rows, _ = read_rows(scores, y, **options)
         owners = None if clusters is None else read_clusters(clusters, rows.codes)
         candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
@@ -187,7 +188,7 @@ def _ranked(
     if folds < 2:
         return candidates
     number = fold_numbers(rows.codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
-    # Fits to 512 bins take a fraction of the time and rank candidates nearly alike.
+    # Fits to 512 bins take a fraction of the time and rank candidates in nearly the same way.
     if two and n_cases > _FEW:
         rows, number = _binned(rows, number)
     return _sorted(candidates, rows, number, 0.5 / n_cases)
@@ -244,7 +245,7 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
             posteriors = rows.fitted(calibrator, ~in_fold, None)(rows.wrapped(rows.scores[in_fold]))
         except _FAULTS:
             return float("inf")
-        # Half a case: a map that says 0 or 1 must not lose infinitely by one case.
+        # Posteriors are bounded by half a case: a single case must not make the loss infinite.
         chances = np.maximum(_true(posteriors, rows.codes[in_fold]), least)
         total -= float(weights[in_fold] @ np.log(chances))
     return total
@@ -268,7 +269,7 @@ def _thinned(rows: CheckedRows, clusters: IntArray | None) -> tuple[CheckedRows,
         np.concatenate([np.flatnonzero(rows.codes == k)[::step] for k, step in enumerate(steps)])
     )
     rows = rows.part(some)
-    weights = steps[rows.codes].astype(np.float64)
+    weights = steps[rows.codes].astype(np.float64)  # each case stands for those left out
     rows = replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
     return rows, None if clusters is None else np.unique(clusters[some], return_inverse=True)[1]
 
@@ -281,6 +282,7 @@ def _binned(rows: CheckedRows, number: IntArray) -> tuple[CheckedRows, IntArray]
     """
     scores = rows.scores if rows.scores.ndim == 1 else rows.scores[:, 1]
     classes = [scores[rows.codes == k] for k in range(2)]
+    # A rare class would hardly affect the quantiles of all scores, but decides the fit as much.
     sample = np.sort(
         np.concatenate([column[:: -(-column.size // (8 * _BINS))] for column in classes])
     )

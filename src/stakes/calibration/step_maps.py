@@ -32,7 +32,7 @@ from stakes.tally import ScoreTable
 
 @dataclass(frozen=True, eq=False)
 class FittedIsotonic(CalibrationMap):
-    """A rising map: constant within the blocks of the fit, linear between them, flat outside.
+    """A non-decreasing map: constant within blocks of the fit, linear between, flat outside.
 
     Posteriors of the outermost blocks may be exactly 0 and 1: a new case of the other class then
     has an infinite log loss.
@@ -77,7 +77,7 @@ class FittedIsotonic(CalibrationMap):
     def _at(self, scores: FloatArray) -> FloatArray:
         if not self.knots.size:  # all scores of the fit were infinite
             return np.where(scores < 0, self.below, self.above)
-        # Linear between blocks, which keeps the map monotone and without jumps for new scores.
+        # Linear between blocks, so that the map is monotone and continuous for new scores.
         result = np.interp(scores, self.knots, self.values)
         # Between knots so close that the slope is beyond all numbers, the upper one counts.
         beyond = ~np.isfinite(result)
@@ -92,9 +92,9 @@ class FittedIsotonic(CalibrationMap):
 class Isotonic(CheckedCalibrator[FittedIsotonic]):
     """Isotonic regression (PAV) on any real scores, infinities included.
 
-    Of all rising maps the fitted one has the least value of every proper score on the data of the
-    fit, and its values are the slopes of the ROC hull (hernandez-orallo, section 7.2). Between
-    blocks of the fit it is linear.
+    Of all non-decreasing maps the fitted one has the least value of every proper score on the data
+    of the fit, and its values follow from the slopes of the ROC hull (hernandez-orallo, section
+    7.2). Between blocks of the fit it is linear.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def fit_blocks(
     hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
     fitted = isotonic_regression(hits / mass, weights=mass)
     first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
-    # From whole sums, not from the means that scipy averages: shares such as 1/3 are then exact.
+    # From sums of weights, not from the means that scipy averages: shares such as 1/3 are exact.
     shares = np.add.reduceat(hits, first) / np.add.reduceat(mass, first)
     return _from_blocks(ordered, first, last, np.clip(shares, 0.0, 1.0), classes)
 
@@ -134,7 +134,9 @@ def _from_blocks(
     shares: FloatArray,
     classes: Labels,
 ) -> FittedIsotonic:
+    """The map from the first and last scores of the blocks and their shares of positives."""
     shares = np.maximum.accumulate(shares)  # so that rounding cannot make the map decrease
+    # Both ends of a block are knots; a block of a single score has one knot.
     edges = np.stack([first, last], axis=1)
     twice = np.stack([np.ones(first.size, dtype=bool), first < last], axis=1)
     knots, values = scores[edges[twice]], np.repeat(shares, 1 + (first < last))
@@ -151,7 +153,7 @@ def _from_blocks(
 
 @dataclass(frozen=True, eq=False)
 class FittedOneVsRest(CalibrationMap):
-    """One rising map for each class; the posteriors are their values, divided by their sum.
+    """One non-decreasing map for each class; posteriors are their values, divided by their sum.
 
     Where all of them are zero, all classes are equally probable.
     """
@@ -181,7 +183,7 @@ class FittedOneVsRest(CalibrationMap):
         rows = read_posteriors("scores", scores, self.classes)
         values = np.stack([part(rows[:, k]) for k, part in enumerate(self.maps)], axis=1)
         totals = values.sum(axis=1, keepdims=True)
-        # Where every map says zero, nothing is known about the case: all classes alike.
+        # Where every map gives zero, nothing is known about the case: all classes are as likely.
         values = np.where(totals > 0, values, 1.0)
         return in_shape_of(scores, values / values.sum(axis=1, keepdims=True))
 
@@ -243,7 +245,8 @@ class FittedHistogram(CalibrationMap):
 class Histogram(CheckedCalibrator[FittedHistogram]):
     """Histogram binning: the share of positives of each bin (Zadrozny and Elkan, 2001).
 
-    A bin without cases takes the value between its neighbours'. The map need not rise.
+    A bin without cases gets a value interpolated between its neighbours. The map need not be
+    monotone.
 
     Parameters
     ----------
@@ -278,8 +281,7 @@ class Histogram(CheckedCalibrator[FittedHistogram]):
         shares = positive[full] / (negative + positive)[full]
         return FittedHistogram._trusted(
             cuts=cuts,
-            # A new score may fall into a bin that had no cases: it gets the value between its
-            # neighbours.
+            # A new score may fall into a bin that had no cases, which is interpolated.
             values=np.interp(np.arange(cuts.size + 1), full, shares),
             classes=cases.classes,
             converged=True,

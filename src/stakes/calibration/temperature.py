@@ -90,6 +90,8 @@ class Temperature(CheckedCalibrator[FittedTemperature]):
             offsets = np.log(cases.prior / cases.shares)
         logs = logs + offsets
         size = max(float(np.abs(part).max()) for part in (logs, offsets))
+        # Classes that are as probable as the true one, up to rounding, must tie exactly: otherwise
+        # a tiny lead would be amplified as the temperature goes to zero.
         lead = logs - np.take_along_axis(logs, cases.codes[:, None], axis=1)
         lead[np.abs(lead) <= _ROUNDING * size] = 0.0
         coldness, converged = _best_coldness(lead, cases.weights / cases.weights.sum())

@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 _GUESTS = ("click", "rich", "duckdb", "pyarrow")
 _FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
-_START, _THREAD = 1536 << 20, 80 << 20  # bytes of address space: to start, and for each thread
+_START, _THREAD = 1536 << 20, 80 << 20  # bytes of address space to start, and for each thread
 _ASCII = {"−": "-", "–": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "∞": "inf", "→": "->"}
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     try:
         front = import_module("stakes.cli.commands")
     except Exception as error:
-        _said(f"stakes cannot start: {error or type(error).__name__}")
+        _print_error(f"stakes cannot start: {error or type(error).__name__}")
         os._exit(_FAULT)
     front.stakes.main(prog_name="stakes")
 
@@ -77,9 +77,10 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def _require_guests() -> None:
+    """End the process where optional packages are missing."""
     missing = [name for name in _GUESTS if find_spec(name) is None]
     if missing:
-        _said(
+        _print_error(
             f"the command needs the extra 'cli' ({', '.join(missing)} not found); install it "
             f"with: pip install 'stakes[cli]'"
         )
@@ -87,16 +88,16 @@ def _require_guests() -> None:
 
 
 def _require_memory() -> None:
-    """Refuse a limit on memory below what the libraries map before they read many rows.
+    """Refuse a limit on memory below what the libraries map before they read any rows.
 
-    OpenBLAS, below numpy and scipy, and the loader of threads would end the process with an exit
-    code of their own, or try again forever.
+    OpenBLAS, which numpy and scipy use, and the start of threads would otherwise end the process
+    with an exit code of their own, or try again forever.
     """
     if not _is_limited() or _can_map(_START + _THREAD * (os.cpu_count() or 1)):
         return
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which takes the least
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # every further thread would map memory of its own
     if not _can_map(_START):
-        _said(
+        _print_error(
             f"the limit on memory must leave {_START >> 20} MiB for the libraries; it does not. "
             f"Raise it (ulimit -v, ulimit -d), or lift it."
         )
@@ -104,7 +105,7 @@ def _require_memory() -> None:
 
 
 def _is_limited() -> bool:
-    """Whether this process has a limit on memory; a machine with little of it is no such limit."""
+    """Whether this process has a limit on memory; little memory in the machine is not a limit."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getrlimit
     except ImportError:  # not on Windows
@@ -113,7 +114,7 @@ def _is_limited() -> bool:
 
 
 def _can_map(size: int) -> bool:
-    """Whether this process may map so much more memory; none of it is used."""
+    """Whether this process may map so many bytes more; none of them is used."""
     try:
         from mmap import ACCESS_COPY, mmap
 
@@ -123,8 +124,8 @@ def _can_map(size: int) -> bool:
     return True
 
 
-def _said(text: str) -> None:
-    with suppress(OSError):  # full or closed: nobody can be told
+def _print_error(text: str) -> None:
+    with suppress(OSError):  # standard error is full or closed, and there is no other way to report
         os.write(2, f"stakes: {text}\n".encode())
 
 
@@ -137,5 +138,5 @@ def _ended(number: int, frame: FrameType | None) -> None:
     if os.isatty(2):
         os.write(2, b"\r\x1b[2K\x1b[?25h")  # clear the progress bar, show the cursor
     if number == signal.SIGINT:
-        _said("interrupted")
+        _print_error("interrupted")
     os._exit(128 + number)

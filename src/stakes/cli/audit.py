@@ -101,6 +101,7 @@ def _misranked(pairs: int, seed: int) -> str:
 
 
 def _disagreement(report: Report) -> str:
+    """The table of what metrics pick, and a sentence about those that mislead."""
     disagreement = report.disagreement
     if disagreement is None:
         return "There is one model only: no metric could have picked another."
@@ -125,6 +126,7 @@ def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:
 
 
 def _reading(implied: ImpliedCosts) -> tuple[str, str, str]:
+    """The best threshold of a metric, and the costs of a miss for which it is right."""
     if not implied.optima:
         return "–", "–", "–"
     first = implied.optima[0]
@@ -141,6 +143,7 @@ def _span(bounds: np.ndarray[Any, Any]) -> str:
 
 
 def _own_ratio(problem: Problem) -> str:
+    """The heading of the table, with the cost of a miss in the problem itself."""
     sentence = "Costs of a miss in false alarms, for which a metric's favourite threshold is right."
     if problem.costs.shape != (2, 2):
         return sentence

@@ -104,6 +104,7 @@ def fit(
 
 
 def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
+    """Refuse rows whose columns would take more memory than the limit."""
     if needed > limit:
         raise InputError(
             f"memory_limit must leave room for the rows: the columns of the {n_rows:,} rows of "

@@ -73,6 +73,7 @@ class Request:
         used = {column for column in stated if column is not None}
         used.update(problem.columns)
         used.update(column for model in models.values() for column in columns_of(model))
+        # Columns that the options or the costs name are no candidates for a guess.
         truth = truth_column(source, problem, self.truth, used)
         guesses = [] if self.truth is not None else [f"truth in column {truth}"]
         left = ""
@@ -87,7 +88,7 @@ class Request:
 
 
 def _left(source: Source, used: set[str]) -> str:
-    """A sentence about columns of numbers that might be models, too, and were not read."""
+    """A sentence about columns of fractions that were not read, although they may be models."""
     others = [name for name in source.types if name not in used and source.is_fraction(name)]
     more = f" and {len(others) - 5} more" if len(others) > 5 else ""
     listed = f"{', '.join(others[:5])}{more}"
@@ -104,7 +105,7 @@ def report_on(
     written: bool = False,
     **options: Any,
 ) -> Report:
-    """The report on the predictions in files; what cannot be `written` is not begun."""
+    """The report on the predictions in files; one too long to be `written` is refused at once."""
     if master is not None and engine != "spark":
         raise InputError("--master must come with --engine spark. Add it, or leave this out.")
     with input_source(files, engine, master) as source:

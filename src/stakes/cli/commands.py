@@ -26,10 +26,10 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
-class _Unheard(Exception):
+class _OutputClosed(Exception):
     """Standard output was closed by its reader.
 
-    Click would handle a BrokenPipeError itself and end with exit code 1, which means a closed gate.
+    Click would handle a BrokenPipeError itself and end with exit code 1, which is that of a gate.
     """
 
 
@@ -49,7 +49,7 @@ class _Front(click.Group):
             # A full disk or a closed pipe may show only here, when the buffer is written.
             sys.stdout.flush()
         except BrokenPipeError:
-            raise _Unheard from None
+            raise _OutputClosed from None
         except OSError as error:
             if error.filename is not None:
                 raise
@@ -59,25 +59,26 @@ class _Front(click.Group):
         return result
 
     def _run(self, *args: Any, **extra: Any) -> int:
+        """Run the command, and return its exit code."""
         try:
             code = super().main(*args, **extra)
         except click.ClickException as error:
-            return _told(error.format_message())
+            return _fail(error.format_message())
         except StakesError as error:
-            return _told(in_options(error))
+            return _fail(in_options(error))
         except (click.Abort, KeyboardInterrupt):
-            return _told("interrupted", _INTERRUPTED)
-        except _Unheard:
+            return _fail("interrupted", _INTERRUPTED)
+        except _OutputClosed:
             silence(sys.stdout)
             return _PIPE_CLOSED
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            return _told(f"{where}{error.strerror or error}")
+            return _fail(f"{where}{error.strerror or error}")
         except MemoryError:
-            return _told("there is not enough memory for these columns; evaluate a sample of them")
+            return _fail("there is not enough memory for these columns; evaluate a sample of them")
         except Exception:
             put(traceback.format_exc(), err=True)
-            return _told("this is a bug in stakes, not in your data; please report it", _FAULT)
+            return _fail("this is a bug in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
 
 
@@ -91,7 +92,7 @@ def _refuse_lost_folder() -> None:
         ) from None
 
 
-def _told(sentence: str, code: int = _BAD_INPUT) -> int:
+def _fail(sentence: str, code: int = _BAD_INPUT) -> int:
     notify(sentence)
     return code
 

@@ -83,7 +83,8 @@ def decide(
     with input_files(files) as source:
         columns = _columns(model, rule, source, problem)
         charged = source.require_costs(problem)
-        single = source.is_single(columns)  # a threshold must be rounded to single precision, too
+        # Single precision is passed on as such, so that thresholds and ties allow for its rounding.
+        single = source.is_single(columns)
 
         def decided(values: FloatArray) -> dict[str, pa.Array]:
             rows, costs = np.split(values, [len(columns)], axis=1)
@@ -99,6 +100,7 @@ def decide(
 
 
 def _notify_formulas(column: str, problem: Problem) -> None:
+    """Warn about labels that a spreadsheet would take for formulas."""
     cells = [f"the decision {label}" for label in problem.decisions if is_formula(label)]
     cells += [f"the name of the column, {column},"] * is_formula(column)
     if cells:

@@ -12,7 +12,7 @@ from stakes.cli.options import read_problem
 from stakes.cli.output import notify, put, refuse_other_than_page, show, target_beside
 from stakes.report import Report
 
-_TOLD = """\
+_INTRODUCTION = """\
 A thousand loan applicants, four models that give the probability of a bad risk, and three
 decisions: grant the loan, have it reviewed, decline it (Statlog German credit data, Hofmann 1994,
 CC BY 4.0; predictions out of fold).
@@ -39,6 +39,6 @@ def demo(html: str) -> None:
     report = demo_report()
     report.to_html(target)
     notify(f"wrote {html}")
-    put(_TOLD)
+    put(_INTRODUCTION)
     show(report)
     put(f"\nThe interactive report is {Path(html).resolve()}")

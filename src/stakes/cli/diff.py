@@ -40,6 +40,7 @@ def schema() -> None:
 
 
 def _sections(changes: Changes, level: str) -> Iterator[Section]:
+    """Yield a section for everything that changed."""
     if changes.problem:
         yield Section("The problems differ", tuple(f"{text}." for text in changes.problem))
     old, new = (name or "no model" for name in changes.verdicts)
@@ -62,6 +63,7 @@ def _moved(old: str, new: str) -> str:
 
 
 def _costs(changes: Changes, level: str) -> Section:
+    """The table of costs in both reports and their differences."""
     text = (_MIXED,) * bool(changes.problem)
     known = changes.costs[0].difference is not None
     triples = [

@@ -209,6 +209,7 @@ def _baseline(text: str | None) -> str | Report | None:
 
 
 def _write_rule(report: Report, path: str) -> None:
+    """Write the rule of the system to deploy."""
     if report.verdict.deploy is None:
         raise InputError(
             f"--rule-out must have a system to deploy; the verdict is to deploy none. "

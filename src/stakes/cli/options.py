@@ -111,7 +111,7 @@ memory_option = click.option(
 
 
 def prediction_options(command: F) -> F:
-    """Add the options that name columns; left out, columns are guessed where that is safe."""
+    """Add the options that name columns; columns left out are guessed where that is safe."""
     for option in reversed(  # the decorator that is applied last comes first in --help
         (
             click.option("--truth", metavar="COLUMN", help=TRUTH),
@@ -198,7 +198,7 @@ def read_report(path: str) -> Report:
 
 
 def in_file(path: str, error: InputError, remedy: str) -> InputError:
-    """An error about what a file holds, with its name, and the command that makes such files."""
+    """The error with the name of the file, and with the command that writes such files."""
     is_whole = error.argument in ("source", "text")  # what functions call the JSON that they read
     named = error.renamed(path) if is_whole else f"{path}: {error}"
     return InputError(str(named).replace("Pass what to_json wrote.", remedy))

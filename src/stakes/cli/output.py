@@ -43,7 +43,7 @@ def put(text: str, *, err: bool = False) -> None:
     except OSError:
         if not err:
             raise
-        silence(sys.stderr)  # full or closed: nobody can be told
+        silence(sys.stderr)  # it is full or closed, and there is no other way to report
 
 
 def silence(stream: TextIO) -> None:
@@ -102,6 +102,7 @@ class Terminal(Watch):
             described = f"{what}: {then}" if then else None
             progress.update(task, advance=rows, description=described)
 
+        # Short work ends before the timer, and then no bar appears at all.
         patience = Timer(PATIENCE, progress.start)
         patience.daemon = True
         patience.start()
@@ -145,7 +146,7 @@ def check_targets(
 
 
 def refuse_other_than_page(target: Path) -> None:
-    """Refuse a file that is there, is not empty and does not begin as an HTML page does."""
+    """Refuse an existing file that is neither empty nor begins like an HTML page."""
     if not target.exists():
         return
     with target.open("rb") as file:
@@ -219,6 +220,7 @@ def show_section(part: Section) -> None:
 
 
 def _show_section(console: Console, part: Section) -> None:
+    """Print a section on a terminal: heading, sentences and table."""
     console.print()
     console.print(_harmless(part.title, "bold"))
     for sentence in part.sentences:
@@ -234,5 +236,5 @@ def _show_section(console: Console, part: Section) -> None:
 
 
 def _harmless(text: str, style: str = "") -> Text:
-    """A text as it is, without emphasis, and with control sequences shown as their escapes."""
+    """A text without emphasis, and with control characters shown as escapes."""
     return Text(printable(plain(text)), style=style)

@@ -66,11 +66,11 @@ def new(out: str, force: bool) -> None:
     if target.exists() and not force:
         raise InputError(f"{out} must be a new file; it is there already. Pass --force.")
     try:
-        stakes = _asked()
+        stakes = _ask()
     except click.Abort:
         if sys.stdin.isatty():
             raise
-        put("", err=True)  # ends the line of the question
+        put("", err=True)  # ends the line on which the question stands
         raise InputError("every question must have an answer; the input ended first.") from None
     stakes.to_toml(target)
     put(str(stakes))
@@ -83,6 +83,7 @@ def new(out: str, force: bool) -> None:
 
 
 def _consequences(stakes: Problem) -> Iterator[str]:
+    """Sentences about the decisions that the costs lead to."""
     if stakes.columns:
         yield f"Every case has its own costs, by its columns: {', '.join(stakes.columns)}."
         return
@@ -98,6 +99,7 @@ def _consequences(stakes: Problem) -> Iterator[str]:
 
 
 def _oddities(stakes: Problem) -> Iterator[str]:
+    """Sentences about what looks like a mistake in a problem."""
     for what, labels in (("classes", stakes.classes), ("decisions", stakes.decisions)):
         if "" in labels:
             yield f"one of the {what} has an empty name, which data cannot tell from a missing one."
@@ -130,7 +132,8 @@ def _oddities(stakes: Problem) -> Iterator[str]:
 # Questions ---------------------------------------------------------------------------------------
 
 
-def _asked() -> Problem:
+def _ask() -> Problem:
+    """Ask for all parts of a problem."""
     classes = _labels("Classes of a case, separated by commas; what you look for comes last")
     decisions = _labels("Decisions; those that suit a class in the order of the classes", classes)
     unit = click.prompt("Unit of the costs, say EUR", default="", show_default=False, err=True)
@@ -184,6 +187,7 @@ def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -
 
 
 def _prior(classes: list[str]) -> list[float] | None:
+    """Ask for the class shares in deployment, all but the last; None if they are unknown."""
     question = "Do you know how often each class will occur once deployed?"
     if not click.confirm(question, default=False, err=True):
         return None

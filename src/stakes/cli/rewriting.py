@@ -1,4 +1,4 @@
-"""Copies of files with new columns, written block by block so that any number of rows fits."""
+"""Copies of files with new columns, written in blocks so that memory does not limit the rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
     """Read a fitted map from a JSON file, and check that it is for these classes."""
     try:
         text = text_of("source", Path(path), "a calibration map")
-        fitted = from_json(Path(path))  # of a text without a brace it would think that it is a path
+        # As a path: from_json would take a text without a brace for the name of a file.
+        fitted = from_json(Path(path))
         stated = json.loads(text).get("prior")
         prior = None if stated is None else _check.prior("prior", stated, fitted.classes)
     except InputError as error:
@@ -116,6 +117,7 @@ def rewrite(
 def _without_gaps(
     pairs: Iterator[tuple[pa.RecordBatch, FloatArray]], source: str, columns: tuple[str, ...]
 ) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
+    """Yield the blocks; missing numbers are refused."""
     before = 0
     for batch, values in pairs:
         refuse_gaps(source, columns, values, before)
@@ -142,7 +144,9 @@ def _extended(
 
 
 def _refuse_present(new: dict[str, pa.Array], source: FileSource) -> None:
+    """Refuse new columns whose names are taken; many programs ignore case."""
     for name in new:
+        # Engines and spreadsheets often ignore case in the names of columns.
         twin = next((known for known in source.types if known.lower() == name.lower()), None)
         if twin is not None:
             alone = "" if twin == name else f" {twin!r}, which differs by case alone"

@@ -12,28 +12,35 @@ from stakes.inference.likelihood import costliest_shares, pseudo_cases
 
 _FAR = 100  # binary exponent of costs from which products of them might overflow
 _STEPS = 50  # Dinkelbach's method needs about six
-MOST_BLIND = 256  # blind decisions that are looked at; of more, those that were the cheapest
+MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data
 
 
 def normalized_bounds(
     cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The largest of the bounds over blind decisions, (…); regrets are (K, M), `added` (…)."""
+    """The largest of the bounds over blind decisions, (…); regrets are (K, M), `added` (…).
+
+    The normalised cost divides by the cost of the cheapest blind decision: it is the largest of the
+    ratios to all of them, and its bounds are the largest of theirs.
+    """
     power = int(np.frexp(regrets.max())[1])
-    if abs(power) > _FAR:  # ratios have no unit, and products of such costs leave the numbers
+    if abs(power) > _FAR:  # ratios have no unit; products of such costs could over- or underflow
         regrets, added = regrets * 2.0**-power, added * 2.0**-power
     cells, regret, possible = _pooled(cells, regrets, able)
     losses = regret + added[..., None, None]
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
+    # What a case adds to the ratio, to first order and up to a factor: the design effect of weights
+    # and clusters is that of the ratio.
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
-    # A rare class that few clusters hold says little about its own design effect; that of the cost
-    # itself rests on more cases. The smaller factor, which is the more cautious one, counts.
+    # A rare class that is in few clusters says little about its own design effect; that of the cost
+    # itself rests on more cases. The smaller factor, which is the more cautious one, is taken.
     factors = (effective_factors(cells, v, by_class=False) for v in (linear, regret))
     counts = weights * np.minimum(*factors)
     possible = possible[..., None, :] | (counts > 0)
-    # Where a blind decision was perfect, any ratio from which the first step is defined will do.
+    # Where a blind decision was perfect, the observed ratio is infinite, and the search starts from
+    # a finite one that is large enough for the first step to be defined.
     some = of_blind > 0
     top = 1 + losses.max() / regrets.min(initial=np.inf, where=regrets > 0)
     ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
@@ -44,21 +51,24 @@ def normalized_bounds(
     low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
     undefined = (regrets.max(axis=0) == 0).any()
     bounds = low.max(axis=-1), high.max(axis=-1)
-    return tuple(np.where(undefined, np.nan, end) for end in bounds)  # type: ignore[return-value]
+    return tuple(  # type: ignore[return-value]
+        np.where(undefined, np.nan, bound) for bound in bounds
+    )
 
 
 def _pooled(
     cells: Cells, regrets: FloatArray, able: BoolArray
 ) -> tuple[Cells, FloatArray, BoolArray]:
-    """Cells of one class and one regret as one, the regrets (1, C), and which are possible (…, C).
+    """Pool cells of equal class and regret: cells, regrets (1, C) and which are possible (…, C).
 
-    Blind decisions cost all cells of a class the same, so that nothing else tells these apart.
+    A blind decision costs the same in all cells of a class, so that cells of equal class and regret
+    are interchangeable.
     """
     n_classes, n_decisions = regrets.shape
     order = np.argsort(regrets, axis=1, kind="stable")
     order += n_decisions * np.arange(n_classes)[:, None]
     order = order.ravel()
-    order = order.astype(np.int32) if order.size < 2**31 else order
+    order = order.astype(np.int32) if order.size < 2**31 else order  # half the memory
     sorted_regrets = regrets.ravel()[order]
     starts = np.ones(sorted_regrets.size, dtype=np.bool_)
     np.not_equal(sorted_regrets[1:], sorted_regrets[:-1], out=starts[1:])
@@ -77,7 +87,7 @@ def _pooled(
 
 
 def _blind_regrets(cells: Cells, regrets: FloatArray) -> FloatArray:
-    """Regrets (D, K) of blind decisions: of all, or of those that were the cheapest."""
+    """Regrets (D, K) of all blind decisions, or of the cheapest `MOST_BLIND` of them."""
     if regrets.shape[1] <= MOST_BLIND:
         return regrets.T
     seen = cells.weights.reshape(-1, cells.classes.size).sum(axis=0)
@@ -96,9 +106,9 @@ def _greatest_ratio(
     r"""The greatest :math:`E[r] / E[r_d]` (…, D) within the threshold (Dinkelbach 1967).
 
     The greatest mean of :math:`r - \rho\, r_d` falls with ρ and is convex in it, being a maximum of
-    linear functions; Newton's step towards its zero is the ratio at its maximum. The pseudo-case
-    stands at the costliest possible cell; since it changes a little with ρ, the last two
-    steps say how much further than to that ratio to go (a secant).
+    linear functions; a Newton step towards its zero goes to the ratio at its maximum. The
+    pseudo-case is in the costliest possible cell. Since it changes a little with ρ, the step is
+    divided by a secant slope, which the last two steps give.
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
     before, move_before = ratio, np.zeros_like(ratio)
@@ -114,6 +124,7 @@ def _greatest_ratio(
         step = above / np.where(below > 0, below, 1.0)
         step = np.where(below > 0, step, ratio)
         move = step - ratio
+        # The first step has no predecessor: its slope is then 0, and the plain step is taken.
         apart = np.where(ratio != before, ratio - before, np.inf)
         slope = (move_before - move) / apart  # one, if the pseudo-case did not change
         sound = (slope > 1 / 2) & (slope < 2)

@@ -17,7 +17,7 @@ from stakes.inference.tally_checks import Measure, T, carried, checked_tally, nu
 from stakes.problem import Problem
 from stakes.tally import ScoreTable, Tally
 
-_BLOCK = 1 << 18  # cells resampled at a time: two megabytes stay in the cache
+_BLOCK = 1 << 18  # numbers resampled at a time: two megabytes, which stay in the cache
 _KEPT = (1 << 22) - (1 << 12)  # doubles: just below 32 MiB, the most that glibc takes for a hint
 
 
@@ -150,6 +150,7 @@ def bootstrap_t(
     """
 
     def both(resampled: T) -> FloatArray:
+        """Value and standard error of one tally, on a new last axis."""
         value = numbers(of_problem(measure, problem)(resampled))
         error = numbers(of_problem(standard_error, problem)(resampled), "standard_error")
         if value.shape != error.shape:
@@ -157,7 +158,7 @@ def bootstrap_t(
                 f"measure and standard_error must give one shape; they gave {value.shape} and "
                 f"{error.shape}. Take the error that belongs to the measure."
             )
-        # Value and standard error come from the same replicate: their quotient is what is studied.
+        # Value and standard error come from the same replicate: the statistic is their quotient.
         return np.stack([value, error], axis=-1)
 
     checked_tally(tally)
@@ -181,7 +182,7 @@ def estimate_of(
     intervals: IntervalType,
     scheme: Scheme | None = None,
 ) -> Estimate:
-    """Make an estimate of a value and its replicates; nan and infinities do not spread.
+    """An estimate from a value and its replicates, whose finite values give the standard error.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def intervals_of(
     """The type of intervals of the scheme; for clusters it depends on the pull of each cluster."""
     intervals = scheme.intervals(tally)
     if isinstance(intervals, ExpandedPercentile):
-        # A few clusters may decide the value; how few is seen by leaving each of them out.
+        # A few clusters may dominate the value; leaving each of them out shows how few.
         return ExpandedPercentile(intervals.count, cluster_pulls(measure, tally, rng))
     return intervals
 
@@ -231,7 +232,7 @@ def intervals_of(
 def replicate_blocks(
     tally: T, scheme: Scheme, replicates: int, rng: np.random.Generator
 ) -> Iterator[T]:
-    """All replicates, a block of them at a time."""
+    """Yield all replicates in blocks."""
     size = max(1, _BLOCK // max(1, scheme.numbers_per_replicate(tally)))
     draw = scheme.drawer(tally)
     # glibc learns from the largest array that is freed how much memory to keep between blocks
@@ -254,7 +255,7 @@ def _replicates(
         size = resampled.leading[0]
         blocks.append(carried(measure(resampled), size, value.shape))
     values = np.concatenate(blocks)
-    # A stratum of one case never varies, and the interval would be too narrow to be honest.
+    # A stratum of one case never varies between replicates, and the interval would be too narrow.
     values[:, depends_on_single_case(measure, summed, scheme, value)] = np.nan
     return value, values
 
@@ -262,12 +263,12 @@ def _replicates(
 def pooled_runs(table: ScoreTable) -> ScoreTable:
     """Pool neighbouring scores that hold cases of one and the same class.
 
-    No threshold between them is ever best, and the areas under the ROC curve, its hull and its
-    linear interpolation stay exactly the same, for this table and for every replicate of it:
-    resample the pooled table instead, and a rare class makes it smaller by orders of magnitude. For
-    measures of ranks only; the pooled score is the highest of its run. With leading axes, scores
-    are pooled where all tables agree. Worth it for balanced classes too: replicates of the area of
-    10⁵ continuous scores, half of them positive, take about 0.7 of the time.
+    A threshold inside such a run is never better than one at its ends, and the areas under the ROC
+    curve and under its hull stay exactly the same, for this table and for every replicate of it.
+    Resample the pooled table instead: where a class is rare it is smaller by orders of magnitude.
+    For measures of ranks only; the pooled score is the highest of its run. With leading axes,
+    scores are pooled where all tables agree. It pays for balanced classes too: replicates of the
+    area of 10⁵ continuous scores, half of them positive, take about 0.7 of the time.
 
     Parameters
     ----------

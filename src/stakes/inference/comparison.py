@@ -29,7 +29,7 @@ from stakes.inference.tally_checks import T, whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts, LossMoments
 
-_PANEL = 128  # columns of a root after which the rest of the table is brought up to date
+_PANEL = 128  # columns of a root that are computed before the rest of the matrix is updated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +173,7 @@ class Comparison(Value):
         return tuple(combinations(self.names, 2))
 
     def _of(self, contrast: FloatArray) -> Estimate:
+        """The estimate of a weighted sum of the numbers, with weights (J,)."""
         intervals = self.intervals.along(contrast)
         used = contrast != 0  # an undefined model must not spoil the others
         contrast, values = contrast[used], self.values[used]
@@ -248,12 +249,13 @@ def compare(
 
 
 def comparison_of(estimate: Estimate, labels: Labels) -> Comparison:
-    """The estimate of one number for each model as their comparison."""
+    """A comparison of models from an estimate that holds one number for each of them."""
     if estimate.value.shape != (len(labels),):
         raise InputError(
             f"measure must give one number for each of the {len(labels)} names; its shape is "
             f"{estimate.value.shape}. The models are its last axis."
         )
+    # Covariances need replicates in which all models are defined.
     defined = estimate.replicates[np.isfinite(estimate.replicates).all(axis=1)]
     spread = np.full((len(labels), len(labels)), np.nan)
     if len(defined) > 1:
@@ -336,7 +338,8 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     """
     refuse_groups(joint, AllCases())
     whole_cells(joint)
-    offset = float(problem.costs.mean())  # errors do not depend on it, but digits do
+    # Standard errors do not depend on an offset, but a large one would cost digits.
+    offset = float(problem.costs.mean())
     centred = Problem(
         problem.costs - offset,
         classes=problem.classes,
@@ -362,11 +365,11 @@ def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
 def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     """Mean losses (proper scores, per-case costs) with their covariances by formula.
 
-    With a prior (None: the data's own shares), the mean to expect once deployed. Losses without
-    names are called 0, 1, …. Weights are numbers of cases, and classes whose weights do not add up
-    to whole numbers are refused: the formula would take any other weight for so many cases. For
-    such weights tally with ``clusters=`` and call `compare`, each case perhaps a cluster
-    of its own; `mean_covariance` is the formula that takes weights as they come.
+    With a prior, it is the mean to expect in deployment; None stands for the class shares of the
+    data. Losses without names are called 0, 1, …. Weights are numbers of cases: classes whose
+    weights do not add up to whole numbers are refused, because the formula would read such a weight
+    as a number of cases. For such weights tally with ``clusters=`` and call `compare`; each case
+    may be a cluster of its own. `mean_covariance` is the bare formula, which takes any weights.
 
     Parameters
     ----------
@@ -399,7 +402,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
 
 
 def _refuse_fractions(moments: LossMoments) -> None:
-    """Refuse fractional weights, as `whole_cells` does, as far as sums of weights show them."""
+    """Refuse fractional weights, as `whole_cells` does, as far as class totals reveal them."""
     bad = np.flatnonzero(~(moments.weight == np.floor(moments.weight)))  # nan is bad too
     if bad.size:
         raise InputError(
@@ -411,18 +414,18 @@ def _refuse_fractions(moments: LossMoments) -> None:
 
 
 def triangular_root(covariance: FloatArray) -> FloatArray:
-    """Cholesky's root R with R Rᵀ = covariance, which may be singular; unique, unlike others.
+    """The lower triangular R with R Rᵀ = covariance, which may be singular (Cholesky).
 
     The rows of models whose variance is undefined are nan.
     """
     known = ~np.isnan(np.diagonal(covariance))
     remaining = np.where(known[:, None] & known, covariance, 0.0)
-    # Not numpy's Cholesky, which refuses singular matrices: systems that decide alike make one.
+    # numpy's Cholesky refuses singular matrices, which systems that decide alike produce.
     variances, root = np.diagonal(remaining).copy(), np.zeros(remaining.shape)
     for start in range(0, len(remaining), _PANEL):
         end = min(start + _PANEL, len(remaining))
         for j in range(start, end):
-            if remaining[j, j] > 1e-12 * variances[j]:  # otherwise rounding is all that is left
+            if remaining[j, j] > 1e-12 * variances[j]:  # the rest is rounding error
                 root[j:, j] = remaining[j:, j] / np.sqrt(remaining[j, j])
                 remaining[j:, j:end] -= np.outer(root[j:, j], root[j:end, j])
         remaining[end:, end:] -= root[end:, start:end] @ root[end:, start:end].T
@@ -432,8 +435,8 @@ def triangular_root(covariance: FloatArray) -> FloatArray:
 def p_value(estimate: Estimate, *, null: float) -> FloatArray:
     r"""Two-sided p-value of a normal test, :math:`2\Phi(-|\theta - \theta_0|/se)`, elementwise.
 
-    Of resampled clusters Student's in place of the normal's, as `ExpandedPercentile` has it. nan
-    where the standard error is zero or undefined.
+    Where clusters were resampled, Student's t takes the place of the normal distribution, as in
+    `ExpandedPercentile`. nan where the standard error is zero or undefined.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Where a system stops being a contender while a cost or a prior moves.
 
-The same comparison as in `contenders`, under other problems: profile likelihood of the difference
-to the system that is then the cheapest, at the critical value of all comparisons. Many moves are
-followed at once, since most of the work of one is bookkeeping.
+The comparison is that of `contenders` under other problems: the profile likelihood of the
+difference to the system that is then the cheapest, at the critical value for all comparisons. Many
+moves are followed at once, because a single one would spend most of its time on overhead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from stakes.tally import JointCounts
 
 _STEPS = 60  # the secant method needs about four, bisection thirty
 _CLOSE, _ROUGH = 1e-6, 1e-2  # tolerances of the root of a ratio over that of its threshold
-_ROUNDING = 1e-12  # share of the way: who leaves before it leaves at the start
+_ROUNDING = 1e-12  # share of the way: a system that leaves before it leaves at the start
 _FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
 _NEAR_END = 1 - 1e-9  # share of the way: at the end itself a class may have no prior left
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
@@ -38,10 +38,11 @@ class Move:
 
     Attributes
     ----------
-    choice : the system, which is among the cheapest at the start
-    costs, cost_slope : (K, M) at zero, and how they change per unit
-    prior, prior_slope : (K,) the same; None where no prior is stated, and where it stays
-    start, end : from where to where; the end may be infinite
+    choice : the system that is followed, a contender at the start
+    costs, cost_slope : (K, M) the costs at position zero, and how they change per unit
+    prior, prior_slope : (K,) likewise
+        The prior is None where none is stated; the slope is None where the prior does not move.
+    start, end : the positions between which the problem moves; the end may be infinite
     """
 
     choice: Label
@@ -54,7 +55,7 @@ class Move:
 
     @property
     def unit(self) -> float:
-        """The length of the move with its sign; where it has no end, the size of what moves."""
+        """The signed length of the move; if it has no end, the size of what moves."""
         if np.isfinite(self.end):
             return self.end - self.start
         size = float(max(np.abs(self.costs).max(), abs(self.start))) or 1.0
@@ -131,10 +132,10 @@ class _Race:
     design: dict[str, Any]  # squares and fitting
 
     def exits(self) -> FloatArray:
-        """Where each choice leaves: roughly first, then with the critical values of that place.
+        """Where each choice leaves: a rough search, then one with the critical values found there.
 
-        Critical values hardly change along a move, but take most of the time; where they cannot
-        change at all, the first search is the last.
+        Critical values hardly change along a move but take most of the time. Where they cannot
+        change at all, the first search is exact.
         """
         endless = np.isinf([move.end for move in self.moves])
         most = np.where(endless, _FARTHEST, _NEAR_END)
@@ -153,7 +154,10 @@ class _Race:
         return np.where(crossing < most, self._starts + self._units * crossing, never)
 
     def _sure_ends(self) -> FloatArray:
-        """How far (B,) blind choices go: a stated prior says when another is cheaper."""
+        """How far (B,) blind choices can go: up to where another blind decision is cheaper.
+
+        Under a stated prior the costs of blind decisions are known, without any sampling error.
+        """
         if self._priors is None or not self.blind:
             return np.full(len(self.moves), np.inf)
         pool, first = self._places(self.blind), self._choices
@@ -164,13 +168,14 @@ class _Race:
         return np.where(np.isin(first, pool), cross.min(axis=1), np.inf)
 
     def _excess(self, limits: FloatArray, places: IntArray, away: FloatArray) -> FloatArray:
-        """The root of the larger ratio over its limit (2, B), less one; at most one.
+        """The root of the largest ratio over its limit (2, B), minus one; at most one.
 
-        Of the moves in places (B',), each so many units away from its start.
+        For the moves in places (B',), each as far from its start as `away` says, in its units.
         """
         costs, prior = self._problems(places, away)
         totals, first = self._totals(costs, prior), self._choices[places]
         pools = [self._places(pool) for pool in (self.among, self.blind) if pool]
+        # The rival is the cheapest of each pool where the move has come to.
         second = np.concatenate([pool[np.argmin(totals[:, pool], axis=1)] for pool in pools])
         times = len(pools)
         pairs = np.stack([np.tile(first, times), second], axis=1)
@@ -180,10 +185,10 @@ class _Race:
         ratio, tilts = self._ratio(
             pairs, *repeated, priors, self._tilts[:, *searched].reshape(-1, len(pairs))
         )
-        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))
+        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))  # where to start next
         ratio = ratio.reshape(times, -1)
         limit = limits[:times, places]
-        known = np.isfinite(limit)  # else one cluster says nothing about others
+        known = np.isfinite(limit)  # infinite for a single cluster, which says nothing about others
         shown = np.where(known, ratio, 0.0) / np.where(known, limit, 1.0)
         return np.asarray(np.minimum(np.sqrt(np.maximum(shown.max(axis=0), 0.0)) - 1, 1.0))
 
@@ -195,7 +200,7 @@ class _Race:
         prior: FloatArray | None,
         near: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """The likelihood ratio (P,) of no difference; zero where the first costs no more; tilts."""
+        """Likelihood ratios (P,) of no difference, zero where the first costs no more; tilts."""
         squares = self.design["squares"]
         scheme = Clusters() if self.joint.weights.ndim == 2 else None
         support = pair_support(
@@ -251,8 +256,10 @@ class _Race:
         return np.array([self._limit(*arguments) for arguments in every]).T
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
+        """Thresholds of one move: the critical value among the systems, and of one comparison."""
         names = self._names(move)
         many = len(names) > MOST_RIVALS
+        # Bonferroni's value needs only the degrees of freedom, which the tally of one system has.
         joint, design = (self._first, {}) if many else (self.joint, self.design)
         problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
         errors = cost_errors(joint, problem, **design)
@@ -273,11 +280,12 @@ class _Race:
         if self._priors is None:
             return moved, None
         prior, prior_slope = self._priors
+        # Rounding must not leave [0, 1] at the end of a move.
         return moved, np.clip(prior[places] + point * prior_slope[places], 0.0, 1.0)
 
     @cached_property
     def _tilts(self) -> FloatArray:
-        """What the last search of each move found, (R, 2, B): where the next one starts."""
+        """The tilts that the last search of each move found, (R, 2, B): the next starts there."""
         strata = 1 if self._priors is None else len(self.joint.classes)
         return np.full((strata, 2, len(self.moves)), np.nan)
 
@@ -289,7 +297,7 @@ class _Race:
 
     @cached_property
     def _first(self) -> JointCounts:
-        """The tally of one system, which tells of classes and clusters what that of all does."""
+        """The tally of one system: it has the same classes and clusters as that of all systems."""
         parts = {"cells": self.joint.cells[:, :2], "models": self.joint.models[:1]}
         return JointCounts._trusted(**{**vars(self.joint), **parts})
 
@@ -345,9 +353,10 @@ def _crossings(
 ) -> FloatArray:
     """How far (B,) the moves in places go until their excess is no longer negative; else `far`.
 
-    Roots of ratios grow about in proportion to the distance, from −1 at the start: secants, between
-    a point that is too near and one that is not. Where three secants do not halve what is between
-    them, as at a corner where another rival becomes the cheapest, the middle is taken.
+    The root of a ratio is nearly linear in the distance, and the excess is −1 at the start, which
+    suits the secant method. It is kept within a bracket of a point before the crossing and one
+    beyond. Where three secants do not halve the bracket, as at a corner where another rival becomes
+    the cheapest, its geometric mean is taken.
     """
     crossing: FloatArray = far.copy()
     rows: IntArray = np.arange(len(far))
@@ -368,7 +377,9 @@ def _crossings(
             between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
         sound = (secant > near) & (secant < beyond) & (slow < 3)
         last, last_value = now, value
+        # Steps grow at most tenfold: far beyond the crossing the excess is cut off and flat.
         now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
+        # Moves that have ended leave the search, which then works on fewer of them.
         rows, places = rows[~ended], places[~ended]
         arrays = (now, near, beyond, last, last_value, slow, far, close)
         now, near, beyond, last, last_value, slow, far, close = (row[~ended] for row in arrays)

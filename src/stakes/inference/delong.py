@@ -30,7 +30,7 @@ def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _placement(weights: FloatArray, k: int) -> FloatArray:
     """The placement of a case of class k at each score among the cases of the other class."""
-    # In place: a table may have ten million scores.
+    # Computed in place, because a table may have ten million scores.
     other = weights[..., 1 - k]
     cumulative = np.cumsum(other, axis=-1)
     cumulative -= other / 2

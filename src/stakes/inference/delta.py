@@ -107,12 +107,13 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
 
 
 def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
+    """Covariances (…, J, J) of mean losses, from weight (…), sums and products."""
     count = np.asarray(weight)[..., None, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         scatter = products - sums[..., :, None] * sums[..., None, :] / count
-        # Equal losses have no variance. What rounding leaves of it would be a tiny standard error,
-        # and its square root no longer tiny.
-        scatter = np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)  # rounding
+        # Equal losses have no variance, but rounding may leave a tiny one, whose square root would
+        # be a standard error that is no longer tiny.
+        scatter = np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)
         return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
 
 
@@ -138,9 +139,10 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
 
     .. math:: se^2 = \sum_k \pi_k^2 s_k^2 / n_k \quad\text{under a stated prior, else}\quad s^2/n
 
-    with the variances s² of the cost per case, within a class or of all cases. nan where a class
-    that counts has a single case; zero where all cases cost the same, which says that the sample
-    is too small, not that the cost is certain.
+    with the variances s² of the cost per case, within a class or of all cases. nan where fewer than
+    two cases are in a sample: that of all cases, or under a prior that of a class of positive
+    prior. Zero where all cases cost the same: then the sample is too small to show how costs vary;
+    the cost is not certain.
 
     Parameters
     ----------
@@ -158,7 +160,8 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     0.0342
     """
     prior_of(counts, problem)  # refuses other labels
-    centred = problem.costs - problem.costs.mean()  # errors do not depend on it, but digits do
+    # The standard error does not depend on an offset, but a large one would cost digits.
+    centred = problem.costs - problem.costs.mean()
     moments = _counts_moments(counts, centred[..., None])
     return np.asarray(np.sqrt(mean_covariance(moments, problem.prior)[..., 0, 0]))
 
@@ -188,10 +191,11 @@ def delta_expected_cost(counts: Counts, problem: Problem) -> Estimate:
 def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     r"""Standard error of the normalised cost, of shape (…).
 
-    Under a stated prior the cost of not looking is known, and this is that of the regret divided
-    by it. Otherwise it is that of a ratio of two means, R = x̄/ȳ with x the regret of a case and y
-    that of the naive decision: :math:`se^2 = (V_{xx} - 2 R V_{xy} + R^2 V_{yy}) / \bar y^2`. At
-    shares where two naive decisions tie the ratio has a kink, and no formula holds.
+    Under a stated prior the cost of the best blind decision is known, and the standard error is
+    that of the regret divided by this cost. Otherwise it is that of a ratio of two means, R = x̄/ȳ
+    with x the regret of a case and y that of the best blind decision:
+    :math:`se^2 = (V_{xx} - 2 R V_{xy} + R^2 V_{yy}) / \bar y^2`. At class shares where two blind
+    decisions tie the ratio has a kink, and the formula does not hold.
 
     Parameters
     ----------
@@ -216,7 +220,7 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     if problem.prior is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(expected_cost_error(counts, regret) / naive)
-    # The best constant decision is held fixed: the minimum has no derivative where two of them tie.
+    # The best blind decision is held fixed: the minimum has no derivative where two of them tie.
     chosen = np.argmin(np.nan_to_num(prior @ regret.costs), axis=-1)  # (…)
     blind = np.moveaxis(regret.costs[:, chosen], 0, -1)[..., None]  # (…, K, 1)
     losses = np.stack(np.broadcast_arrays(regret.costs, blind), axis=-1)

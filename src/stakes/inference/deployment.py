@@ -25,15 +25,15 @@ from stakes.inference.tally_checks import T, carried, checked_tally, numbers
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-# Given a source of randomness and a number, as many draws, stacked along the first axis.
+# A function of a generator and a number of draws; it returns them stacked along the first axis.
 Sampler = Callable[["np.random.Generator", int], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Dirichlet(Value):
-    """A sampler of class shares: a belief about the prior that is worth some number of cases.
+    """A sampler of class shares: a belief about the prior, worth a stated number of cases.
 
-    ``Dirichlet([95, 5])`` is what a hundred cases with five positives would teach.
+    ``Dirichlet([95, 5])`` weighs as much as a hundred cases of which five are positive.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def bootstrap_problems(
 
     Replicate r is measured under problem r modulo their number. Without a scheme the cases are
     resampled, within classes when the problems state a prior. The value is the mean over the
-    problems, which for expected costs is that of the expected problem (dyrland, eq 18); by it the
-    intervals of `Clusters` judge how few clusters count.
+    problems, which for expected costs is the cost under the mean problem (dyrland, eq 18). For
+    `Clusters`, the effective number of clusters is that of this mean.
 
     Parameters
     ----------
@@ -181,16 +181,15 @@ def bootstrap_problems(
     drawn, first = np.empty((count, *value.shape)), 0
     for block in replicate_blocks(tally, scheme, count, rng):
         size = block.leading[0]
-        # Problems take turns instead of being drawn again: each gets its share of the replicates
-        # exactly, which removes one source of noise.
+        # Problems take turns instead of being drawn at random: each gets exactly its share of the
+        # replicates, which removes one source of noise.
         turn = np.arange(first, first + size) % len(checked)
         for which in dict.fromkeys(turn.tolist()):
             rows = np.flatnonzero(turn == which)
             values = measure(block[rows], checked[which])
             drawn[first + rows] = carried(values, rows.size, value.shape)
         first += size
-    # A class of one case is resampled as itself; its replicates would claim a certainty that nobody
-    # has.
+    # A class of one case is always resampled as itself, and its replicates would look certain.
     drawn[:, depends_on_single_case(mean, all_cases, scheme, value)] = np.nan
     estimate = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
     method = f"{estimate.method}, {counted(len(checked), 'problem')}"
@@ -205,12 +204,12 @@ def compare_problems(
     rng: np.random.Generator,
     scheme: Scheme | None = None,
 ) -> Comparison:
-    """Expected costs of all models when the problem is uncertain, too, by joint replicates.
+    """Expected costs of all models when the problem is uncertain too, by joint replicates.
 
-    `compare_costs` under `bootstrap_problems`: all models meet the same replicate and the same
-    problem, so that differences are paired and the probability of being the cheapest is what is
-    known about deployment. Without a scheme as there, within classes when the problems state a
-    prior.
+    `compare_costs` with the replicates of `bootstrap_problems`: each replicate measures all models
+    on the same cases and under the same problem, so that differences are paired and the probability
+    of being the cheapest allows for both sources of uncertainty. Without a scheme the cases are
+    resampled, within classes when the problems state a prior.
 
     Parameters
     ----------
@@ -244,6 +243,7 @@ def compare_problems(
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The problems, after a check that there is at least one and nothing else."""
     listed = () if isinstance(problems, Problem) else tuple(problems)
     wrong = [type(problem).__name__ for problem in listed if not isinstance(problem, Problem)]
     if not listed or wrong:

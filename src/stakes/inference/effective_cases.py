@@ -1,25 +1,26 @@
 r"""How much a case counts: effective numbers of cases under weights and clusters.
 
-A likelihood takes cases for independent and equal. Where they have weights or come in clusters, the
-counts are divided by a design effect: the variance that the estimate really has over the one that
-it would have if the weights were numbers of cases (Kish 1965; Rao and Scott 1981). The likelihood
-then has the right curvature, and keeps its shape, which knows the range and the skewness.
+A likelihood assumes that cases are independent and count equally. Where they have weights or come
+in clusters, the counts are divided by a design effect: the variance that the estimate really has
+over the one that it would have if the weights were numbers of cases (Kish 1965; Rao and Scott
+1981). The likelihood then has the right curvature, and it keeps its shape, which allows for the
+range and the skewness of the costs.
 
-An estimate is linear in the weights to first order: cell i pulls by :math:`w_i z_i` with
+To first order an estimate is linear in the weights: cell i contributes :math:`w_i z_i` with
 :math:`z = (c - \bar c) / W` (of its stratum, if a prior is stated). Its variance is the larger of
 
 - that of the weights, where they are fractional: :math:`\sum_i q_i z_i^2` with the sums of squared
-  weights q. A cell of few cases knows little about the size of its weights: a costly mistake that
-  happens to weigh little would make the estimate look sure. So it is at least what it would be
-  if every cell had the ratio of squares to weights of its class.
+  weights q. The few cases of a cell say little about the size of its weights: a costly mistake that
+  happens to have a small weight would make the estimate look precise. So the variance is at least
+  what it would be if every cell had the ratio of squares to weights of its class.
 - that between clusters, by leaving one out at a time: :math:`\frac{G-1}{G} \sum_g e_g^2` with
   :math:`e_g = \sum_{i \in g} w_i z_i / (1 - h_g)`, where :math:`h_g` is the share of the stratum
-  that lies in cluster g. Without the divisor, a class that lies in few clusters would look sure of
-  itself, since its mean is nearly theirs; one that lies in a single cluster tells nothing.
+  that lies in cluster g. Without the divisor, a class that lies in few clusters would look precise,
+  since its mean is nearly theirs; one that lies in a single cluster says nothing about others.
   Where few clusters hold the rare class, the sum is too small more often than not, namely when the
   cluster that would have dominated it was not drawn. So the largest e² counts twice, as if one more
-  cluster like that were to come; not beyond what Student's t (variance :math:`(G-1)/(G-3)`), which
-  goes with it, has widened already.
+  such cluster had been drawn. The sum is divided by the variance :math:`(G-1)/(G-3)` of Student's
+  t, whose quantiles widen the interval already, and is never smaller than without this addition.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from stakes._check import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What was drawn: weights of cells, and what is known of how they came about.
+    """A sample: the weights of its cells, and how they came about.
 
     Attributes
     ----------
@@ -70,10 +71,10 @@ class Cells:
 
 
 def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> FloatArray:
-    """What turns the weights of each stratum into effective numbers of cases, (…, P, R).
+    """Factors (…, P, R) that turn the weights of each stratum into effective numbers of cases.
 
-    `values` (…, P, C) are what P quantities are in each cell. One for whole cases without clusters;
-    zero for a stratum that lies in a single cluster.
+    `values` (…, P, C) are those of P quantities in each cell. The factor is one for whole cases
+    without clusters, and zero for a stratum that lies in a single cluster.
     """
     weights = cells.weights[..., None, :]
     if cells.plain:
@@ -88,12 +89,14 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
         classes = cells.indicator(by_class=True)
         usual = weights * (_ratio(squares @ classes, weights @ classes) @ classes.T)
         variance = np.maximum(np.sum(usual * pulls**2, -1), np.sum(squares * pulls**2, -1))
+    # Kish's factor within each stratum, and one factor for all that brings the total variance to
+    # the one that the estimate really has.
     expected, known = np.sum(kish * plain, axis=-1), np.ones(())
     if cells.clusters is not None:
         shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
         variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
         known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
-    # Where all cases cost the same there is no variance to compare: Kish's factor alone is left.
+    # Where all cases cost the same there is no variance to compare: only Kish's factor remains.
     return np.asarray(known * _ratio(expected, variance)[..., None] / kish)
 
 
@@ -109,6 +112,7 @@ def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> Float
 def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
     assert cells.clusters is not None
+    # Without a cluster the mean moves by its pull over the share of the stratum that remains.
     outside = np.where(shares < 1, 1 - shares, 1.0)
     squares = ((cells.clusters / outside) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
     total = squares.sum(axis=-2)

@@ -1,4 +1,4 @@
-"""A number, how sure one can be of it, and the replicates that answer the next question."""
+"""An estimate: a number, its standard error, its intervals and its bootstrap replicates."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ class Estimate(Value):
 
 
 def _checked_type(intervals: object) -> IntervalType:
-    """Refuse what is not a type of intervals, such as a class instead of its instance."""
+    """The type of intervals; anything else is refused, such as a class instead of its instance."""
     if isinstance(intervals, IntervalType):
         return intervals
     raise InputError(
@@ -315,7 +315,7 @@ def _checked_type(intervals: object) -> IntervalType:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things in words.
+    """A number with its noun, in the plural where there is not exactly one.
 
     >>> counted(1, "pair"), counted(3, "pair")
     ('1 pair', '3 pairs')

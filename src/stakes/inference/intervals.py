@@ -12,11 +12,11 @@ from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.normals import student_quantile
 
 _TIE = 1e-12  # relative: replicates that differ from the value by rounding alone are equal to it
-_FEW = 6  # with fewer clusters, replicates take too few values for quantiles so far out
+_FEW = 6  # with fewer clusters, replicates take too few distinct values for such extreme quantiles
 
 
 def spread(replicates: FloatArray) -> FloatArray:
-    """Standard deviation (…) of the replicates (R, …) that are finite; nan of less than two.
+    """Standard deviation (…) of the finite replicates (R, …); nan for fewer than two of them.
 
     >>> float(spread(np.array([1.0, 2.0, 3.0, np.nan, np.inf])))
     1.0
@@ -32,8 +32,8 @@ def spread(replicates: FloatArray) -> FloatArray:
 def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
     """Quantile of the replicates (R, …) that are defined, at shares (…); nan where none is.
 
-    The r-th of m sorted replicates stands at r/(m + 1) (Davison and Hinkley 1997, section 2.4);
-    beyond the outermost the outermost is taken.
+    The r-th of m sorted replicates is the quantile at r/(m + 1) (Davison and Hinkley 1997, section
+    2.4); shares further out give the smallest or the largest replicate.
 
     >>> float(quantile(np.array([3.0, 1.0, 2.0, np.nan]), np.array(0.25)))
     1.0
@@ -47,7 +47,7 @@ def quantile(replicates: FloatArray, share: FloatArray) -> FloatArray:
     above = np.minimum(below + 1, np.maximum(defined - 1, 0))
     low, high = (np.take_along_axis(ordered, index[None], axis=0)[0] for index in (below, above))
     with np.errstate(invalid="ignore"):
-        # Infinite replicates must not meet their own difference, which would be nan.
+        # Between two infinite replicates nothing is interpolated: their difference is nan.
         step = np.where((place == below) | (low == high), 0.0, (place - below) * (high - low))
     return np.where(np.isnan(share), np.nan, low + step)
 
@@ -118,8 +118,8 @@ class ExpandedPercentile(IntervalType):
 
     A few clusters that hold the rare class or the costly mistakes may dominate the estimate. With
     `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
-    Satterthwaite's (1946) number of clusters that would know the spread as well, were they all
-    normal:
+    Satterthwaite's (1946) effective number: as many clusters with normal pulls would estimate the
+    spread as precisely,
 
     .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
 
@@ -151,7 +151,7 @@ class ExpandedPercentile(IntervalType):
         bounds = estimate.value - reach, estimate.value + reach
         if self.count < _FEW:
             return bounds
-        out = beyond * (defined + 1) < 1
+        out = beyond * (defined + 1) < 1  # the quantile lies beyond the outermost replicate
         return (
             np.where(out, np.minimum(low, bounds[0]), low),
             np.where(out, np.maximum(high, bounds[1]), high),
@@ -172,6 +172,8 @@ class ExpandedPercentile(IntervalType):
         square = np.sum(self.pulls**2, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(square > 0, np.sum((self.pulls**2 / square) ** 2, axis=0), 0.0)
+        # The kurtosis of the pulls says how few of them make up the variance: for normal pulls this
+        # is about 3 / G, and n is about the number of clusters.
         excess = 2 / self.count + share - 3 / len(self.pulls)
         count = 2 / np.maximum(excess, 2 / self.count)
         return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
@@ -226,15 +228,16 @@ class BCa(IntervalType):
         return low, high
 
     def _bias(self, estimate: Estimate) -> FloatArray:
+        """The bias z₀: the normal quantile of the share of replicates below the value."""
         from scipy.special import ndtri
 
         replicates, value = estimate.replicates, estimate.value
         with np.errstate(invalid="ignore", divide="ignore"):
-            # Discrete measures hit the value often: such replicates count half on either side.
+            # Replicates of discrete measures often equal the value: half of them count as below.
             equal = np.abs(replicates - value) <= _TIE * np.maximum(np.abs(value), _TIE)
             below = np.sum((replicates < value) & ~equal, axis=0) + np.sum(equal, axis=0) / 2
             bias = ndtri(below / np.sum(~np.isnan(replicates), axis=0))
-            # All replicates on one side of the value: there is nothing to correct by.
+            # With all replicates on one side of the value there is no finite correction.
             return np.where(np.isnan(value), np.nan, np.where(np.isinf(bias), 0.0, bias))
 
     def _share(self, bias: FloatArray, share: float) -> FloatArray:
@@ -250,7 +253,8 @@ class Studentised(IntervalType):
     r"""The bootstrap-t: quantiles of :math:`(\theta^* - \theta)/se^*` in place of the normal's.
 
     `errors` (R, …) are the standard errors of the replicates. A replicate whose standard error is
-    zero pushes a bound to infinity, as it should: that sample would have claimed certainty.
+    zero has an infinite distance, and with enough of them a bound is infinite. This is intended:
+    such samples claim a certainty that they do not have.
 
     Parameters
     ----------
@@ -350,7 +354,8 @@ class Wilson(IntervalType):
 
     .. math:: \frac{p + z^2/2n \pm z \sqrt{p(1-p)/n + z^2/4n^2}}{1 + z^2/n}
 
-    All rates that a normal test with their own standard error would not reject. nan without cases.
+    It holds all rates that a score test does not reject: a normal test whose standard error is that
+    of the rate in question, not of the observed one. nan without cases.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ from stakes.inference.tally_checks import (
 )
 from stakes.tally import CellTally
 
-_BLOCK = 1 << 18  # numbers at a time: two megabytes stay in the cache
+_BLOCK = 1 << 18  # numbers at a time: two megabytes, which stay in the cache
 _CELLS = 4096  # with more distinct cells, groups of cases are left out instead of single ones
-_GROUPS = 500
+_GROUPS = 500  # random groups of cases in each sample
 _CLUSTER_GROUPS = 200  # enough for the fourth moment of the pulls, which Satterthwaite's n needs
 _REMEDY = (
     "leaving out a case, as BCa and the jackknife do, needs whole ones. Read plain intervals off "
@@ -58,9 +58,9 @@ def jackknife(
         \quad u_i = \frac{n_g - 1}{n_g} (\bar\theta_g - \theta_{(i)})
 
     over the samples g of the scheme: one, or one for each class (Efron and Tibshirani 1993,
-    sections 11 and 14). Exact, with as many tables as the tally has occupied cells; a tally of
-    more than 4096 loses one of 500 random groups of cases at a time instead, and only then the
-    `rng` is used. By `Clusters`, one cluster at a time is left out.
+    chapters 11 and 14). Exact, by one table for each occupied cell of the tally. With more than
+    4096 of them, one of 500 random groups of cases is left out at a time; only then is the `rng`
+    used. Under `Clusters`, one cluster at a time is left out.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def jackknife(
 
 
 def cluster_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
-    """What leaving out clusters does to a measure, (G, …): one by one, or in 200 random groups."""
+    """How leaving out clusters changes a measure, (G, …): one by one, or in 200 random groups."""
     count = cluster_count(tally)
     group = (
         np.arange(count) if count <= _CLUSTER_GROUPS else rng.permutation(count) % _CLUSTER_GROUPS
@@ -123,7 +123,7 @@ def depends_on_single_case(
         return np.zeros(value.shape, dtype=bool)
     cells, strata = tally.cell_weights, scheme.strata(tally)
     in_sample = strata[:, None] == np.unique(strata)
-    # One case, and no fraction of several: a weight of one may be spread over cells.
+    # A weight of one in a single cell is one case; spread over cells, it is fractions of several.
     lone = ((cells @ in_sample) == 1) & ((cells > 0) @ in_sample == 1)  # (…, samples)
     if not lone.any():
         return np.zeros(value.shape, dtype=bool)
@@ -165,11 +165,12 @@ def _random_groups(
     names = np.unique(strata)
 
     def dealt() -> Iterator[FloatArray]:
+        """Yield the groups of each stratum, one after the other."""
         for name in names:
             undealt = np.where(strata == name, cells, 0.0)
             for remaining in range(_GROUPS, 0, -1):
-                # Dealing the cases that are left to the groups that are left gives each group its
-                # share, without a list of the cases.
+                # Each remaining group draws its share of the remaining cases, so that no list of
+                # the cases is needed.
                 taken = rng.binomial(undealt.astype(np.int64), 1 / remaining).astype(np.float64)
                 undealt = undealt - taken
                 yield taken[None]
@@ -190,12 +191,15 @@ def _values(
 
 
 def _summary(values: FloatArray, times: FloatArray, strata: IntArray) -> Jackknife:
+    """Standard error and acceleration from values (D, …) that count `times` each."""
     square, cube = np.zeros(values.shape[1:]), np.zeros(values.shape[1:])
     error = np.zeros(values.shape[1:])
     for name in np.unique(strata):
         in_stratum = strata == name
         count = times[in_stratum].sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
+            # Groups that lack a cell have nothing to leave out there; what they would measure does
+            # not count.
             present = times[in_stratum] > 0
             defined = np.where(present, values[in_stratum], 0.0)
             centre = np.sum(times[in_stratum] * defined, axis=0) / count

@@ -3,12 +3,12 @@ r"""Profile likelihood of a mean whose possible values are known.
 A case costs one of finitely many known amounts, so the likelihood of a table of counts is that of a
 multinomial, and every mean cost has a largest likelihood, its *profile*. An interval holds the
 means that a likelihood-ratio test does not reject (Owen 1990, 2001). The support is known here, so
-that amounts which no case shows take part: with no mistake among n cases the upper end is about
+that amounts which no case shows take part: with no mistake among n cases the upper bound is about
 that of the rule of three, not zero.
 
 Let stratum k have weight :math:`\pi_k`, values :math:`c_{kj}` with counts :math:`n_{kj}`,
-:math:`n_k = \sum_j n_{kj}`, and costliest possible value :math:`C_k`. The upper end is the largest
-:math:`\theta = \sum_k \pi_k \sum_j p_{kj} c_{kj}` with
+:math:`n_k = \sum_j n_{kj}`, and costliest possible value :math:`C_k`. The upper bound is the
+largest :math:`\theta = \sum_k \pi_k \sum_j p_{kj} c_{kj}` with
 
 .. math:: 2 \sum_{kj} n_{kj} \log \frac{n_{kj} / n_k}{p_{kj}} \le q .
 
@@ -18,34 +18,37 @@ Lagrange multipliers give the probabilities on its boundary, a curve with one pa
 
 where :math:`u_k \ge 0` makes stratum k sum to one; where no u does (its costliest value has no
 count and s is large) :math:`u_k = 0`, and the rest of the mass goes to that value. Both the mean
-and the ratio grow with s, so that one root in s is the upper end. The lower end is the upper end of
-the negated values.
+and the ratio grow with s, so that one root in s gives the upper bound. The lower bound is the
+negated upper bound of the negated values.
 
-Two things keep such intervals honest in small samples, where the ratio is not yet :math:`\chi^2`:
+Two corrections keep the coverage of such intervals in small samples, where the distribution of the
+ratio is not yet close to :math:`\chi^2`:
 
-- *Up to 0.4 of a case at the costliest value* when the upper end is computed (at the cheapest for
-  the lower end). A sample with few costly mistakes, or none, says less about them than its
-  likelihood claims: where two of them are expected, nominal 95 % are 84 % without it. But the
-  more of them it shows, the less is missing. The pseudo-case of stratum k is
+- *Up to 0.4 of a case is added at the costliest value* for the upper bound (at the cheapest for the
+  lower bound). A sample with few costly mistakes, or none, says less about them than its likelihood
+  claims: where two of them are expected, nominal 95 % intervals cover in 84 % without it. The more
+  of them the sample shows, the less is missing. The pseudo-case of stratum k is
 
   .. math:: \frac{0.4}{1 + m_k^2 / 5}, \qquad
      m_k = \sum_j n_{kj} \left( \frac{c_{kj} - \bar c_k}{C_k - \bar c_k} \right)^2 ,
 
-  the variance of the mean over the square of how far one more case of the costliest value would
-  move it: about the number of mistakes, where only the costliest ones cost anything. So it is 0.4
-  where none was seen and 0.14 where three were. It was chosen by coverage that can be computed
-  exactly: where rare mistakes cost the same, and where rare differences of one size go either way,
-  nominal 95 % are at least 93 % at every rate. Being made of means and variances, it does not
-  change when cells of equal cost are merged, and moves steadily with the costs.
-- With several strata, it goes *into each stratum in turn*, and the widest interval counts. In
-  every stratum at once it would stand for one unseen mistake several times; in the stratum that
-  matters most, however that is defined, the interval would jump where another begins to matter.
+  where m is the variance of the mean over the square of how far one more case of the costliest
+  value would move it: about the number of mistakes, where only the costliest ones cost anything. So
+  the pseudo-case is 0.4 where none was seen and 0.14 where three were. It was chosen by coverage
+  that can be computed exactly: where rare mistakes cost the same, and where rare differences of one
+  size go either way, nominal 95 % intervals cover in at least 93 % at every rate. Since it is a
+  function of means and variances, it does not change when cells of equal cost are merged, and it is
+  continuous in the costs.
+- With several strata, the pseudo-case goes *into each stratum in turn*, and the widest interval
+  counts. In every stratum at once it would count one unseen mistake several times. In the stratum
+  that matters most alone, however defined, the interval would jump where another begins to matter.
 
 For :math:`\theta` above the estimate the ratio is
-:math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (one stratum; alike for several), which
-falls when a value rises: with a fixed pseudo-case the bounds are monotone in every cost. A costlier
-mistake that was seen makes the pseudo-case smaller, but by less than it adds itself: in random
-tables of whole cases no bound fell, and below one effective case by a ten-millionth of the range.
+:math:`\max_t 2 \sum n \log(1 - t (c - \theta))` over t ≥ 0 (for one stratum, and similarly for
+several), which falls when a value rises: with a fixed pseudo-case the bounds are monotone in every
+cost. When a mistake that was seen becomes costlier, the pseudo-case shrinks, but by less than the
+mistake itself adds: in random tables of whole cases no bound fell; with less than one effective
+case, bounds fell by at most a ten-millionth of the range.
 Values of equal cost may be merged without changing the ratio or m, so that the bounds are
 continuous in the costs even where another value becomes the costliest.
 """
@@ -63,13 +66,13 @@ from stakes._value import Value
 
 _PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see above
 _FADING = 5.0  # the squared number m of costly mistakes that halves it
-_MANY = 1e3  # of these mistakes: less than a millionth of a case would be lost in rounding
+_MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost in rounding
 
 _STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
-_CLOSE, _NEAR = 1e-9, 1e-5  # of the log of the tilt: when to stop, and from where Newton is safe
+_CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
 _ROUNDING = 1e-12  # relative, of distances between values
 _LONGEST = 5.0  # step in the log of the tilt
-_STEEPEST = 200.0  # log of the tilt, above the first guess, from which on a bound is at its limit
+_STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +214,7 @@ def profile_bounds(
     """
     q = np.asarray(threshold)
     # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
-    low, high = 0.0 - upper_end(support.negated(), q), upper_end(support, q)
+    low, high = 0.0 - upper_bound(support.negated(), q), upper_bound(support, q)
     low, high = widened(np.asarray(estimate), (low, high), q, np.asarray(variance))
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)
@@ -265,7 +268,7 @@ def profile_ratio(
     Zero for the estimate, inf beyond the range of the values. Since it is the inverse of
     `profile_bounds`, a p-value made of it is below 1 − level exactly where the interval leaves the
     value out. With the variance of a further error of the estimate it is the inverse of `widened`
-    ends.
+    bounds.
 
     Parameters
     ----------
@@ -305,8 +308,9 @@ def ratio_below(
     return _ratio_above(support.negated(), -value, -estimate, variance, near)
 
 
-def upper_end(support: Support, threshold: FloatArray) -> FloatArray:
+def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
     """The greatest mean (…) within the threshold, the pseudo-case in each stratum in turn."""
+    # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)
     shares = costliest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
     lacking = np.sum(shares * gaps, axis=(-2, -1)).min(axis=0)
@@ -323,24 +327,25 @@ def _ratio_above(
     """The least threshold (…) at which the upper bound reaches a value, and the tilts (R, …)."""
     gaps, counts = _with_pseudo_cases(support, value.shape)
     distance = np.broadcast_to(support.highest.sum(axis=-1) - value, gaps.shape[:-2])
+    # `widened` adds squares: (value − estimate)² = (bound − estimate)² + variance · threshold. The
+    # tilt is sought at which bound and further error together reach the value.
     far = np.maximum(value - estimate, 0.0)
     total, scale, gaps = _scaled(gaps, counts)
     start = _means(counts, gaps, total).sum(axis=-1)
 
     def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
-        """How far the mean has come, with what the further error spares, and its slope."""
+        """How far the tilt and the further error move the mean, and the slope of this in log s."""
         with np.errstate(divide="ignore", invalid="ignore"):
             unexplained = far**2 - variance * tilted.ratio
-            spared = np.sqrt(
-                np.where(unexplained > 0, unexplained, 0.0)
-            )  # none where it is 0 · inf
+            # Where 0 · inf is undefined, the comparison is false and nothing is left to explain.
+            spared = np.sqrt(np.where(unexplained > 0, unexplained, 0.0))
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
         mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
         climb = scale * np.maximum(start - mean, 0.0) + far - spared
         return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
 
     goal = scale * start - distance
-    # No tilt reaches the costliest value, but for a further error.
+    # No finite tilt reaches the costliest value, unless a further error helps.
     beyond = (distance < 0) | (goal > 0) & (distance <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
     first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
@@ -357,11 +362,13 @@ def _ratio_above(
 
 
 def _with_pseudo_cases(support: Support, leading: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """Gaps below the costliest value and counts, (R, …, R, C + 1), the pseudo-case in each in turn.
+    """Gaps below the costliest value, and counts, (R, …, R, C + 1).
 
-    Leading axes are at least those given.
+    The first axis is the stratum that holds the pseudo-case, which is the last cell. The leading
+    axes are broadcast with `leading`.
     """
-    gaps = np.maximum(support.highest[..., None] - support.values, 0.0)  # else it was never seen
+    # Values above the highest possible one belong to cells without cases.
+    gaps = np.maximum(support.highest[..., None] - support.values, 0.0)
     counts, strata = support.counts, gaps.shape[-2]
     shape = np.broadcast_shapes(gaps.shape, counts.shape, (*leading, 1, 1))
     extra = np.broadcast_to(pseudo_cases(gaps, counts), shape[:-1])
@@ -386,17 +393,18 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def costliest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
-    """The probabilities p (…, R, C) of greatest mean among those whose ratio is within (…).
+    """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
 
-    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. What is missing
-    from one in a stratum belongs to its costliest value.
+    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
+    probabilities of a stratum add up to less than one, the rest belongs to its costliest value.
     """
     total, scale, gaps = _scaled(gaps, counts)
-    # Where nothing was seen but costliest values, no tilt changes anything.
+    # Where only costliest values were seen, no tilt changes anything.
     bounded = (scale > 0) & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
     tilt = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
+    # An infinite threshold puts all mass on the costliest values.
     return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilt.shares)
 
 
@@ -424,10 +432,10 @@ def _tilted_to(
     guess: FloatArray,
     moving: BoolArray,
 ) -> _Tilted:
-    """The tilt (…) at which a measure, which grows with it, is the goal; by Newton's method.
+    """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
 
     `measure` gives its value and its slope in log s. Elements that are not `moving` have no such
-    tilt, and what comes back of them says nothing.
+    tilt, and their results are meaningless.
     """
     log_s, level = guess, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
@@ -439,8 +447,9 @@ def _tilted_to(
         short = value < goal
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
         step = _newton_step(value, slope, goal)
-        # Halve the bracket where Newton leaves it or does not halve its own step: where nearly all
-        # mass depends on the pseudo-case, the ratio bends so sharply that it would jump to and fro.
+        # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
+        # nearly all mass depends on the pseudo-case, the ratio bends so sharply that Newton's
+        # method would oscillate.
         jumps = (log_s + step < low) | (log_s + step > high)
         jumps |= np.abs(step) > np.maximum(last / 2, _NEAR)
         halve = jumps & np.isfinite(high - low)
@@ -454,8 +463,8 @@ def _tilted_to(
 
 
 def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Totals (…, R), the largest gap (…) that was seen, and the gaps as parts of it."""
-    # The tilt is in units of one over a gap: scaled, costs of any currency start and stop alike.
+    """Totals (…, R), the largest gap (…) that was seen, and the gaps as fractions of it."""
+    # The tilt is the reciprocal of a cost; scaled, guesses and tolerances suit any unit of money.
     scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
     return counts.sum(axis=-1), scale, gaps / np.where(scale > 1e-300, scale, 1.0)[..., None, None]
 
@@ -463,7 +472,7 @@ def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArra
 def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
     """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
     away = np.where(value < goal, _LONGEST, -_LONGEST)
-    sound = (value > 0) & (slope > 1e-300 * value)  # else rounding is all there is
+    sound = (value > 0) & (slope > 1e-300 * value)  # otherwise only rounding error is left
     value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
     step = np.clip(-np.log(value / goal) * value / slope, -_LONGEST, _LONGEST)
     return np.where(sound, step, away)
@@ -501,6 +510,8 @@ def _tilted(
         logs = np.log1p(np.where(seen, (divisor - total[..., None]) / total[..., None], 0.0))
         pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
     ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
+    # The level falls with s so that shares still sum to one, at the rate `pull` in log s; a level
+    # of zero stays there.
     slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
     return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level)
 
@@ -511,8 +522,8 @@ def _levels(
     r"""The u ≥ 0 (…, R) with :math:`\sum_j n_j / (u + t_j) = 1`; zero where the sum stays below.
 
     Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean): after
-    one step it is below and never overshoots. The root is at least each n − t, and at least what
-    the arithmetic mean gives, which the harmonic one never exceeds.
+    one step it is below the root, and it never overshoots. The root is at least each n − t, and at
+    least what the arithmetic mean in place of the harmonic one gives.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(total > 0, total - np.sum(counts * tilt, axis=-1) / total, 0.0)

@@ -1,18 +1,18 @@
-r"""Intervals of mean losses: what profile likelihood makes of costs that differ from case to case.
+r"""Intervals of mean losses: profile likelihood for costs that differ from case to case.
 
-The costs of a table take few known values; losses of single cases take as many as there are cases,
-and the largest that is possible was not seen. The likelihood is that of the losses seen (Owen
-1990), in at most 512 bins of which the outermost hold single cases, and the pseudo-case of
-`likelihood`, which stands for a costly case that this sample happens to lack, is put at
+The costs of a table take few known values. Losses of single cases may take as many values as there
+are cases, and the largest possible one need not be among them. The likelihood is that of the
+observed losses (Owen 1990), in at most 512 bins of which the outermost hold single cases. The
+pseudo-case of `likelihood`, which stands for a costly case that this sample happens to lack, is at
 
 .. math:: \max\bigl(\max_i l_i,\ \min(2 \max(\max_i l_i, \bar d),\ \max_i d_i)\bigr)
 
-with the losses l, what the costliest decision costs each case, d, and its mean in the class where
-that is largest. Of differences and of normalised losses, d is what the decision about each case can
-make of a difference: an amount that a case costs whatever is decided moves none of them. Twice the
-largest loss is for heavy tails: it lies below what the next n cases will bring. The mean is for
-rare mistakes: a sample without a single one still knows what one would cost. ``docs/coverage.md``
-says how often such intervals cover.
+with the losses l, the cost d of the costliest decision about each case, and its mean
+:math:`\bar d` in the class where that is largest. For differences and for normalised losses, d is
+how much the decision about a case can change the difference: an amount that a case costs whatever
+is decided changes none of them. Twice the largest loss allows for heavy tails, where the next n
+cases may well bring more. The mean allows for rare mistakes: a sample without a single one still
+says what one would cost. ``docs/coverage.md`` says how often such intervals cover.
 
 Losses are (J, n): systems in rows, cases in columns.
 """
@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, stacked, upper_end
+from stakes.inference.likelihood import Support, stacked, upper_bound
 from stakes.inference.sampling import CostErrors
 
 _OUTER = 64  # losses on each side that are bins of their own
 _INNER = 384  # bins of equal width between them
-_SAMPLE = 4096  # losses from which it is guessed where the outer ones begin
+_SAMPLE = 4096  # losses of a sample that tells where the outer ones begin
 _STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
 _POOLED = "repeats", "squared"
 
@@ -54,11 +54,12 @@ class LossSample:
     whole : whether weights are numbers of cases
     clusters : (n,) codes, or None where cases were drawn one by one
     unaided : how many of the last systems need no predictions: what they cost each case is known
-    reached : (n,) the same among decisions that some posterior makes the cheapest
+    reached : (n,) like `costliest`, among decisions that some posterior makes the cheapest
     bayes : systems that take no other decisions than these
-    repeats : (n,) how many equal cases each of these stands for, its weight being their sum; or
-        None where each is one
-    squared : (n,) sums of the squared weights of these cases; None: each is one
+    repeats : (n,) how many equal cases each row stands for, its weight being the sum of theirs;
+        None where each row is one case
+    squared : (n,) sums of the squared weights of the cases of each row; None where each row is one
+        case
     """
 
     names: Labels
@@ -205,7 +206,7 @@ class LossSample:
         return float(np.sum(parts))
 
     def _pulls(self, values: FloatArray) -> FloatArray:
-        """What each case, apart from its weight, adds to the error of a mean, (n,)."""
+        """The influence (n,) of each case on a mean, per unit of its weight."""
         pulls = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
@@ -427,7 +428,7 @@ class LossSample:
         return self.loss(name), self.loss(name)
 
     def _beyond(self, values: FloatArray, reach: FloatArray) -> FloatArray:
-        """The value of the pseudo-case in each stratum, (R,), as the head of this file has it."""
+        """The value of the pseudo-case in each stratum, (R,); see the docstring of this module."""
         parts = []
         for rows, typical in zip(self._strata, self._typical(reach), strict=True):
             seen = float(values[rows].max(initial=0.0))
@@ -465,6 +466,7 @@ class LossSample:
         for r, (means, weights_of_bins) in enumerate(binned):
             grid[r, : len(means)], counts[r, : len(means)] = means, weights_of_bins
         factors, shares = self._factors(values), self.shares
+        # What was seen is possible, whatever the bounds say.
         top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
         bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
         return Support(
@@ -482,7 +484,7 @@ class LossSample:
         return None if self.repeats is None else self.repeats[rows]
 
     def _factors(self, values: FloatArray) -> FloatArray:
-        """Factors (R,) that turn weights into effective numbers of cases; see `design`."""
+        """Factors (R,) that turn weights into effective numbers of cases; see `effective_cases`."""
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
             return ones
@@ -595,17 +597,18 @@ def ratio_bounds(
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
 
-    def end(values: FloatArray, top: FloatArray) -> float:
-        ends = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
-        return float(upper_end(Support(values * shares[:, None], counts, *ends), q))
+    def greatest_mean(values: FloatArray, top: FloatArray) -> float:
+        limits = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
+        return float(upper_bound(Support(values * shares[:, None], counts, *limits), q))
 
     def upper(ratio: float) -> float:
-        return end(a - ratio * b, costly)
+        return greatest_mean(a - ratio * b, costly)
 
     def lower(ratio: float) -> float:
-        return end(ratio * b - a, ratio * highest)
+        return greatest_mean(ratio * b - a, ratio * highest)
 
-    # Both functions are positive at the estimate and fall away from it, so that brackets are known.
+    # Both functions are positive at the estimate and fall away from it, which gives brackets.
+    # A ratio is accepted as long as some mean of a − ratio · b within the threshold reaches zero.
     start = sample.mean(above) / unit
     low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
     return low, _root(upper, start, _beyond_root(upper, start))
@@ -650,6 +653,7 @@ def _codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
     if n_cases <= 2 * _OUTER + _INNER:
         return np.unique(values, return_inverse=True)[1].reshape(-1)
     low, high = _least(values, _OUTER, repeats), -_least(-values, _OUTER, repeats)
+    # Where all inner values are equal they share one bin.
     codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
     below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
     codes[below] = _INNER + np.arange(below.size)
@@ -660,8 +664,8 @@ def _codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
 def _least(values: FloatArray, place: int, repeats: FloatArray | None = None) -> float:
     """The value at a given rank near the lowest; most values are compared only once.
 
-    A partition of all values would move each of them; a sample says below which bound to look.
-    Values that stand for several cases are sorted: they are few.
+    A partition of all values would move each of them; a sample gives a bound below which to look.
+    Values that stand for several cases are few, and they are simply sorted.
     """
     if repeats is not None:
         order = np.argsort(values, kind="stable")
@@ -672,7 +676,8 @@ def _least(values: FloatArray, place: int, repeats: FloatArray | None = None) ->
 
 
 def _even(values: FloatArray, low: float, high: float) -> IntArray:
-    places = (values - low) * (_INNER / (high - low)) + 1e-9  # rounding parts no equal losses
+    # The small addition keeps equal losses, which rounding may separate, in the same bin.
+    places = (values - low) * (_INNER / (high - low)) + 1e-9
     return np.clip(places, 0, _INNER - 1).astype(np.intp)
 
 

@@ -87,8 +87,8 @@ def mcnemar(
 ) -> McNemar:
     """Count the cases on which exactly one of two models decides for the true class.
 
-    Decisions answer classes by their labels, else by their places where there are as many of both,
-    or as the problem says.
+    A decision answers the class of the same label; without equal labels, the class at the same
+    position if there are as many decisions as classes. A problem may say otherwise.
 
     Parameters
     ----------

@@ -150,6 +150,7 @@ def max_t(
     distance = np.nan_to_num(np.abs(drawn - value) / error, nan=-np.inf)
     furthest = quantile(distance.max(axis=1), np.asarray(level))
     reach = _student_reach(count, furthest, (1 - level) / max(1, np.isfinite(error).sum())) * error
+    # The replicates are compared on the normal scale, to which Student's t is converted.
     scores = normal_scores(count, np.abs(value) / error)
     safe = holm([float(p_value(difference, null=0.0)) for difference in differences])
     return Pairwise._trusted(
@@ -181,7 +182,10 @@ def _chosen_pairs(comparison: Comparison, pairs: object) -> tuple[tuple[Label, L
 
 
 def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> FloatArray:
-    """How far the intervals go, in standard errors of replicates; a pair's share of the level."""
+    """How far the intervals reach, in standard errors of replicates.
+
+    `share` is Bonferroni's share of the error probability, that of a single pair.
+    """
     from scipy.special import ndtr
 
     tail = ndtr(-furthest)
@@ -191,7 +195,7 @@ def _student_reach(count: FloatArray, furthest: FloatArray, share: float) -> Flo
 
 
 def _step_down(observed: FloatArray, drawn: FloatArray) -> FloatArray:
-    """Adjusted p-values: each test against the largest of those not larger than itself."""
+    """Adjusted p-values: each test against the maximum over itself and all less extreme ones."""
     adjusted = np.full(observed.shape, np.nan)
     order = [int(i) for i in np.argsort(-observed) if not np.isnan(observed[i])]
     floor = 0.0
@@ -232,7 +236,7 @@ def holm_pairs(comparison: Comparison, *, level: float = 0.95) -> Pairwise:
     """
     level = _check.level(level)
     differences = [comparison.difference(*pair) for pair in _chosen_pairs(comparison, None)]
-    each = 1 - (1 - level) / len(differences)  # Bonferroni: all hold together at the level
+    each = 1 - (1 - level) / len(differences)  # Bonferroni: the level of all of them together
     intervals = [difference.interval(each) for difference in differences]
     labels: Labels = comparison.names
     return Pairwise._trusted(

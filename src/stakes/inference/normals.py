@@ -3,10 +3,10 @@ r"""Normal and Student's t: quantiles, tails, and a fixed set of standard normal
 Replicates of n clusters vary less than new clusters would, by √((n − 1)/n), and their spread is
 itself an estimate with n − 1 degrees of freedom. An infinite n gives the normal distribution.
 
-The fixed numbers let what is drawn from a normal be repeated: points
-:math:`2 |\{r \sqrt{p_d}\} - \tfrac12|` of a Richtmyer sequence (the r-th multiple of the root of
-the d-th prime, folded; Genz and Bretz 2009, ch. 4) through the normal quantile. They fill space
-more evenly than random numbers do, and any machine that has square roots makes the same.
+The fixed numbers make results from normal draws reproducible. They are the normal quantiles of the
+points :math:`2 |\{r \sqrt{p_d}\} - \tfrac12|` of a Richtmyer sequence: the fractional part of r
+times the root of the d-th prime, folded (Genz and Bretz 2009, ch. 4). They fill space more evenly
+than random numbers do, and need no random generator.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
 
 
 def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:
-    """Distances of a normal variable that are as unlikely as these are with n clusters drawn."""
+    """Distances with the same tail probability under the normal as these have with n clusters."""
     from scipy.special import ndtri
 
     return np.where(np.isfinite(n), -ndtri(student_tail(n, distance)), distance)
@@ -65,6 +65,7 @@ def fixed_uniforms(count: int, dimensions: int) -> FloatArray:
     """
     multiple = np.arange(1, count + 1)[:, None] * np.sqrt(_primes(dimensions))
     folded = np.abs(2 * (multiple % 1.0) - 1)
+    # Strictly inside the cube, so that normal quantiles are finite.
     points: FloatArray = np.clip(folded, 0.25 / count, 1 - 0.25 / count)
     points.setflags(write=False)
     return points
@@ -81,7 +82,7 @@ def fixed_normals(count: int, dimensions: int) -> FloatArray:
 
 
 def directions(count: int, dimensions: int) -> FloatArray:
-    """Points (count, dimensions) all around the unit sphere."""
+    """Points (count, dimensions) spread over the unit sphere."""
     points = fixed_normals(count, dimensions)
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 

@@ -52,7 +52,8 @@ def cases_to_detect(
 
     The estimate came from n cases; more of them shrink its standard error by the root of their
     number, with the classes in the same shares. For clusters, pass and get numbers of clusters; the
-    answer keeps Student's quantile for the clusters at hand, which is on the safe side.
+    answer keeps Student's quantile for the clusters at hand, which is on the safe side if it asks
+    for more of them.
 
     Parameters
     ----------
@@ -108,6 +109,7 @@ def cases_for_half_width(
 
 
 def _reach(estimate: Estimate, level: float, power: float) -> FloatArray:
+    """The sum of both quantiles: how many standard errors a difference must measure."""
     level, power = _check.level(level), _check.level(power, "power", 0.8)
     if power <= (1 - level) / 2:
         raise InputError(
@@ -126,6 +128,7 @@ def _quantile(estimate: Estimate, share: float) -> FloatArray:
 def _scaled(
     estimate: Estimate, n_cases: object, reach: FloatArray, wanted: FloatArray, name: str
 ) -> FloatArray:
+    """The number of cases at which `reach` standard errors shrink to the wanted size."""
     if not (wanted > 0).all():
         raise InputError(
             f"{name} must be above zero; the smallest is {wanted.min():g}. Pass the smallest that "
@@ -155,13 +158,13 @@ def _scaled(
 def assumed_net_benefit(
     *, sensitivity: float, specificity: float, prevalence: float, threshold: float
 ) -> Estimate:
-    r"""The net benefit of an assumed test, with the standard error that one case leaves.
+    r"""The net benefit of an assumed test, with the standard error of a sample of one case.
 
     .. math:: NB = \pi_1 Se - w \pi_0 (1 - Sp), \quad
         se^2 = \pi_1 Se + w^2 \pi_0 (1 - Sp) - NB^2, \quad w = \frac{p}{1-p}
 
-    This is a pilot study of one case: ``cases_for_half_width(assumed, 1, half_width=…)`` says how
-    many are needed. The cases are a random sample, whose prevalence varies with them.
+    It serves as a pilot study of one case: ``cases_for_half_width(assumed, 1, half_width=…)`` says
+    how many are needed. The cases are a random sample, so that its prevalence varies too.
 
     Parameters
     ----------
@@ -206,7 +209,7 @@ def assumed_net_benefit_difference(
     prevalence: float,
     threshold: float,
 ) -> Estimate:
-    r"""Net benefit of a first assumed test minus a second's on the same cases; error of one case.
+    r"""Difference in net benefit of two assumed tests on the same cases, first minus second.
 
     The tests are paired: `both_positive` is how often both are positive, among positive and among
     negative cases. For tests that are independent within a class these are the products of their
@@ -270,6 +273,7 @@ def _chance(name: str, value: object) -> float:
 
 
 def _pair(name: str, values: object) -> FloatArray:
+    """Two probabilities, one for each test."""
     pair = _check.probabilities(name, values)
     if pair.shape != (2,):
         raise InputError(

@@ -3,7 +3,7 @@
 `profile_interval` and `profile_normalized_interval` make them. Below these, `cost_support` and
 `difference_support` say what the costs of many systems or pairs can be, and `profile_bounds` makes
 intervals of them at any threshold, such as one that holds for all of them at once. The derivation
-is in `likelihood`, what weights and clusters do to it in `design`.
+is in `likelihood`, what weights and clusters do to it in `effective_cases`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def profile_interval(
 ) -> Interval:
     """Interval of the expected cost of a model, or of the difference of two on the same cases.
 
-    The likelihood-ratio interval over all that the costs can be, with up to 0.4 of a case at the
-    costliest (see `likelihood`). A mistake that no case shows is inside it. Without a stated prior
+    The likelihood-ratio interval over all possible costs, with up to 0.4 of a case added at the
+    costliest (see `likelihood`). It allows for mistakes that no case shows. Without a stated prior
     the class shares vary with the sample; with one, each class is a sample of its own, and a class
     without cases may cost anything that its decisions cost. A class of prior zero is ignored.
 
@@ -51,14 +51,15 @@ def profile_interval(
     problem : what is at stake: costs, prior, labels
     level : confidence level, such as 0.95
     reachable : (M,) or, for two models, (2, M) of bool, optional
-        The decisions that the rule can take at all: one that it never takes makes no upper end
-        costlier. All of them unless told otherwise; a decision that occurs is reachable.
+        The decisions that the rule can take at all: one that it cannot take does not raise the
+        upper bound. All of them by default; a decision that occurs in the tally is reachable.
     squares : like the weights of the tally, optional
         Sums of squared weights. Needed where weights are fractional; whole weights are cases.
     scheme : Clusters(), optional
         The first leading axis holds clusters that were drawn as a whole. Counts are divided by the
         design effect, and Student's t takes the place of the normal quantile; with one cluster the
-        interval is the range of the costs. Below six clusters it rests on normal cluster effects.
+        interval is the range of the costs. With fewer than six clusters it relies on cluster
+        effects that are normal.
 
     Returns
     -------
@@ -103,17 +104,17 @@ def profile_normalized_interval(
     scheme: Clusters | None = None,
     added: FloatArray | float = 0.0,
 ) -> Interval:
-    r"""Interval of the normalised cost, where 0 is perfect and 1 is not looking at the case.
+    r"""Interval of the normalised cost, where 0 is perfect and 1 is the best blind decision.
 
-    With a stated prior, what not looking costs is known, and the interval is that of the cost in
-    these units. Otherwise the normalised cost is the largest, over blind decisions d, of
-    :math:`\rho_d = E[r] / E[r_d]`, with the regrets r of the model and :math:`r_d` of d. For each
-    d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the bounds are the largest of the
-    lower and the largest of the upper bounds, so that nothing breaks where blind decisions tie. A
-    class without cases, which may make not looking perfect, leaves the upper end infinite.
+    With a stated prior, the cost of the best blind decision is known, and the interval is that of
+    the cost in these units. Otherwise the normalised cost is the largest, over blind decisions d,
+    of :math:`\rho_d = E[r] / E[r_d]`, with the regrets r of the model and :math:`r_d` of d. For
+    each d the test of :math:`E[r - \rho\, r_d] = 0` is inverted, and the bounds are the largest of
+    the lower and the largest of the upper bounds, so that ties between blind decisions do no harm.
+    Where a class has no cases a blind decision may be perfect, and the upper bound is infinite.
 
-    nan where some decision is the best of every class: not looking is perfect. `added` (…) is what
-    a system costs per case besides its decisions; the other arguments are those of
+    nan where some decision is the best one for every class: it is perfect without looking. `added`
+    (…) is what a system costs per case besides its decisions; the other arguments are those of
     `profile_interval`.
 
     Parameters
@@ -159,7 +160,7 @@ def profile_normalized_interval(
 def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
     """The square of Student's t at a level, for degrees of freedom that may be infinite.
 
-    Without a degree of freedom it is infinite: one cluster tells nothing about others.
+    Without a degree of freedom it is infinite: one cluster says nothing about others.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def pair_support(
     cells = _cells(joint, squares, scheme)
     low, high = _range(costs, able[first][:, None, :])  # (P, K)
     other_low, other_high = _range(costs, able[second][:, None, :])
-    values = np.zeros((len(first), 1))  # no values are asked for where each case counts as one
+    values = np.zeros((len(first), 1))  # unused where each case counts as one
     dense = costs.shape[-2] * costs.shape[-1] ** 2 <= max(_DENSE, len(joint.cells))
     if not (cells.plain and dense):
         every = np.broadcast_to(costs, (len(first), *costs.shape[-2:]))
@@ -339,6 +340,8 @@ def pair_support(
         values = every[(*cell_index, joint.cells[:, 1 + first].T)]
         values = values - factor * every[(*cell_index, joint.cells[:, 1 + second].T)]
     bounds = low - factor * other_high, high - factor * other_low
+    # A table of all pairs of decisions is small for few decisions, and equal pairs are summed in
+    # it; for many decisions most of its cells would be empty.
     if dense:
         grid = (costs[..., :, None] - factor * costs[..., None, :]).reshape(*costs.shape[:-1], -1)
         tables = _pair_tables(cells.weights, joint.cells, first, second, costs.shape[-2:])
@@ -360,7 +363,7 @@ def _support(
 ) -> Support:
     """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
     lowest, highest = bounds  # (…, P, K)
-    if prior is None:
+    if prior is None:  # all classes are one stratum
         grid = grid.reshape(*grid.shape[:-2], 1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
     else:
@@ -385,7 +388,7 @@ def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArra
     """Values (R, C) and their weights (…, R, C), equal values together and without empty ones."""
     some = tables.any(axis=tuple(range(tables.ndim - 1)))
     grid, tables = grid[:, some], tables[..., some]
-    # Equal values change nothing in the likelihood; merged, there are far fewer cells to tilt.
+    # Merging equal values does not change the likelihood and leaves far fewer cells to tilt.
     if len(grid) == 1 and some.any():
         order = np.argsort(grid[0], kind="stable")
         first = np.flatnonzero(np.diff(grid[0, order], prepend=np.nan) != 0)
@@ -432,6 +435,8 @@ def _pair_tables(
 ) -> FloatArray:
     """Weights (…, T) of tuples summed into tables (…, P, K M M) of pairs of models."""
     size = shape[0] * shape[1] ** 2
+    # The code of a tuple is class · M² + first · M + second; the part without the first decision
+    # is shared by all pairs that have the same second model.
     rows = weights.reshape(-1, weights.shape[-1])
     sums = np.empty((len(rows), len(first), size))
     base_codes = {
@@ -447,9 +452,9 @@ def _pair_tables(
 def _tuple_tables(
     cells: Cells, values: FloatArray, *, by_class: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Values (P, R, Q) and weights (…, P, R Q) of tuples as they are, class by class if asked for.
+    """Values (P, R, Q) and weights (…, P, R Q) of the tuples themselves, class by class if asked.
 
-    With many classes, tables of all pairs of decisions would be empty but for these.
+    With many classes, tables of all pairs of decisions would be nearly empty.
     """
     rows = cells.classes if by_class else np.zeros_like(cells.classes)
     order = np.argsort(rows, kind="stable")
@@ -465,6 +470,7 @@ def _tuple_tables(
 
 
 def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
+    """Which decisions can be taken, broadcast to a shape whose last axis is decisions."""
     if reachable is None:
         return np.ones(shape, dtype=np.bool_)
     able = _check.array("reachable", reachable)
@@ -479,6 +485,7 @@ def _checked_reachable(reachable: object, shape: tuple[int, ...]) -> BoolArray:
 
 
 def _checked_pairs(pairs: Iterable[tuple[int, int]], size: int) -> IntArray:
+    """Pairs of positions of models, (P, 2)."""
     positions = _check.floats("pairs", list(pairs), ndim=2)
     if positions.shape[1] != 2 or not np.isin(positions, np.arange(size)).all():
         raise InputError(

@@ -1,4 +1,4 @@
-"""Counts as of independent cases, and the score interval of a ratio of two proportions."""
+"""Effective counts of independent cases, and the score interval of a ratio of two proportions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _FARTHEST = 60.0  # logarithm of a ratio of proportions that no table of float64
 def effective_counts(
     counts: Counts, values: FloatArray, *, squares: object = None, scheme: Clusters | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Counts (…, K, M) as of independent and equal cases, and the degrees of freedom (…).
+    """Effective counts (…, K, M), as if of independent cases, and the degrees of freedom (…).
 
-    What weights and clusters leave of the cases depends on the question: `values` (K, M) is what a
+    How many cases weights and clusters are worth depends on the question: `values` (K, M) is what a
     case of each cell adds to the estimate, to first order. Whole cases drawn one by one are left
     as they are; see `profile_interval` for squares and scheme.
 
@@ -56,8 +56,8 @@ def ratio_of_proportions_bounds(
 
     All ratios φ that the score test does not reject: the squared difference
     :math:`(p_1 - \varphi p_2)^2` over its variance under the most likely proportions that have the
-    ratio φ (Koopman 1984). Good for few hits too: without hits of the first the lower end is zero,
-    without hits of the second the upper end is infinite; both, without cases of either.
+    ratio φ (Koopman 1984). It works for few hits too: without hits of the first the lower bound is
+    zero, without hits of the second the upper bound is infinite, and without cases of either both.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def ratio_of_proportions_bounds(
     share = ratio(hits, cases)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.log(share[..., 0]) - np.log(share[..., 1])
-    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))  # without hits at the open end
+    # Without hits of one the ratio is 0 or infinite, and the search starts at that end.
+    start = np.nan_to_num(np.clip(centre, -_FARTHEST, _FARTHEST))
     low, high = (
         np.exp(_crossing(hits, cases, threshold, start, np.full_like(start, side * _FARTHEST)))
         for side in (-1, 1)
@@ -103,6 +104,7 @@ def _crossing(
 def _accepts(
     hits: FloatArray, cases: FloatArray, threshold: FloatArray, log_ratio: FloatArray
 ) -> BoolArray:
+    """Whether the score test accepts a ratio, given by its logarithm."""
     x, y = hits[..., 0], hits[..., 1]
     m, n = cases[..., 0], cases[..., 1]
     phi = np.exp(log_ratio)

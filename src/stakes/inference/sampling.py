@@ -110,9 +110,10 @@ def cost_errors(
     :math:`\pi_k / W_k`, under a prior; else over all cases, divided by W) the covariance is
     :math:`\sum_c q_c\, r_c r_c^\top`, q the sums of squared weights, times n/(n − 1), or
     :math:`\frac{G-1}{G} \sum_g e_g e_g^\top` with the sums e of w r / (1 − h) over a cluster, h its
-    share of all cases (of the class, under a prior), as in `design`. One cluster tells nothing
-    about others, nor does a class that lies in one: nan, and no degree of freedom. A class with one
-    case adds nothing. A cost is nan when the prior expects a class that has no case.
+    share of all cases (of the class, under a prior), as in `effective_cases`. One cluster says
+    nothing about others, nor does a class that lies in one: the covariance is nan, with no degree
+    of freedom. A class with one case adds nothing. A cost is nan when the prior expects a class
+    that has no case.
 
     Parameters
     ----------
@@ -190,12 +191,12 @@ def _between(
 ) -> tuple[float, FloatArray]:
     """Degrees of freedom and covariance (J, J) of sums of residuals (T, J) over clusters (G, T).
 
-    `strata` (T, R) tells the strata that count.
+    `strata` (T, R) says which tuple belongs to which stratum of positive share.
     """
     filled = clusters[clusters.any(axis=1)]
     sums = filled @ strata
     outside_shares = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
-    if (np.sum(sums > 0, axis=0) == 1).any():
+    if (np.sum(sums > 0, axis=0) == 1).any():  # a stratum that lies in a single cluster
         return 0.0, np.full((residual.shape[1],) * 2, np.nan)
     pulled = sum(
         (filled[:, rows] / outside[:, None]) @ residual[rows]
@@ -218,6 +219,7 @@ def checked_added(added: object, names: Labels) -> FloatArray:
 
 
 def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
+    """The covariance that fitting adds, (J, J); zeros for none."""
     if fitting is None:
         return np.zeros((size, size))
     extra = np.array(_check.floats("fitting", fitting, ndim=2))
@@ -239,6 +241,7 @@ def _of_differences(covariance: FloatArray) -> FloatArray:
     variances = np.diagonal(covariance)
     sums = variances[:, None] + variances
     squares = sums - 2 * covariance
+    # Systems that decide alike differ by rounding only; their difference has no variance.
     return np.where(np.abs(squares) <= 1e-12 * sums, 0.0, squares)
 
 
@@ -246,9 +249,10 @@ def fitting_covariance(costs: FloatArray) -> FloatArray:
     r"""Covariance (J, J) that fitting adds to costs measured out of fold in P partitions, (P, J).
 
     What counts is the cost, on new cases, of the rule that is fitted on all cases. Out of fold it
-    is measured with rules that were fitted on fewer, and a sample that misleads the fit also makes
-    it look good. Both grow with how much the fit depends on single cases, seen when the cases
-    are dealt into folds again: the covariance is three times that of the costs between partitions,
+    is measured with rules that were fitted on fewer cases, and a sample that misleads the fit also
+    makes it look good. Both effects grow with how much the fit depends on single cases, which shows
+    when the cases are partitioned into folds again: the covariance is three times that of the costs
+    between partitions,
 
     .. math:: \frac{3}{P - 1} \sum_p (X_p - \bar X)(X_p - \bar X)^\top
 

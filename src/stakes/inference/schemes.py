@@ -1,4 +1,4 @@
-"""How a sample is resampled: what could have come out instead of the tally at hand.
+"""How a sample is resampled: which tallies could have been observed instead of the one at hand.
 
 A scheme says what was drawn at random: the cases, the cases of each class, or clusters that hold
 several cases each. All of them resample whole tallies; rows are never touched.
@@ -216,7 +216,7 @@ class WithinClasses(Scheme):
 
 @dataclass(frozen=True, eq=False)
 class PoissonWeights(Scheme):
-    """Every case occurs a Poisson(1) number of times, whatever the others do.
+    """Every case occurs a Poisson(1) number of times, independently of the others.
 
     For streams: replicates of chunks add up to replicates of the whole, so that `resample` of each
     chunk can be kept as a running sum (Hanley and MacGibbon 2006; Chamandy et al. 2012). The number
@@ -297,8 +297,9 @@ class BayesianBootstrap(Scheme):
 class Clusters(Scheme):
     """Whole clusters (patients, sites, days) were drawn; their cases stay together.
 
-    The first leading axis of the tally is the cluster: make it with ``clusters=``. A score has as
-    many cells as values; thousands of clusters of it belong in `JointScores`.
+    The first leading axis of the tally is the cluster: make it with ``clusters=``. A `ScoreTable`
+    has a cell for every distinct score in every cluster; scores of thousands of clusters belong in
+    `JointScores`.
     Weights may be fractional. Replicates of few clusters vary too little; intervals are widened for
     it, see `ExpandedPercentile`.
     """
@@ -417,7 +418,7 @@ def checked_scheme(scheme: object) -> None:
 
     Parameters
     ----------
-    scheme : what was drawn at random; None takes it from the tally
+    scheme : what was drawn at random
 
     Examples
     --------
@@ -439,7 +440,7 @@ def _multinomial(cells: FloatArray) -> Drawer[FloatArray]:
         return _many_multinomials(cells)
     occupied = np.flatnonzero(cells)
     total = int(cells.sum())
-    # Few cases in many cells: drawing cases is cheaper than a binomial number for each cell.
+    # With few cases in many cells, drawing cases is cheaper than a binomial draw for each cell.
     if 0 < total <= _CASES_PER_CELL * occupied.size:
         return _indices(np.repeat(occupied, cells[occupied].astype(np.intp)), cells.size)
     shares = cells[occupied] / max(total, 1)
@@ -463,7 +464,7 @@ def _indices(owner: IntArray, n_cells: int) -> Drawer[FloatArray]:
         for first in range(0, size, at_once):
             part = drawn[first : first + at_once]
             cells = owner.take(rng.integers(0, n_cases, (len(part), n_cases)))
-            # Each replicate counts in cells of its own, which makes one call of bincount enough.
+            # Each replicate has its own range of cells, so that a single bincount counts them all.
             cells += n_cells * np.arange(len(part))[:, None]
             part[:] = np.bincount(cells.ravel(), minlength=part.size).reshape(part.shape)
         return drawn
@@ -504,9 +505,9 @@ def _many_indices(cells: FloatArray) -> Drawer[FloatArray]:
 
 
 def _without_strays(drawn: FloatArray, cells: FloatArray) -> FloatArray:
-    """Move what rounding gave to an empty last cell to the largest cell."""
-    # numpy gives the last cell what rounding leaves of the probabilities, even if the cell is
-    # empty; such cases belong to the largest one.
+    """Move cases that rounding put into an empty last cell to the largest cell."""
+    # numpy gives the last cell the probability that rounding leaves over, even if that cell is
+    # empty.
     stray = np.where(cells > 0, 0.0, drawn)
     if stray.any():
         drawn -= stray

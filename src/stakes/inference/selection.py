@@ -1,8 +1,8 @@
-"""Contenders: the systems that the data cannot tell from the cheapest.
+"""Contenders: the systems that the data cannot distinguish from the cheapest.
 
 One procedure stands behind four statements, so that no two of them can disagree: a system is
 clearly the cheapest; it is the only contender; every simultaneous interval of a difference to it
-excludes zero; its adjusted p-value is below 1 − level.
+excludes zero; the adjusted p-values of all others are below 1 − level.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from stakes.inference.schemes import Clusters
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results can be repeated
+_DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results are reproducible
 FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
 _CACHED = 1 << 15  # numbers of a block that stays in the cache of the processor
 
@@ -47,7 +47,7 @@ class Contenders(Value):
         Cost minus that of the cheapest, with intervals that hold for all differences of a system
         at once.
     p_values : (J,) adjusted: 1 − the lowest level at which a system is among the contenders
-    critical : (J,) the critical values of the intervals, squared the thresholds of the likelihood
+    critical : (J,) the critical values of the intervals; their squares are likelihood thresholds
     level : at which the set is meant to contain the system that is truly the cheapest
     errors : costs and sampling errors of all systems of the tally, compared or not
     least, most : what any system can cost
@@ -149,8 +149,8 @@ def contenders(
     systems the interval is that of the difference alone. Systems that decide alike stay together.
 
     With clusters D is Student's t with G − 1 degrees of freedom, and the likelihood is that of the
-    cases divided by the design effect; fewer than 30 clusters do not tell how the differences
-    depend on each other, and are corrected by Bonferroni. One cluster tells nothing: all stay.
+    cases divided by the design effect. Fewer than 30 clusters do not show how the differences
+    depend on each other; the correction is then Bonferroni's. With one cluster all systems stay.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def contenders_among(
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach, bounds)
     # Every system that ties for the cheapest is a base of comparison, and a rival stays if it stays
-    # against any of them: which of the tied comes first must not matter.
+    # against any of them: the order of the tied systems must not matter.
     supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     added = rivals.added[tied]
@@ -253,6 +253,8 @@ def contenders_among(
     ratio[tied] = 0.0
     law = max_law(rivals)
     p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
+    # Bounds and p-values come from separate searches. Where they disagree by rounding, the p-value
+    # decides: a contender's interval reaches down to zero.
     low, high = profile_bounds(supports[0], threshold, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     is_best = np.arange(ratio.size) == tied[0]
@@ -310,9 +312,10 @@ def with_blind(
 ) -> tuple[JointCounts, BoolArray]:
     """The tally with the blind decisions as further systems, and what all can reach, (J + M, M).
 
-    They are called "always DECISION". Such a system takes one decision whatever the case, which
-    data cannot show; the others are taken to reach every decision. Of more than 256 decisions only
-    those that are the cheapest for these cases are taken, and the one that is `named`.
+    They are called "always DECISION". Such a system can take only one decision, which its data
+    alone would not prove; the others are assumed to be able to take every decision. Of more than
+    256 decisions only those that are the cheapest for these cases are added, and the one that is
+    `named`.
 
     Parameters
     ----------
@@ -388,20 +391,22 @@ def _support(
 
 @dataclass(frozen=True, eq=False)
 class _MaxLaw:
-    """The law of the largest standardised difference of each system, as a function of its square.
+    """The distribution of the largest standardised difference of each system, by its square.
 
-    An error is a direction times a length. Along a direction (of R) the largest difference of
-    system i is `extent` times the length, whose law is known: its square is χ² with as many degrees
-    of freedom as the errors have dimensions, or a multiple of F if their scale is estimated.
+    A normal error is a direction times a length. Along each of R directions the largest difference
+    of system i is `extent` times the length, whose distribution is known: its square is χ² with as
+    many degrees of freedom as the errors have dimensions, or a multiple of F if their scale is
+    estimated.
     """
 
-    extent: FloatArray  # (R, J); no rows where the errors do not tell
-    rank: int
-    degrees: float
-    comparisons: int  # of one system, with others that differ from it
+    extent: FloatArray  # (R, J); no rows where the bound of Bonferroni is used instead
+    rank: int  # dimensions of the errors
+    degrees: float  # degrees of freedom of their scale
+    comparisons: int  # of one system with those that differ from it
 
     def beyond(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
+        # The integral over fixed directions is approximate; these bounds always hold.
         tail = 2 * self._student_tail(np.sqrt(square))
         most = np.minimum(1.0, max(1, self.comparisons) * tail)
         if not len(self.extent):
@@ -430,7 +435,7 @@ class _MaxLaw:
     def _student(self, share: float) -> float:
         from scipy.special import stdtrit
 
-        infinite = np.isinf(self.degrees)  # which scipy does not take; 1e10 is normal to all digits
+        infinite = np.isinf(self.degrees)  # scipy does not take it; 1e10 is normal to all digits
         return float(-stdtrit(1e10 if infinite else self.degrees, share))
 
     def _student_tail(self, distance: FloatArray) -> FloatArray:
@@ -440,6 +445,7 @@ class _MaxLaw:
         return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
 
     def _mean_tail(self, square: FloatArray) -> FloatArray:
+        """The chance (J,) of a larger square, averaged over the directions."""
         from scipy.special import betainc, gammaincc
 
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -459,18 +465,20 @@ def _n_distinct(errors: CostErrors) -> int:
 
 
 def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
-    """The law of the largest differences of these systems, or of those in some rows."""
+    """The distribution of the largest differences of all systems, or of those in some rows."""
     variances, size, comparisons = errors.variances, len(errors.names), _n_distinct(errors) - 1
     order = canonical_order(errors)
     first = order[0]
     # Only differences matter: relative to one system the errors have one dimension less, and what
     # all systems have in common is gone.
+    # cov(Dᵢ − D₁, Dⱼ − D₁) = (var(Dᵢ − D₁) + var(Dⱼ − D₁) − var(Dᵢ − Dⱼ)) / 2.
     relative = (variances[:, [first]] + variances[first] - variances) / 2
     root = triangular_root(relative[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
     rank = root.shape[1]
     looked_at = range(size) if rows is None else list(rows)
-    # A single comparison has Student's law: what it would be integrated to.
+    # A single comparison has Student's t distribution, which needs no integration; with few
+    # clusters the correlations are too poorly known to use.
     if not rank or comparisons < 2 or errors.degrees < FEW_DEGREES:
         return _MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
     drawn = np.empty((_DIRECTIONS, size))
@@ -480,7 +488,7 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> _MaxLaw:
 
 
 def bonferroni_law(degrees: float, comparisons: int) -> _MaxLaw:
-    """The law of the largest of this many differences, however they depend on each other."""
+    """A bound on the distribution of the largest of so many differences, however dependent."""
     return _MaxLaw(np.empty((0, 1)), 0, degrees, comparisons)
 
 

@@ -121,6 +121,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
 
 
 def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replicates: int) -> str:
+    """The note of one group: classes with too few cases, and undefined replicates."""
     short = [
         f"{count:.4g} of {label}"
         for count, label in zip(size, classes, strict=True)

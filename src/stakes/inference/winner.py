@@ -1,8 +1,8 @@
 """The winner: what the cheapest of several systems costs, after it was chosen on the same cases.
 
-The lowest of several costs is low because its system is good and because its error is lucky. How
-lucky it is, simulation says: the costs of the contenders are shrunk towards their mean, by as much
-as noise alone has spread them, and get new errors; the mean error of the cheapest is the bias.
+The lowest of several costs is low partly because its system is good and partly by luck. Simulation
+says how much is luck: the costs of the contenders are shrunk towards their mean, to undo the spread
+that is due to noise, and get new errors; the mean error of the cheapest is the bias.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SHRINKAGES = 64  # points of the integral over the shrinkage
 
 @dataclass(frozen=True)
 class SelectionEffect:
-    """What the choice of the cheapest does to its cost; zeros when there was no choice.
+    """How choosing the cheapest biases its cost; no correction when there was no choice.
 
     Attributes
     ----------
     bias : how much too cheap the cheapest looks on average, ≥ 0
-    reach : how much farther up its cost may lie than an interval that ignores the choice says, ≥ 0
+    reach : how far the upper bound of its cost has to move up to allow for the choice, ≥ 0
     shrinkage : from 0 (noise explains how the contenders differ) to 1 (it does not)
     least, most : what any system can cost; no corrected interval goes beyond
     """
@@ -149,6 +149,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     variance = choice.errors.covariance[winner, winner]
     if against is not None:
         variance = choice.errors.variances[winner, choice.errors.names.index(against)]
+    # How much lower the error of the chosen system may be than that of a system fixed in advance.
     share = (1 - choice.level) / 2
     normal, degrees = float(ndtri(share)), rivals.degrees
     # The draws are normal; with few clusters Student's tails are wider by this factor.
@@ -208,7 +209,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         chances[places] = stdtr(degrees, np.array([t, -t]))
         return chances
     centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
-    # In such a unit that no square leaves the range of numbers; a power of two rounds nothing.
+    # The unit keeps squares from over- and underflowing; as a power of two it rounds nothing.
     unit = 2.0 ** (np.frexp(noise)[1] // 2)
     noise, covariance = noise / unit**2, covariance / unit**2
     # Satterthwaite's number of dimensions: correlated errors count for fewer than J − 1.
@@ -250,8 +251,8 @@ def _centred(covariance: FloatArray) -> FloatArray:
 def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None) -> FloatArray:
     """Errors (R, J) of the rivals, and of another system: fixed normals with their covariance.
 
-    They are centred, so that no system has an error on average. The other system is the last of the
-    triangle, and changes nothing about the rivals.
+    They are centred, so that no system has an error on average. The other system comes last in the
+    triangular root, so that it does not change the errors of the rivals.
     """
     # The result must not depend on the order in which systems were passed.
     order = canonical_order(rivals)
@@ -260,8 +261,7 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
         order = np.append(order, order.size)
     root = triangular_root(rivals.covariance[np.ix_(order, order)])
     root = root[:, root.any(axis=0)]
-    # The same numbers every time, so that a report can be repeated; centred, so that their mean
-    # adds no bias of its own.
+    # The same numbers every time make a report reproducible; centred, their mean adds no bias.
     numbers = fixed_normals(_DRAWS, root.shape[1])
     drawn = np.empty((_DRAWS, order.size))
     drawn[:, order] = (numbers - numbers.mean(axis=0)) @ root.T

@@ -29,4 +29,4 @@ __all__ = [
     "wrapped",
 ]
 
-guard(__name__, beforehand=True)  # a page takes long to write
+guard(__name__, beforehand=True)  # a page takes long to write, so that checks come first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stakes import _text
 from stakes.inference import Measured
 from stakes.render.layout import NAME, Section, Table, middle, tied
-from stakes.render.rounding import Triple, ends, ranked, triple
+from stakes.render.rounding import Triple, bounds_text, ranked, triple
 from stakes.report import Baseline, Report, System
 
 AGAINST = "Against the baseline"
@@ -23,7 +23,7 @@ def baseline_section(report: Report, baseline: Baseline) -> Section:
         (
             middle(system.name, NAME),
             text[0],
-            ends(cost, text),
+            bounds_text(cost, text),
             _part(system, baseline),
             _clearly(system),
         )
@@ -49,14 +49,14 @@ def brief_sections(report: Report) -> tuple[str, str, Table, tuple[str, ...]]:
     systems = _in_brief(report)
     costs = [triple(system.cost) for system in systems]
     rows: list[tuple[str, ...]] = [
-        (system.name, text[0], ends(cost, text))
+        (system.name, text[0], bounds_text(cost, text))
         for system, cost, text in zip(systems, costs, _text.measured_column(costs), strict=True)
     ]
     if baseline is not None:
         header = (*header, f"difference to {baseline.system}", level)
         gaps = [triple(system.difference) for system in systems]
         texts = zip(gaps, _text.measured_column(gaps), strict=True)
-        more = [(text[0], ends(gap, text)) for gap, text in texts]
+        more = [(text[0], bounds_text(gap, text)) for gap, text in texts]
         same = ("baseline", "")
         # The baseline has no difference to itself.
         rows = [
@@ -86,6 +86,7 @@ def _caveat(report: Report) -> tuple[str, ...]:
 
 
 def _footer(report: Report) -> str:
+    """The last line: cases, gates, kind of differences, version."""
     assumptions, baseline = report.assumptions, report.baseline
     parts = [f"{_text.number(assumptions.n_cases)} cases", f"stakes {assumptions.version}"]
     if baseline is not None:

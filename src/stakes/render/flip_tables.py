@@ -37,7 +37,7 @@ def region_sections(report: Report) -> Iterator[Section]:
         columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
         header: tuple[str, ...] = (middle(regions.axis, NAME), "cheapest")
         text = "where only this number moves"
-        if len(zones) == len(spans) - 1:  # unknown where cases have costs of their own
+        if len(zones) == len(spans) - 1:  # zones are unknown where cases have costs of their own
             columns.append([*zones, ""])
             header = (*header, "cannot tell from the next")
             text = f"{text}; and where the data cannot tell it from the next"
@@ -97,8 +97,8 @@ def nearest_change(report: Report) -> str:
         return f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}.{rest}"
     if report.flips_under_limits:
         moved = "limit or costs" if len(report.flips_under_limits) > 1 else "limit"
-        ends = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
-        short = f"short of {' and '.join(ends)}, " if ends else ""
+        limits = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
+        short = f"short of {' and '.join(limits)}, " if limits else ""
         anew = f"none, if you decide anew: {short}no {moved} that is moved alone changes this"
         kept = _kept_change(report)
         return f"{anew} within the range searched. {kept[0].upper()}{kept[1:]}"
@@ -106,6 +106,7 @@ def nearest_change(report: Report) -> str:
 
 
 def _kept_change(report: Report) -> str:
+    """The nearest flip by today's decisions, in a sentence."""
     for nearest in _nearest_first(report)[:1]:
         *_, point, _, rival = next(_flips(nearest, _scale(report)))
         if rival:
@@ -115,7 +116,7 @@ def _kept_change(report: Report) -> str:
 
 
 def anew_section(report: Report) -> Section | None:
-    """The section with the values of a limit and of costs from which on the choice is out."""
+    """The section with the values of a limit and of costs beyond which the choice is ruled out."""
     flips = report.flips_under_limits
     if not flips:
         return None
@@ -219,7 +220,7 @@ def _until(flip: Flip, side: int, report: Report) -> str:
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
     prior = _is_prior(margin.what)
-    ends = (
+    sides = (
         ("below", margin.low, margin.clear_low, margin.low_rival),
         ("above", margin.high, margin.clear_high, margin.high_rival),
     )
@@ -232,7 +233,7 @@ def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
 
     flips = [
         (text(side, point), text(side, clear), middle(str(rival), NAME))
-        for side, point, clear, rival in ends
+        for side, point, clear, rival in sides
         if rival is not None
     ]
     named = (middle(margin.what, NAME + 10), _now(margin))

@@ -40,14 +40,14 @@ _SCRIPTS = (
 )
 
 
-# Sections for whoever decides, in their order; what is named in neither list is an appendix.
+# Titles of the sections for readers who decide, in order; sections in neither list are an appendix.
 _FIRST = (
     *("The stakes", "What would flip the verdict", "Cost of each system", "Bounds"),
     *("Systems that break a limit", "Limits", CAPACITY, AGAINST, UNKNOWN, "Where the money goes"),
 )
 _ELSEWHERE = ("Verdict", "Caveats", "Assumptions")  # these have a place of their own on the page
 
-# Marks that turn the direction of whatever stands behind them: a label must not turn a sentence.
+# Marks that change the direction of the text after them: a label must not reverse a sentence.
 _TURNING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 
 
@@ -130,7 +130,8 @@ def _still(report: Report) -> str:
         return (
             "This problem has limits, so this page has no sliders: where a cost or the prior "
             "moves, the prices of the limits would have to be fitted again, which needs the cases. "
-            f"{_flips_said(report)}{_thresholds_said(report)}Evaluate again with the other costs."
+            f"{_flips_sentence(report)}{_thresholds_sentence(report)}"
+            "Evaluate again with the other costs."
         )
     if report.problem.columns and report.systems[0].sums is None:
         return (
@@ -142,7 +143,7 @@ def _still(report: Report) -> str:
     return ""
 
 
-def _flips_said(report: Report) -> str:
+def _flips_sentence(report: Report) -> str:
     """Which flips were worked out under limits: with the cases, by today's decisions, or none."""
     if report.flips_under_limits:
         return "What would flip the verdict was worked out with them, and is listed below. "
@@ -151,7 +152,7 @@ def _flips_said(report: Report) -> str:
     return ""
 
 
-def _thresholds_said(report: Report) -> str:
+def _thresholds_sentence(report: Report) -> str:
     """Whether other thresholds can be tried under limits."""
     if explorable(report):
         return "Other thresholds can be tried below. "
@@ -183,6 +184,7 @@ def _frame() -> dict[str, str]:
 
 @cache
 def _template() -> Any:
+    """The template of the page, with its filters."""
     try:
         from jinja2 import Environment, StrictUndefined, pass_context
     except ImportError as error:
@@ -216,10 +218,10 @@ def _wrapped(script: str) -> str:
 
 
 def _tight_line(line: str) -> str:
-    """A line of a script without needless spaces, but for those inside of strings and templates.
+    """A line of a script without needless spaces, except inside strings and templates.
 
-    A line is left as it is where a quote, a regular expression or a template within a template
-    makes it doubtful where strings end.
+    A line is left unchanged where a quote, a regular expression or a nested template makes it
+    uncertain where strings end.
     """
     if re.search(r"['/\\]", line.replace(" / ", "")) or line.count("`") not in (0, 2):
         return line
@@ -248,7 +250,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _as_json(data: object) -> str:
-    """JSON in which nothing looks like a tag, an entity or the end of a script to HTML."""
+    """JSON in which nothing looks like a tag, an entity or the end of a script in HTML."""
     text = json.dumps(plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     special = rf"[<>&\u2028\u2029\ud800-\udfff{_TURNING}]"
     return re.sub(special, lambda c: f"\\u{ord(c[0]):04x}", text)

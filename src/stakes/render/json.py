@@ -25,12 +25,12 @@ from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
 SCHEMA = "stakes-report/2"
-_MOST_NUMBERS = 80_000_000  # numbers that are written; they take some forty bytes each meanwhile
+_MOST_NUMBERS = 80_000_000  # numbers that are written; each takes some forty bytes of memory
 
 # Compared by equality, because the internals of NDArray[…] differ between versions of numpy.
 _ENTRIES: dict[Any, type] = {FloatArray: float, IntArray: int, BoolArray: bool}
 _NAMED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
-_NO_NUMBERS = ("nan", "inf", "-inf")  # numbers that JSON lacks
+_NO_NUMBERS = ("nan", "inf", "-inf")  # floats that JSON cannot hold, as text
 _TOO_LARGE = 2**63  # larger integers do not fit into an array
 
 
@@ -76,6 +76,7 @@ def _one_of(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _tuple(parts: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+    """A tuple from a list, of one type or with a type for each place."""
     if not isinstance(data, list):
         _refuse(where, "a list", data)
     inner = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
@@ -86,6 +87,8 @@ def _tuple(parts: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
 
 
 def _array(entry: type, data: Any, where: str) -> Any:
+    """An array from nested lists."""
+
     def entries(part: Any) -> Any:
         if isinstance(part, list):
             return [entries(item) for item in part]
@@ -104,6 +107,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
     if kind is float and data in _NO_NUMBERS and isinstance(data, str):
         return float(data)
     number = isinstance(data, int | float) and not isinstance(data, bool)
+    # Other programs may have written whole floats as integers; true and false are no numbers.
     if kind is float and number and abs(data) < math.inf and _is_double(data):
         return float(data)
     if type(data) is not kind or kind is float:
@@ -257,6 +261,7 @@ def refuse_too_long_to_write(problem: Problem, n_models: int) -> None:
 
 
 def _refuse_numbers(numbers: int, problem: Problem, described: str) -> None:
+    """Refuse a report with more numbers than can be written."""
     if numbers > _MOST_NUMBERS:
         raise InputError(
             f"the report must have at most {_MOST_NUMBERS:,} numbers to be written; with "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from stakes import _text
 from stakes.inference import Measured
-from stakes.render.rounding import ends, ranked, triple
+from stakes.render.rounding import bounds_text, ranked, triple
 from stakes.report import Report
 
 
@@ -63,7 +63,7 @@ def _in_unit(name: str, report: Report) -> str:
 def _written(interval: Measured, report: Report) -> tuple[str, str]:
     """A number as its interval supports it, and the interval."""
     text = _text.measured(*triple(interval))
-    bounds = ends(triple(interval), text, missing="")
+    bounds = bounds_text(triple(interval), text, missing="")
     return text[0], f"{_text.percent(report.assumptions.level)}: {bounds}" if bounds else ""
 
 

@@ -41,11 +41,11 @@ def limit_section(report: Report) -> Section:
     for system in shown:
         for place, check in enumerate(system.limits):
             value, low, high = check.interval
-            ends = f"{low.removesuffix(' %')} to {high}" if low != high else ""
+            bounds = f"{low.removesuffix(' %')} to {high}" if low != high else ""
             price = "–" if check.price is None else _text.number(check.price)
             name = "" if place else middle(system.name, NAME)
             what = (str(check.limit),) if len(limits) > 1 else ()
-            rows.append((name, *what, value, ends, check.outcome, price))
+            rows.append((name, *what, value, bounds, check.outcome, price))
     losses = [system.rounding_loss for system in shown if system.rounding_loss is not None]
     most, least = max(losses, default=0.0), 1e-9 * abs(report.best.cost.value)
     alone = (f"{limits[0]}.",) if len(limits) == 1 else ()

@@ -12,7 +12,7 @@ from stakes._text import fixed, number
 _WIDTH, _HEIGHT = 440, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
 _NAME = 140  # pixels reserved for the name of a line
-_ABOVE, _BELOW = 9, 16  # pixels from a line to the foot of its name
+_ABOVE, _BELOW = 9, 16  # pixels from a line to the baseline of its name, above and below it
 _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
 
@@ -127,7 +127,7 @@ def _range(values: list[float]) -> tuple[float, float]:
 
 
 def _tick_names(ticks: list[float]) -> list[str]:
-    """Ticks as text, with as many digits as keep them apart.
+    """Ticks as text, with enough digits to distinguish them.
 
     >>> _tick_names([0.0, 2.5, 5.0]), _tick_names([20000.1, 20000.2])
     (['0', '2.5', '5'], ['20,000.10', '20,000.20'])

@@ -27,7 +27,7 @@ def triple(interval: Measured | None) -> Triple:
     return (nan, nan, nan) if interval is None else (interval.value, interval.low, interval.high)
 
 
-def ends(interval: Triple, written: tuple[str, str, str], missing: str = "–") -> str:
+def bounds_text(interval: Triple, written: tuple[str, str, str], missing: str = "–") -> str:
     """The limits of an interval as text."""
     return f"{written[1]} to {written[2]}" if isfinite(interval[1] + interval[2]) else missing
 
@@ -69,7 +69,7 @@ def aligned(columns: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
     return list(zip(*padded, strict=True))
 
 
-def told(clear: bool | None) -> str:
+def clear_text(clear: bool | None) -> str:
     """Whether a difference is clear, as a word; empty where there is none."""
     return "" if clear is None else "yes" if clear else "no"
 

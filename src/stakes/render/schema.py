@@ -96,7 +96,7 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
         return {"type": "object", "additionalProperties": rule}
     name = kind.__name__
     if name not in definitions:
-        definitions[name] = {}  # before its fields, which may be of the same type
+        definitions[name] = {}  # entered before its fields, which may be of the same type
         hints = get_type_hints(kind)
         definitions[name] |= {
             "type": "object",

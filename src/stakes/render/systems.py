@@ -20,10 +20,10 @@ from stakes.render.layout import (
 )
 from stakes.render.rounding import (
     Triple,
+    bounds_text,
     cell,
-    ends,
+    clear_text,
     ranked,
-    told,
     triple,
 )
 from stakes.report import (
@@ -102,6 +102,7 @@ def system_sections(report: Report) -> Iterator[Section]:
         for system, threshold in zip(shown, thresholds, strict=True)
     ]
     names += [(name, "", "") for name, _, _ in known]
+    # All rows are written together, so that decimals agree, and are divided into tables afterwards.
     rows = _rows(names, costs, normal)
     perfect, blind = rows[-1], [*rows[len(rivals) + len(bounds) : -2], rows[-2]]
     rows, apart = rows[: len(rivals)], rows[len(rivals) : len(rivals) + len(bounds)]
@@ -112,8 +113,8 @@ def system_sections(report: Report) -> Iterator[Section]:
     text += (_CHANCE,) * (len(rivals) > 1)
     text += (_CHOSEN,) * (report.verdict.cost.value > report.best.cost.value)
     level = _text.percent(report.assumptions.level)
-    header: tuple[str, ...] = ("system", "cost per case", level, "normalised")
-    header = (*header, "chance", "threshold")
+    header: tuple[str, ...]
+    header = ("system", "cost per case", level, "normalised", "chance", "threshold")
     assumptions = report.assumptions
     if assumptions.volume is not None:
         header = (*header, f"per {assumptions.period}" if assumptions.period else "in all")
@@ -166,9 +167,10 @@ def _undefined_last(system: System) -> tuple[bool, float]:
 def _rows(
     names: list[tuple[str, str, str]], costs: list[Triple], normal: list[Triple]
 ) -> list[tuple[str, ...]]:
+    """Rows of the table of systems, with numbers written to common decimals."""
     written = zip(_text.measured_column(costs), _text.measured_column(normal), strict=True)
     return [
-        (name, cost[0], ends(interval, cost, ""), share[0], probability, threshold)
+        (name, cost[0], bounds_text(interval, cost, ""), share[0], probability, threshold)
         for (name, probability, threshold), interval, (cost, share) in zip(
             names, costs, written, strict=True
         )
@@ -183,7 +185,7 @@ def _chance(system: System) -> str:
 
 
 def _threshold(system: System, report: Report) -> str:
-    """Where a system changes its decision: in percent, but for scores on a scale of their own."""
+    """Where a system changes its decision: in percent, except for scores on another scale."""
     if system.cuts:
         return ", ".join(map(_text.probability, system.cuts))
     if system.threshold is None:
@@ -219,10 +221,10 @@ def slice_section(report: Report) -> Section:
 
 
 def in_order(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices column by column, with numbers as one counts them; cases without a group come last.
+    """Slices column by column, in numerical order; cases without a group come last.
 
-    Groups that are ranges (≤25, 26–35, >35) stand by their numbers, and texts that are sorted by
-    letters (site 10, site 2) by the numbers in them. Others, such as categories in an order of
+    Groups that are ranges (≤25, 26–35, >35) are ordered by their numbers, and texts in alphabetical
+    order (site 10, site 2) by the numbers in them. All others, such as categories in an order of
     their own, stay as they are in the report.
     """
     columns: dict[str | None, list[Slice]] = {}
@@ -259,13 +261,14 @@ def _number(piece: str) -> str | int:
 def _slice(
     part: Slice, numbers: tuple[Triple, tuple[str, str, str], Triple, tuple[str, str, str]]
 ) -> tuple[str, ...]:
+    """A row of the table of slices."""
     of_best, written, of_cheapest, cheapest_written = numbers
     return (
         middle(part.name, NAME),
         _text.number(part.n_cases),
         cell(of_best[0], written[0]),
-        ends(of_best, written),
+        bounds_text(of_best, written),
         middle(part.cheapest or "–", NAME),
         cell(of_cheapest[0], cheapest_written[0]),
-        told(part.clear),
+        clear_text(part.clear),
     )

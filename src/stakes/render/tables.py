@@ -133,6 +133,7 @@ def _cost(cost: float | str | dict[str, Any]) -> str:
 
 
 def _sections(report: Report) -> Iterator[Section]:
+    """The sections in order, before names are shortened and tables folded."""
     yield Section("Verdict", report.verdict.sentences)
     if report.caveats:
         yield _caveats(report)
@@ -210,6 +211,7 @@ def _spent(best: System, report: Report) -> FloatArray:
 
 
 def _cell_table(problem: Problem, counts: FloatArray, shares: FloatArray) -> Table:
+    """Counts and shares, classes in rows and decisions in columns."""
     labels, decisions = _names(problem)
     rows = tuple(
         (
@@ -240,6 +242,7 @@ def _share(part: float) -> str:
 
 
 def _disagreement(report: Report) -> Section:
+    """The section with the picks of familiar metrics and what these cost."""
     disagreement = report.disagreement
     assert disagreement is not None
     costs = [
@@ -253,7 +256,7 @@ def _disagreement(report: Report) -> Section:
     rows = [("expected cost", _picks(disagreement.models, disagreement.best), "", "", *first)]
     for shown, chosen, pick in zip(values_in_line, disagreement.picks, report.picks, strict=True):
         more = rounding.cost(pick.costs_more.value, report)
-        clear = rounding.told(pick.clear)
+        clear = rounding.clear_text(pick.clear)
         rows.append((pick.metric, _picks(disagreement.models, chosen), more, clear, *shown))
     text = (
         "What familiar metrics say of the models, which one they pick, what that pick costs per "
@@ -288,6 +291,7 @@ def _scored(model: ModelQuality) -> bool:
 
 
 def _models(report: Report) -> Section:
+    """The section with measures of the scores of each model."""
     level = _text.percent(report.assumptions.level)
     header = ("model", "AUC", level, "H", "norm. log loss", "norm. Brier", "miscalibration costs")
     models = [model for model in report.models if _scored(model)]
@@ -297,7 +301,7 @@ def _models(report: Report) -> Section:
         (
             middle(model.model, NAME),
             "–" if model.auc is None else texts[0],
-            rounding.ends(area, texts),
+            rounding.bounds_text(area, texts),
             rounding.metric(model.h, report),
             rounding.metric(model.normalized_log_loss, report),
             rounding.metric(model.normalized_brier, report),
@@ -335,6 +339,7 @@ def _largest(values: Iterable[float | None]) -> float:
 
 
 def _assumptions(report: Report) -> Section:
+    """The section with the prior and everything else that was chosen or assumed."""
     assumed, labels = report.assumptions, report.problem.classes
     source = "stated" if assumed.prior_stated else "of the data"
     drawn = f"{number(assumed.replicates)} replicates, " if assumed.calibrator is None else ""

@@ -66,8 +66,9 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     calibrator : stakes.calibration.Calibrator, default=None
         None: `Select()`, which chooses a map. `Identity()` turns calibration off; posteriors are
         then moved to the prior of the problem, if it states one, from the class shares of the
-        fit (of these cases, for a frozen estimator). An estimator that weighs classes itself, as
-        by ``class_weight="balanced"``, has posteriors for other shares, and needs a calibrator.
+        fit (of these cases, for a frozen estimator). An estimator that reweights the classes, such
+        as with ``class_weight="balanced"``, has posteriors for other shares, and needs a
+        calibrator.
     cv : int, splitter or iterable, default=5
         The folds of the calibration. A number means stratified folds, fewer where the rarest
         class has fewer cases. Each case must be in exactly one test fold.
@@ -154,8 +155,8 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the estimator and calibrate it.
 
-        Features are handed to the estimator as they are; faults of them raise what scikit-learn
-        raises, as its conventions for estimators ask: a ``ValueError`` or ``TypeError``.
+        Features are passed to the estimator as they are. Invalid ones raise the errors of
+        scikit-learn, as its conventions for estimators require: ``ValueError`` or ``TypeError``.
 
         Parameters
         ----------
@@ -183,6 +184,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         target, classes, codes = read_target(y)
         X, target = indexable(X, target)  # makes sparse matrices and lists indexable
         problem = self._read_problem(classes)
+        # From positions among the sorted classes of scikit-learn to positions in the problem.
         codes = np.argsort(order_of(_labels(classes), problem, "the classes of y"))[codes]
         if sample_weight is not None:
             checked = _check.weights("sample_weight", sample_weight, len(codes), of="y")
@@ -250,6 +252,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         probabilities, (n, K)
         """
         rule = self._rule()
+        # From the order of the problem back to the sorted classes of scikit-learn.
         place = np.argsort(order_of(_labels(self.classes_), rule.problem))
         return np.asarray(rule.posteriors(self._responses(X))[:, place])
 
@@ -355,11 +358,12 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))
 
     def _decide_by(self, rule: Rule, fitted: Any, classes: npt.NDArray[Any]) -> Self:
+        """Set the fitted attributes."""
         self.rule_, self.estimator_, self.classes_ = rule, fitted, classes
         self.decisions_ = _decision_array(rule.problem, classes)
         for name in ("n_features_in_", "feature_names_in_"):
-            # Another estimator may lack what the last one had.
-            if name in vars(self):  # of an earlier fit
+            # An earlier fit may have set what this estimator lacks.
+            if name in vars(self):
                 delattr(self, name)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
@@ -414,6 +418,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         params: dict[str, Any],
         groups: Any,
     ) -> npt.NDArray[Any]:
+        """Predictions of every case by a fit on the other folds."""
         chosen = splitter(self.cv, target, codes, cluster_codes(groups), problem.classes)
         splits = read_splits(chosen, X, target, codes, problem.classes, groups)
         return out_of_fold(self.estimator, X, target, splits, kind, problem, fit_params=params)

@@ -78,9 +78,9 @@ def evaluate_estimators(
         the rarest class has fewer cases. Each case must be in exactly one test fold.
     clusters : labels, one per case, of what was sampled together; handed to cv as groups
     data : columns that the costs depend on, as in `evaluate`
-    fit_params : mapping from name to what every ``fit`` is given, such as
-        ``{"sample_weight": w}``; what has an entry for every case is cut to those of the fold.
-        With metadata routing, an estimator gets what it requests.
+    fit_params : mapping from name to an argument for every ``fit``, such as
+        ``{"sample_weight": w}``; an argument with an entry for every case is cut to the training
+        cases of the fold. With metadata routing, an estimator gets what it requests.
     n_jobs : how many folds are fitted at a time, as in scikit-learn
     options : those of `stakes.evaluate`: weights, by, calibrator, running_costs, volume, period,
         level, replicates, seed and others. Weights apply to the report; weights of fits are passed
@@ -162,6 +162,7 @@ def _features(X: Any, n_cases: int) -> Any:
 
 
 def _named(estimators: Any) -> Mapping[str, Any]:
+    """The estimators by name, after a check that there is one."""
     if not isinstance(estimators, Mapping) or not estimators:
         raise InputError(
             f"estimators must be a mapping from name to classifier, with one at least; got "
@@ -219,6 +220,7 @@ def _refuse_options(
 
 
 def _estimand(chosen: Any, splits: list[Split]) -> str:
+    """The caveat that says what cross-validation estimates."""
     sizes = sorted({len(train) for train, _ in splits})
     most = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     return (

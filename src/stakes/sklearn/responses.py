@@ -68,6 +68,7 @@ def response(estimator: Any, X: Any, kind: str, problem: Problem, data: object =
 
 
 def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
+    """Scores for the second class of the problem."""
     if values.ndim != 1:
         raise InputError(
             f"estimator must have predict_proba for more than two classes; it has "
@@ -75,14 +76,14 @@ def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
             f"sklearn.calibration.CalibratedClassifierCV.",
             argument="estimator",
         )
-    # decision_function favours the second class of scikit-learn, which may be the first here.
+    # decision_function is for the second class of scikit-learn, which may be the first here.
     return values if order == [0, 1] else -values
 
 
 def _decisions(estimator: Any, X: Any, data: object) -> npt.NDArray[Any]:
     """The result of `predict`, which gets the columns of the cases if it takes them."""
     if data is not None:
-        # Meta-estimators take **params instead, and say by routing whether one consumes data.
+        # Meta-estimators take **params; their routing says whether a step consumes data.
         asks = "data" in inspect.signature(estimator.predict).parameters
         if asks or get_routing_for_object(estimator).consumes("predict", ["data"]):
             return np.asarray(_check.array("estimator.predict", estimator.predict(X, data=data)))
@@ -126,7 +127,7 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     try:
         target = column_or_1d(y, warn=True)
         assert_all_finite(target, input_name="y")
-        # Whether there are too many labels is the estimator's business.
+        # Whether there are too many labels is for the estimator to judge.
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
             warnings.filterwarnings("ignore", message="The number of unique classes")
             check_classification_targets(target)

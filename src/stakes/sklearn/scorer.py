@@ -79,7 +79,7 @@ def _description(metric: Any) -> str:
 
 
 def _refuse_decisions(y_true: object, decided: object, **options: object) -> float:
-    """Stands in for a metric of probabilities when scikit-learn would tune a threshold by it."""
+    """Takes the place of a metric of probabilities when scikit-learn tunes a threshold by it."""
     raise InputError(
         "scoring must judge decisions for a threshold to be chosen by it; this metric judges "
         "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem).",
@@ -99,7 +99,7 @@ class Scorer:
         self._sign = 1 if more_is_better else -1
         self._request = MetadataRequest(owner=type(self).__name__)
         self.set_score_request(sample_weight=None, data=None)
-        # TunedThresholdClassifierCV calls this private function with the decisions of thresholds.
+        # TunedThresholdClassifierCV calls this private attribute with the decisions at thresholds.
         judge = metric if self.takes == DECISIONS else _refuse_decisions
         self._score_func, self._kwargs = judge, {"problem": problem}
 

@@ -51,7 +51,7 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
             f"out.",
             argument="y",
         )
-    # Each class must be in every training set, so that no fold may hold all of its cases.
+    # Each class must be in every training set: no single test fold may hold all of its cases.
     folds = min(int(cv), *sizes)
     return StratifiedKFold(folds) if clusters is None else StratifiedGroupKFold(folds)
 
@@ -144,6 +144,7 @@ def out_of_fold(
         delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
         for train, test in splits
     )
+    # Folds come one after the other; sorting by position restores the order of the cases.
     places = np.concatenate([test for _, test in splits])
     return np.asarray(np.concatenate(responses)[np.argsort(places)])
 
@@ -159,6 +160,7 @@ def _fit_and_ask(
     fit_params: Mapping[str, Any],
     data: Any,
 ) -> npt.NDArray[Any]:
+    """Fit to the training cases of a fold, and predict its test cases."""
     known = {name: some(values, train, len(y)) for name, values in fit_params.items()}
     estimator.fit(_cases(estimator, X, train, train), y[train], **known)
     rows = _cases(estimator, X, test, train)

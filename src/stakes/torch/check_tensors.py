@@ -18,8 +18,9 @@ from stakes.errors import InputError
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _SHORT = (torch.float16, torch.bfloat16, torch.float32)
-HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}  # relative rounding errors
-MOST_CASES = (1 << 31) - 1  # that 32-bit indices of a sort or a table can address
+# The unit roundoff: the largest relative error of a number that is rounded to this type.
+HALF_PRECISION = {kind: torch.finfo(kind).eps / 2 for kind in _SHORT}
+MOST_CASES = (1 << 31) - 1  # what 32-bit indices of a sort or a table can address
 
 
 class EntryRule(NamedTuple):
@@ -102,6 +103,7 @@ def positions(name: str, values: object) -> Tensor:
 def _tensor(
     name: str, values: object, kinds: tuple[torch.dtype, ...], what: str, ndim: tuple[int, ...]
 ) -> Tensor:
+    """The tensor detached from its graph, after checks of layout, dtype and dimensions."""
     if not isinstance(values, Tensor):
         raise InputError(
             f"{name} must be a tensor; got {type(values).__name__}. "
@@ -167,13 +169,12 @@ def refuse_total(weights: Tensor) -> None:
 
 
 def within(values: Tensor | None, limit: float) -> bool:
-    """Whether all numbers are in [0, limit); only for CPUs, where looking costs no waiting."""
+    """Whether all numbers are in [0, limit); only for CPUs, where reading them needs no waiting."""
     if values is None or not len(values) or values.dtype == torch.bool:
         return limit > 1
     low, high = torch.aminmax(values)
-    return bool(
-        low.item() >= 0 and high.item() < limit
-    )  # as Python numbers: a small dtype may not hold the limit
+    # Compared as Python numbers, because a small dtype may not hold the limit.
+    return bool(low.item() >= 0 and high.item() < limit)
 
 
 def refuse_many(what: str, number: int, remedy: str) -> None:

@@ -208,7 +208,7 @@ class DeviceBins:
         if weights is None and scores.is_cuda and kernels is not None and len(scores):
             self._add_by_kernel(scores.contiguous(), y_true.contiguous(), scale)
             return
-        # Large blocks hide the start of kernels on a GPU; small ones stay in the cache of a CPU.
+        # Large blocks hide the launch of kernels on a GPU; small ones stay in the cache of a CPU.
         size = 1 << (22 if scores.is_cuda else 16)
         for start in range(0, len(scores), size):
             block = slice(start, start + size)
@@ -216,6 +216,7 @@ class DeviceBins:
             self._add_block(scores[block], y_true[block], weight, scale)
 
     def _add_by_kernel(self, scores: Tensor, y_true: Tensor, scale: Scale) -> None:
+        """Add cases that count once, with the Triton kernel."""
         unit = scale is Scale.PROBABILITIES
         kernels.add_bins(
             scores,
@@ -228,6 +229,7 @@ class DeviceBins:
         )
 
     def _add_block(self, raw: Tensor, y_true: Tensor, weights: Tensor | None, scale: Scale) -> None:
+        """Add a block of cases, with plain torch."""
         score = raw if raw.dtype == torch.float64 else raw.float()
         unit = scale is Scale.PROBABILITIES
         fits = (score >= 0) & (score <= 1) if unit else score == score
@@ -275,7 +277,7 @@ class DeviceBins:
         means = scale.grid.scores(used // 2, rests[used] / mass)
         both = np.where((used % 2)[:, None] == np.arange(2), mass[:, None], 0.0)
         lowest, highest = _floats(low[used]), _floats(high[used])
-        # Positions within bins have 13 bits; a mean computed from them may leave the range.
+        # Positions within bins have only 13 bits, so that their mean may lie outside the range.
         means = np.clip(means, lowest, highest)
         with np.errstate(invalid="ignore", over="ignore"):  # infinite scores
             bins = Bins.pooled(lowest, highest, means * mass, both)
@@ -292,6 +294,8 @@ class DeviceBins:
         refuse_total(total)
         cells = torch.ldexp(cells, -torch.frexp(total).exponent)  # so that products do not overflow
         negative, positive = cells.unbind(1)
+        # Pairs in different bins are ordered by their bins; those in one bin by their extremes, if
+        # the ranges of the classes do not overlap there.
         pairs, below = cells.sum(dim=0).prod(), negative.cumsum(0) - negative
         within = negative * positive  # pairs in one bin: ordered, reversed or unknown
         ahead, behind = high[:, 0] < low[:, 1], high[:, 1] < low[:, 0]
@@ -308,6 +312,7 @@ class DeviceBins:
         return numbers
 
     def _class_losses(self, scale: Scale, bins: Bins) -> FloatArray | None:
+        """Mean losses (2, 2) of each class, or None for raw scores."""
         if scale is Scale.SCORES:
             return None
         sums = self.losses.cpu().numpy()
@@ -321,7 +326,7 @@ def _losses(score: Tensor, positive: Tensor, scale: Scale) -> tuple[Tensor, Tens
     if scale is Scale.PROBABILITIES:
         of_truth = torch.where(positive, score, 1 - score)
         lost = of_truth == 0
-        # Infinite losses are counted apart: 0 · inf would be nan for cases of weight 0.
+        # Infinite losses are counted separately: 0 · inf would be nan for cases of weight 0.
         surprise = -torch.log(torch.where(lost, 1.0, of_truth))
         square = (1 - of_truth) ** 2
     else:

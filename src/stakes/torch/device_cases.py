@@ -108,10 +108,8 @@ def add_cells(
         mass = None if weights is None else weights.double().numpy()
         sums += torch.from_numpy(np.bincount(cell.numpy(), mass, minlength=n_cells))
         return
-    y_true, decided = (
-        y_true.long(),
-        decided.long(),
-    )  # comparisons of small dtypes with larger limits would wrap
+    # Comparisons of small dtypes with larger limits would wrap.
+    y_true, decided = y_true.long(), decided.long()
     known = (y_true >= 0) & (y_true < n_classes)
     valid = (decided >= 0) & (decided < n_decisions)
     faults[LABEL] += (~known).sum()
@@ -132,7 +130,8 @@ def _summed(cell: Tensor, mass: Tensor, n_cells: int) -> Tensor:
     if not cell.is_cuda:
         weights = None if mass.dtype == torch.int64 else mass
         return torch.bincount(cell, weights, minlength=n_cells)
-    # Together the copies fit into the cache of a GPU, and neighbours write to different ones.
+    # All copies fit into the cache of a GPU together, and neighbouring cases write to different
+    # ones.
     copies = max(1, (1 << 14) // n_cells)
     spread = cell * copies + torch.arange(len(cell), device=cell.device) % copies
     sums = torch.zeros(n_cells * copies, dtype=mass.dtype, device=cell.device)
@@ -203,7 +202,7 @@ def posterior_faults(predictions: Tensor, logits: bool) -> Tensor:
 
 
 def _row_slack(posteriors: Tensor) -> float:
-    """Largest difference of the sum of a row from 1; softmax over many classes rounds more."""
+    """Largest allowed difference of a row's sum from 1; softmax over many classes rounds more."""
     many = posteriors.shape[-1] / _MANY if posteriors.dtype == torch.float32 else 0.0
     return _ROW_SUMS[posteriors.dtype] * max(1.0, many)
 
@@ -281,6 +280,7 @@ def _cheapest_by_numpy(predictions: Tensor, costs: FloatArray, logits: bool) -> 
 
 
 def _cheapest(predictions: Tensor, costs: FloatArray, logits: bool) -> Tensor:
+    """The same on other devices: every decision within rounding of the least cost is tied."""
     rows = probabilities(predictions) if logits else predictions
     fits = (rows >= 0) & (rows <= 1)
     fits = fits if rows.ndim == 1 else fits.all(dim=1)

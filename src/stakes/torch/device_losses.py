@@ -140,8 +140,8 @@ def _moments(
     sound = (mass >= 0) & (mass < torch.inf)
     for rule, fine in ((LOSS, finite), (LABEL, known), (WEIGHT, sound)):
         faults[rule] += (~fine).sum()
-    # Bad entries are counted and weigh nothing: they are refused once, at the end, so that nothing
-    # waits for the device.
+    # Bad entries are counted and get no weight. They are refused once, at the end, so that nothing
+    # waits for the device here.
     mass = torch.where(finite & known & sound, mass, 0.0)
     table = torch.where(finite[:, None], table, 0.0)
     products = (table[:, :, None] * table[:, None, :]).flatten(1)

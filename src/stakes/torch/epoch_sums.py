@@ -103,6 +103,7 @@ class EpochSums:
     def _add_by_kernel(
         self, predictions: Tensor, truth: Tensor, *, logits: bool, faults: Tensor
     ) -> None:
+        """Add cases that count once, with the Triton kernel."""
         sums = (self.decided, faults, self.squares, self.predicted)
         losses = add_decisions(predictions, truth, self.problem, sums, logits=logits).sum(dim=0)
         self.proper.add_(losses[:3])
@@ -111,13 +112,14 @@ class EpochSums:
     def _add_losses(
         self, exact: Tensor, logs: Tensor, truth: Tensor, weight: Tensor | None
     ) -> None:
+        """Add log losses, Brier scores and numbers of rows, class by class."""
         # Unknown labels are read as class 0, with no weight: an index out of range would stop the
         # device, and they are refused later.
         known = (truth >= 0) & (truth < self.problem.n_classes)
         place = torch.where(known, truth, 0)
         of_truth = exact.gather(1, place[:, None]).squeeze(1)
         surprise = -logs.gather(1, place[:, None]).squeeze(1)
-        # Infinite losses are counted and not summed: 0 · inf would make cases without weight a nan.
+        # Infinite losses are counted, not summed: 0 · inf would be nan for cases without weight.
         lost = surprise == torch.inf
         surprise = torch.where(lost, 0.0, surprise)
         # Sum over classes of (p − y)², expanded so that no one-hot matrix is needed.
@@ -179,9 +181,7 @@ class EpochSums:
 
     def _refuse_sizes(self) -> None:
         """Refuse weights whose squares underflow or overflow."""
-        usual = float(
-            self.squares.sum() / self.decided.sum()
-        )  # the mean weight, weighted by itself
+        usual = float(self.squares.sum() / self.decided.sum())  # the mean weight, self-weighted
         if not LIGHTEST <= usual <= HEAVIEST:
             raise InputError(
                 f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
@@ -190,6 +190,7 @@ class EpochSums:
             )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
+        """What a report is made from, with tallies in place of rows."""
         problem, shares = self.problem, self.counts().shares
         table = None if bins is None else _of_probabilities(bins)
         kind = rules_of(
@@ -232,6 +233,7 @@ class EpochSums:
         )
 
     def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
+        """Counts of the decisions as a sample; fractional weights come with their squares."""
         counts, problem = self.counts(), self.problem
         used = counts.values > 0
         joint = JointCounts._trusted(
@@ -249,6 +251,7 @@ class EpochSums:
     def _left_out(
         self, name: str, bins: BinnedScores | None, shares: FloatArray
     ) -> Iterator[Caveat]:
+        """Caveats about what a report without rows leaves out."""
         prior = self.problem.prior
         yield left_out(
             name,

@@ -32,7 +32,7 @@ from stakes.torch.device_bins import order_keys, read_scores, refuse_none, two_l
 from stakes.torch.triton_door import kernels
 
 _BLOCK = 1 << 27  # distinct keys at a time, which bounds the memory of temporary tensors
-_MOST_SCORES = 1 << 27  # a table of three gigabytes
+_MOST_SCORES = 1 << 27  # distinct scores of a table, which then takes three gigabytes
 _SAMPLE = 1 << 12  # sampled corners, whose hull excludes most others from being vertices
 _SMALL = 1 << 14  # few enough corners to leave to the host
 _SIGN = {torch.int32: torch.iinfo(torch.int32).min, torch.int64: torch.iinfo(torch.int64).min}
@@ -156,6 +156,7 @@ def score_hull(scores: Tensor, y_true: Tensor, *, classes: Labels = (0, 1)) -> S
     for stops in _stops(runs):
         n_scores += stops.shape[1]
         corners.append(_candidates(torch.cat([corners[-1][:, -1:], stops], dim=1))[:, 1:])
+    # The few corners that are left may be vertices; the host finds out which of them are.
     places, cases, ones = _vertices(_candidates(torch.cat(corners, dim=1)).cpu().numpy())
     highest = runs.keys[torch.as_tensor(places[1:], device=score.device)]
     table = ScoreTable._trusted(
@@ -212,9 +213,9 @@ class _Runs(NamedTuple):
 
 
 def _runs(score: Tensor, truth: Tensor) -> _Runs:
-    """Sort the keys once; invalid entries are refused before."""
+    """Distinct keys and their counts, by one sort; invalid entries are refused before."""
     keys = _keys(score, truth)
-    if keys.is_cuda:  # the only sort in torch that does not compute positions, too
+    if keys.is_cuda:  # unique is the only sort in torch that does not compute positions as well
         distinct, counts = torch.unique(keys, return_counts=True)
         return _Runs(distinct, counts, len(keys))
     # On a CPU, numpy sorts several times as fast as torch.
@@ -386,6 +387,7 @@ def _walked(at: IntArray, cases: IntArray, ones: IntArray) -> IntArray:
 
 
 def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores, and the numbers of negatives and positives at each."""
     # Keys of doubles with both signs have no room for the label; sort the scores alone.
     if score.dtype == torch.float64 and bool((score < 0).any()):
         return _weighted(score, truth, torch.ones_like(score))
@@ -403,6 +405,7 @@ def _unweighted(score: Tensor, truth: Tensor) -> tuple[FloatArray, FloatArray]:
 
 
 def _weighted(score: Tensor, truth: Tensor, weight: Tensor) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores, and the weights of both classes at each."""
     used = weight > 0
     order, place = torch.sort(order_keys(torch.where(score == 0, 0.0, score)[used].double()))
     new = torch.cat([order.new_zeros(1), (order[1:] != order[:-1]).long()])

@@ -123,10 +123,10 @@ class _Tallied(Metric):
         )
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """Load states; the loaded metric counts as updated."""
         present = {prefix + name for name in self._defaults} & set(state_dict)
-        state_dict |= {
-            name: state_dict[name].clone() for name in present
-        }  # updates in place would change the caller's
+        # Copies, because updates in place would change the tensors of the caller.
+        state_dict |= {name: state_dict[name].clone() for name in present}
         super()._load_from_state_dict(state_dict, prefix, *args)
         if present:
             self._filled()

@@ -1,7 +1,7 @@
 """The kernel of Bayes decisions: one pass decides, counts and sums the losses of an epoch.
 
-It sums expected costs in the order of the plain code of `device_cases`, without fused
-multiply-adds, so that CPU and GPU decide alike.
+It sums expected costs in the same order as the plain code of `device_cases`, without fused
+multiply-adds, so that CPU and GPU take the same decisions.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     N_PREDICTED: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Decide the cases of a block and, by depth, count them and sum their losses."""
     program = tl.program_id(0)
     case = program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = case < n_cases
@@ -78,6 +79,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
     highest = tl.full((SIZE,), -float("inf"), tl.float64)
     total = tl.zeros((SIZE,), tl.float64)
     if LOGITS and not VECTOR:
+        # The softmax is taken relative to the highest logit, so that nothing overflows.
         for k in tl.static_range(N_CLASSES):
             logit = tl.load(rows + k * column_step, inside, 0.0).to(tl.float64)
             highest = tl.maximum(highest, logit)
@@ -122,6 +124,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
                 odds = tl.where(label == k, -logit if VECTOR and k == 0 else logit, odds)
             likely = tl.where(exact > top, k, likely)
             top = tl.where(exact > top, exact, top)
+    # Decisions whose expected costs differ only by rounding are tied, and the first one is taken.
     slack = tl.load(costs + N_CLASSES * N_DECISIONS + column, real, 0.0)
     off = error + slack[None, :]
     expected = tl.where(real[None, :], expected, float("inf"))
@@ -154,7 +157,7 @@ def _decisions_kernel(  # type: ignore[no-untyped-def]
             else:
                 lost = of_truth == 0.0
                 surprise = -tl.log(tl.where(lost, 1.0, of_truth))
-            distance = square - 2.0 * of_truth + 1.0
+            distance = square - 2.0 * of_truth + 1.0  # Σ (p − y)², without a one-hot vector
             out = sums + program.to(tl.int64) * (4 * N_CLASSES)
             for k in tl.static_range(N_CLASSES):
                 mine = known & (label == k)

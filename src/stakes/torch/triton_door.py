@@ -1,4 +1,4 @@
-"""The kernels where Triton is installed, which comes with torch for CUDA; None elsewhere."""
+"""The kernels, where Triton is installed (it comes with torch for CUDA); None elsewhere."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
 """Kernels for CUDA, written in Triton, that tally in one pass over the cases.
 
-They return the results of the plain code of `device_bins` and `device_cases`, to the last bit, and
-are used where Triton is installed, as it is with torch for CUDA.
+Counts and bins are those of the plain code of `device_bins` and `device_cases`, to the last bit;
+sums of losses are added in another order and may differ in their last digits. The kernels are used
+where Triton is installed, as it is with torch for CUDA.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     DOUBLE: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Add the cases of a block to packed sums, extremes, losses and faults."""
     program = tl.program_id(0)
     case = first_case + program.to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = case < n_cases
@@ -102,6 +104,7 @@ def _bins_kernel(  # type: ignore[no-untyped-def]
     positive = label == 1
     place, rest = _places(score, N_BINS, UNIT, DOUBLE)
     cell = place * 2 + tl.where(positive, 1, 0)
+    # One atomic add counts the case (from bit 38 on) and adds its position within the bin.
     packed_case = rest.to(tl.int64) + (1 << 38)
     tl.atomic_add(
         packed + (program % N_COPIES) * 2 * N_BINS + cell, packed_case, used, sem="relaxed"
@@ -241,6 +244,7 @@ def _cells_kernel(  # type: ignore[no-untyped-def]
     SIZE: tl.constexpr,
     STEPS: tl.constexpr,
 ):
+    """Count the cases of several blocks by row and column, then add the counts once."""
     program = tl.program_id(0).to(tl.int64)
     cells = tl.arange(0, N_CELLS)
     counts = tl.zeros((N_CELLS,), tl.int32)
@@ -319,6 +323,7 @@ def _keys_kernel(  # type: ignore[no-untyped-def]
     DOUBLE: tl.constexpr,
     SIZE: tl.constexpr,
 ):
+    """Keys of scores and labels, and the numbers of invalid entries."""
     place = tl.program_id(0).to(tl.int64) * SIZE + tl.arange(0, SIZE)
     inside = place < n_cases
     raw = tl.load(scores + place, inside, 0.0)

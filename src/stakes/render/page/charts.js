@@ -1,9 +1,10 @@
 // Charts: inline SVG, drawn at the width of their place.
 
-const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // wider where the font asks for it
+const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // pixels; wider where the font needs it
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
 
+/** About so many round numbers within a range. */
 function ticks(low, high, wanted) {
   const raw = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -18,22 +19,22 @@ const scale =
   (value) =>
     start + ((value - low) / (high - low)) * (end - start);
 
-/** An axis of probabilities, which is written in percent; others have numbers. */
+/** An axis of probabilities, written in percent; other axes have plain numbers. */
 const shareAxis = (label, domain) => ({ label, domain, say: probabilityText });
 const sayOf = ({ say = short }) => say;
 
-let rooms = new WeakMap(); // widths of places; asking the browser each time would have it lay out
+let rooms = new WeakMap(); // widths of places, cached: reading one makes the browser lay out the page
 
 const drawn = {}; // what every chart shows, by its place
 
-/** Width of a place, asked once until the window changes. */
+/** Width of a place, read once until the window changes. */
 function roomOf(host) {
   if (!rooms.has(host)) rooms.set(host, host.clientWidth);
   return rooms.get(host);
 }
 
 const pen = document.createElement("canvas").getContext("2d");
-let letters = null; // the reader's font; asked for once, too
+let letters = null; // the reader's font, also read once
 
 /** Width of a text in the reader's font, whichever that is. */
 function widthOf(text, { size, weight = 400 }) {
@@ -42,7 +43,7 @@ function widthOf(text, { size, weight = 400 }) {
   return 1.04 * pen.measureText(text).width; // digits of one width may need a little more
 }
 
-/** As much of a text as there is room for, cut in the middle; nothing where that says nothing. */
+/** As much of a text as there is room for, cut in the middle; empty if too little would be left. */
 function fitted(text, room, font) {
   if (widthOf(text, font) <= room) return text;
   const fits = (size) => widthOf(middle(text, size), font) <= room;
@@ -55,7 +56,7 @@ const forgetRooms = () => {
   letters = null;
 };
 
-/** The least round number that is not below a share. */
+/** The smallest round number that is at least a share. */
 const roundUp = (share) =>
   [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6].find((end) => end >= share) || 1;
 
@@ -72,14 +73,14 @@ function heightAt(points, x) {
   return x1 > x0 ? y0 + ((y1 - y0) * (Math.min(x, x1) - x0)) / (x1 - x0) : y1;
 }
 
-/** Exact where the line comes from a formula. */
+/** Height of a line at x: exact if the line has a formula, otherwise interpolated. */
 const valueAt = (series, x) => (series.at ? series.at(x) : heightAt(series.points, x));
 
-/** Names and intervals of the lines of a chart at x, where they are known. */
+/** Names and intervals of the lines of a chart at x, if they are known. */
 const readBands = (id, x) =>
   drawn[id].series.filter(({ bounds }) => bounds).map(({ name, bounds, banded }) => [name, ...bounds(x), Boolean(banded)]);
 
-/** Places and bounds of the intervals of single points of a chart. */
+/** Positions of the single points of a chart and the bounds of their intervals. */
 const readWhiskers = (id) => drawn[id].whiskers.map(({ x, bounds }) => [x, ...bounds]);
 
 /** Names and heights of the lines of a chart at x. */
@@ -88,7 +89,7 @@ const readChart = (id, x) =>
 
 /**
  * Draw lines over a common x axis, with names at the lines and a cross-hair that reads them.
- * Series have points, a look, a name for the cross-hair and a label to be drawn, where wanted.
+ * Series have points, a look, a name for the cross-hair and optionally a label that is drawn.
  */
 function drawChart(host, spec) {
   const width = Math.max(260, roomOf(host));
@@ -157,6 +158,7 @@ const clipOf = (host, { left, right, foot }) =>
     }),
   );
 
+/** Rules, ticks with their values, and the names of both axes. */
 function axes({ x, y, foot, left, right, up, across, spec }) {
   const bottom = foot;
   const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
@@ -180,7 +182,7 @@ function axes({ x, y, foot, left, right, up, across, spec }) {
   );
 }
 
-/** A part of the x axis in which not looking at the case is cheaper. */
+/** A part of the x axis on which a constant decision is cheaper. */
 const shadeOf = ({ x, foot }, [low, high]) =>
   svg("rect", {
     class: "shade",
@@ -190,9 +192,9 @@ const shadeOf = ({ x, foot }, [low, high]) =>
     height: foot - MARGIN.top,
   });
 
-const COUNTS = 44; // pixels below the x axis for bars of cases, with their number
+const COUNTS = 44; // pixels below the x axis for bars of cases and their numbers
 
-/** How many cases there are at a place of the x axis: a bar in a strip below the axis. */
+/** The number of cases in a part of the x axis, as a bar in a strip below the axis. */
 function caseBar({ x, height, spec }, { low, high, share, cases }) {
   const tall = share * (COUNTS - 18);
   const width = Math.max(0, x(high) - x(low) - 1);
@@ -214,7 +216,7 @@ function whiskerOf({ x, y }, { x: at, bounds: [low, high], look }) {
   });
 }
 
-/** The parts of an axis where not looking costs no more than any of these lines, by their points. */
+/** The parts of an axis where a constant decision costs no more than any of these lines. */
 function cheaperBlind(naive, lines) {
   const parts = [];
   let open = false;
@@ -230,20 +232,21 @@ function cheaperBlind(naive, lines) {
 
 const BAND_STEPS = 60;
 
-/** The interval at each point of a line, as an area: between its borders, where it has some, else by steps. */
+/** The intervals along a line as an area: between its borders if it has any, otherwise in steps. */
 function bandOf({ x, y, spec }, { look, borders, bounds }) {
   const [lower, upper] = borders ? borders() : stepsOf(bounds, spec.x.domain);
   const corners = [...upper, ...[...lower].reverse()].map(([px, py]) => `${x(px).toFixed(1)} ${y(py).toFixed(1)}`);
   return svg("path", { class: `interval ${look}`, d: corners.length ? `M${corners.join("L")}Z` : "" });
 }
 
-/** Points of the lower and of the upper bounds of the intervals along an axis. */
+/** Points of the lower and the upper bounds of the intervals along an axis. */
 function stepsOf(bounds, [low, high]) {
   const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
   const intervals = steps.map((x) => [x, ...bounds(x)]).filter((interval) => interval.every(Number.isFinite));
   return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
 }
 
+/** A line through its finite points. */
 function lineOf({ x, y }, { points, look }) {
   const path = points
     .filter((point) => point.every(Number.isFinite))
@@ -260,6 +263,7 @@ const markLine = ({ x, foot }, mark) =>
     y2: foot,
   });
 
+/** The name of a mark, on the side of it where there is room. */
 function markName({ x, right }, mark) {
   const left = x(mark.x) + 5 + widthOf(mark.label, LABEL) > right;
   const at = {
@@ -270,15 +274,17 @@ function markName({ x, right }, mark) {
   return svg("text", { class: "mark-name", ...at }, mark.label);
 }
 
+/** A dot with its tooltip. */
 function dotOf({ x, y }, dot) {
   const node = svg("circle", { class: `dot ${dot.look}`, cx: x(dot.x), cy: y(dot.y), r: 4.5 });
   return explain(node, dot.title, dot.lines);
 }
 
-const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or hides another
-const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] }; // of a name at a line: pixels, and parts of the frame
+const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
+// of the name of a line: its height in pixels, the columns that are tried, its widths as parts of the frame
+const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] };
 
-/** Names at the lines, each where it hides as little of the lines as can be; none where there is no room for it. */
+/** Names of the lines, each where it covers as little of them as possible; left out if there is no room. */
 function lineNames({ x, y, left, right, height, foot, spec }) {
   const frame = { left: left + 4, right, top: MARGIN.top };
   frame.bottom = foot - 3;
@@ -301,13 +307,13 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
     .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
     .flatMap(({ line, ys }) => {
       const best = NAME.widths.map(placed).find(({ penalty }) => penalty < NO_ROOM);
-      if (!best) return []; // the tooltip has it
+      if (!best) return []; // the tooltip still shows the name
       taken.push(best);
       const title = svg("title", {}, line.label);
       const place = { x: best.left, y: best.bottom - 3 };
       return svg("text", { class: `line-name ${line.look}`, ...place }, best.text, title);
 
-      /** The best spot for the name, in so large a part of the frame. */
+      /** The best spot for the name, if it may take this part of the width of the frame. */
       function placed(part) {
         const text = fitted(middle(line.label, 30), part * (frame.right - frame.left), LABEL);
         const width = widthOf(text, LABEL);
@@ -322,7 +328,7 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
     });
 }
 
-/** Places of a name just above and just below its own line. */
+/** Candidate spots for a name, just above and just below its line. */
 function spotsOf(ys, columns) {
   return range(ys.length - columns).flatMap((i) => {
     const heights = ys.slice(i, i + columns + 1).filter(Number.isFinite);
@@ -334,7 +340,7 @@ function spotsOf(ys, columns) {
   });
 }
 
-/** How much of the lines a name would hide, and how far it is from its own. */
+/** The penalty of a spot: how much of the lines the name would cover, and its distance from its own. */
 function penaltyOf(spot, heights, taken, frame, columns) {
   const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
   const overlaps = taken.some(
@@ -398,7 +404,7 @@ function crosshair(picture, { x, left, right, foot, spec }) {
 
 // Small pictures ----------------------------------------------------------------------------------
 
-/** A bar with the whiskers of its interval, and a line where not looking stands. */
+/** A bar with the whiskers of its interval, and a line at the cost of the best constant decision. */
 function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
   const [width, height] = [BINARY ? 84 : 124, 18];
   const picture = svg("svg", {
@@ -429,17 +435,17 @@ function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
 
 const BAND = { size: 12 };
 
-/** Neighbouring intervals of an axis as a band, with names where they fit and the present marked. */
+/** Neighbouring intervals of an axis as a band, with names if they fit and the current value marked. */
 function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
   const width = Math.max(240, roomOf(host));
   const x = scale([low, high], [inset[0], width - inset[1]]);
-  let free = -Infinity; // where the next edge may be named
+  let free = -Infinity; // from here on there is room for the label of the next edge
   const pieces = parts
     .filter((part) => part.low < high && part.high > low)
     .map((part) => {
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
       const name = fitted(part.label, right - left - 12, BAND);
-      const readable = name.length >= 0.4 * part.label.length; // two ends of a long name say nothing
+      const readable = name.length >= 0.4 * part.label.length; // the two ends of a long name would not identify it
       const half = widthOf(part.edge, TICK) / 2;
       const named = part.high < high && x(part.high) - half > free;
       const edge = named ? Math.min(Math.max(x(part.high), half), width - half) : null;

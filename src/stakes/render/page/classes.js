@@ -1,4 +1,4 @@
-// Classes: of more than two, how reliable the probabilities of each are, and what each costs.
+// Classes: for more than two, how reliable the probabilities of each are, and what each costs.
 
 const BINNED_CLASSES = MODELS.some((model) => model.class_bins);
 let classShown = null; // the class whose reliability is shown; null: the one that costs most
@@ -53,7 +53,7 @@ function classCostsToSave() {
 
 // How reliable the probabilities of a class are ---------------------------------------------------
 
-/** The share of a count with Wilson's interval, as Python's `wilson_bounds` has it. */
+/** A share of cases with Wilson's interval, as in Python's `wilson_bounds`. */
 function wilson(hits, cases, level = DATA.level) {
   const threshold = normalQuantile((1 - level) / 2) ** 2;
   const rate = hits / cases;
@@ -64,12 +64,13 @@ function wilson(hits, cases, level = DATA.level) {
 
 const binnedModels = () => MODELS.filter((model, i) => model.class_bins && !hidden.has(i));
 
-/** The class that is shown: the reader's, or the one that costs most under the best system. */
+/** The class that is shown: the reader's choice, or the one that costs most under the best system. */
 function shownClass() {
   if (classShown !== null) return classShown;
   return classParts(costParts(result.best.counts, regretOf(result.best.costs), result.prior))[0].k;
 }
 
+/** Show how reliable the probabilities of one class are, model by model. */
 function showClassReliability() {
   const k = shownClass();
   const models = binnedModels();
@@ -100,12 +101,13 @@ function showClassReliability() {
   saved.reliability = reliabilityToSave;
 }
 
-/** A tenth of the probabilities, from how the page holds it: `share` is the observed one, with its interval. */
+/** A tenth of the probabilities, from its embedded form: `share` is observed and has an interval. */
 function binOf([b, cases, hits, mean]) {
   const [share, ...bounds] = wilson(hits, cases);
   return { low: b / 10, high: (b + 1) / 10, cases, mean, share, bounds };
 }
 
+/** Explanation of the diagram of one class. */
 function classNote(k, best, most) {
   if (!best) return "No model is shown.";
   const whiskers = BANDED ? ` Whiskers: ${percent(DATA.level)} intervals of ${best.name}.` : "";
@@ -118,7 +120,7 @@ function classNote(k, best, most) {
 
 const binWhisker = ({ mean, bounds }, look) => ({ x: mean, bounds, look });
 
-/** The observed share of a bin; its interval is named where it is known. */
+/** The observed share of a bin as a dot; the tooltip has its interval if it is known. */
 function binDot(name, { low, high, cases, mean, share, bounds }, look, known) {
   const lines = [
     ["mean probability", exactPercent(mean)],
@@ -129,6 +131,7 @@ function binDot(name, { low, high, cases, mean, share, bounds }, look, known) {
   return { x: mean, y: share, look, title: `${name}, ${probabilityText(low)} to ${probabilityText(high)}`, lines };
 }
 
+/** Rows of the download: every model, class and tenth of the probabilities. */
 function reliabilityToSave() {
   const rows = MODELS.filter((model) => model.class_bins).flatMap((model) =>
     model.class_bins.flatMap((bins, k) =>
@@ -138,6 +141,7 @@ function reliabilityToSave() {
   return [["model", "class", "from", "to", "cases", "mean probability", "observed share", "low", "high"], ...rows];
 }
 
+/** Connect the list of classes and the button that shows all of them. */
 function buildClasses() {
   place("class-costs-all").addEventListener("click", () => {
     everyClass = !everyClass;

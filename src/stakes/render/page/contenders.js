@@ -1,7 +1,7 @@
 // Contenders: inference about the costs under any stakes, from the tallies and joint bins of the page.
 // A source is what systems decide by: the scores of a model, or its decisions. Joint bins of two
-// sources tell how often two systems make each pair of decisions; within a pair of bins that a
-// threshold divides, the systems are taken to decide independently.
+// sources say how often two systems make each pair of decisions; within a pair of bins that a
+// threshold divides, the decisions of the systems are assumed to be independent.
 
 const N_DECISIONS = decisions.length;
 // shares of the decisions in a bin that is a single decision
@@ -68,7 +68,7 @@ const scoreTableOf = (system) => MODELS[system.model][system.way === "recalibrat
 
 /**
  * Cases of each class in each pair of decisions; the second decision varies fastest. Two systems of
- * one source are counted exactly, systems without a source are taken to be independent.
+ * one source are counted exactly, systems without a source are assumed to decide independently.
  */
 function pairTable(first, second) {
   const tables = classes.map(() => new Float64Array(N_DECISIONS * N_DECISIONS));
@@ -90,6 +90,7 @@ function pairTable(first, second) {
     });
     return tables;
   }
+  // joint bins are stored once for a pair of sources, the one with the lower index first
   const turned = first.source > second.source;
   const [low, high] = turned ? [second, first] : [first, second];
   for (const [k, a, b, cases] of JOINT.cells.get(`${low.source} ${high.source}`)) {
@@ -172,6 +173,7 @@ function strataOf(tables, values, ranges, prior, shift) {
           Math.max(...parts.map((part) => part[3])),
         ),
       ];
+  // a known amount is added to the first stratum only, because the means of all strata are summed
   const [first, ...rest] = strata;
   const shifted = (value) => value + shift;
   const bounds = { lowest: shifted(first.lowest), highest: shifted(first.highest) };
@@ -365,6 +367,7 @@ function inferenceOf(systems, stated, prior, reachableNow, classShares) {
     const [, low, high] = plainSaving(best);
     const i = all.findIndex((system) => system.name === name);
     if (i >= 0) return (isBlind(best) ? plainSaving(i)[2] : high) > 0 && isContender(i);
+    // the correction for selection takes long, and is too small to matter far above zero
     return name === blindName && (low <= 0 || (low < 3 * (naive.cost - estimates[best] - low) && saving()[1] <= 0));
   };
   return {

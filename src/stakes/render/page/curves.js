@@ -1,4 +1,4 @@
-// Curves: what the score tables say over all costs, thresholds and priors.
+// Curves: costs, losses and rates from the score tables, over all costs, thresholds and priors.
 
 const hidden = new Set(); // models that the charts leave out
 const COST_AXIS = inUnit("cost per case");
@@ -7,20 +7,20 @@ const GRID = range(241).map((i) => i / 240);
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
-/** Of many models, tables with a column for each have those of the charts; downloads have all. */
+/** With many models, tables have columns only for those in the charts; downloads have all. */
 const inTables = (i) => !CROWDED || !hidden.has(i);
 const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
 const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(Number.isInteger));
-/** Why the page cannot say how sure rates are; null where every case counts as one. */
+/** Why the page has no intervals for rates; null if every case counts as one. */
 const RATES_UNKNOWN = DATA.clustered
   ? "cases come in clusters"
   : MODELS.every(isWhole)
     ? null
     : "weights are not whole numbers of cases";
 
-/** The model whose interval is drawn: that of the cheapest system, or the first that is shown. */
+/** The model whose interval is drawn: that of the cheapest system, or the first one shown. */
 function bandedModel(models, known = BANDED) {
   const best = MODELS[result.best.model];
   return !known ? null : models.includes(best) ? best : models[0];
@@ -33,7 +33,7 @@ function bandText(name, extra = "") {
   return name ? tied(` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}${others}.`) : "";
 }
 
-/** A line for the chart from a function of x, with its interval at x where that is known. */
+/** A line for the chart from a function of x, with its interval at x if that is known. */
 const curve = (model, top, at, bounds, banded) => ({
   ...(BANDED ? { bounds, banded: model === banded } : {}),
   name: model.name,
@@ -43,6 +43,7 @@ const curve = (model, top, at, bounds, banded) => ({
   points: GRID.map((x) => [x * top, at(x * top)]),
 });
 
+/** Show all curves that the tallies of this report allow. */
 function showCurves() {
   place("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
@@ -53,7 +54,7 @@ function showCurves() {
   showReliability();
 }
 
-/** A button for each model, which shows or hides it; of many models, a list to add one from. */
+/** A button for each model, which shows or hides it; with many models, a list to add from. */
 function modelChips(show, hasCurve) {
   const chips = MODELS.map((model, i) => {
     const chip = html(
@@ -73,7 +74,7 @@ function modelChips(show, hasCurve) {
   return CROWDED ? fewChips(chips, show, hasCurve) : chips;
 }
 
-/** Of many models: a button for each that is shown, and a list to add one from. */
+/** With many models: a button for each that is shown, and a list to add from. */
 function fewChips(chips, show, hasCurve) {
   const others = range(MODELS.length).filter((i) => hidden.has(i) && hasCurve(MODELS[i]));
   const list = html(
@@ -91,7 +92,7 @@ function fewChips(chips, show, hasCurve) {
   return [...chips.filter((_, i) => !hidden.has(i)), list];
 }
 
-/** Cost per case where all cases share one threshold, though every case has its own costs. */
+/** Cost per case if all cases share one threshold although their costs differ. */
 function showThresholds() {
   const { naive, noModel } = result;
   const level = (name, cost) => ({
@@ -122,7 +123,7 @@ function showThresholds() {
   });
 }
 
-/** Steps: the cost changes where the threshold passes a score. */
+/** The cost as a step function of the threshold: it changes where the threshold passes a score. */
 function thresholdCurve(model) {
   const { thresholds, sums } = model.stakes;
   const costs = thresholdCosts(sums, state.costs, result.prior).map((cost) => cost + model.running);
@@ -136,7 +137,7 @@ function thresholdCurve(model) {
   return { name: model.name, label: model.name, look: model.look, at, points };
 }
 
-/** Loss over the cost proportion: two decisions. */
+/** Loss over the cost proportion, for two decisions. */
 function showCostCurves() {
   const { prior } = result;
   const driven = place("driven").checked;
@@ -174,7 +175,7 @@ function showCostCurves() {
   });
 }
 
-/** Cost over the prior, with posteriors and decisions adjusted to it: any number of decisions. */
+/** Cost over the prior, with posteriors and decisions adjusted to it, for any number of decisions. */
 function showPriorCurves() {
   const { costs, prior } = result;
   const top = priorReach();
@@ -210,7 +211,7 @@ function showPriorCurves() {
   });
 }
 
-/** How far an axis of priors reaches: well beyond the stated one and that of the data. */
+/** The upper end of an axis of priors: well beyond the stated prior and that of the data. */
 function priorReach() {
   if (place("whole").checked) return 1;
   const reach = Math.max(
@@ -221,6 +222,7 @@ function priorReach() {
   return roundUp(Math.min(1, reach));
 }
 
+/** Show ROC curves with their hulls and the points at which the systems decide. */
 function showRoc() {
   const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
   const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
@@ -266,7 +268,7 @@ function showRoc() {
   });
 }
 
-/** The band of a ROC curve: it follows neither costs nor prior, and is made when it is first asked for. */
+/** The band of a ROC curve, computed on first use: it depends neither on the costs nor on the prior. */
 function rocBand(table, banded) {
   if (RATES_UNKNOWN) return {};
   const borders = () => (table.rocBorders ??= rocBorders(table));
@@ -274,20 +276,21 @@ function rocBand(table, banded) {
 }
 
 /**
- * The lower and the upper border of where the rates may be. At a threshold they are independent:
- * if Wilson's interval of each has the root of the level, both hold at once with the level. The
- * borders join the corners of these boxes, so that each box is between them.
+ * The lower and the upper border of the band. At a threshold the two rates are independent: if the
+ * level of each Wilson interval is the square root of the level, both hold jointly at the level. The
+ * borders join the corners of these boxes, so that each box lies between them.
  */
 function rocBorders({ below, totals, scores }) {
   const boxes = range(scores.length + 1)
     .map((j) => [0, 1].map((k) => wilson(totals[k] - below[k][j], totals[k], Math.sqrt(DATA.level))))
-    .reverse(); // by growing rates
+    .reverse(); // in the order of increasing rates
   return [
     [[0, 0], ...boxes.map(([alarms, hits]) => [alarms[2], hits[1]])],
     [...boxes.map(([alarms, hits]) => [alarms[1], hits[2]]), [1, 1]],
   ];
 }
 
+/** What the band of a ROC curve is, or why there is none. */
 function rocBandText(name) {
   if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
   return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, had it not been chosen on these cases.` : "";
@@ -296,7 +299,7 @@ function rocBandText(name) {
 /** Points of the ROC curve at which the systems of a model change their decision. */
 function operatingPoints(model) {
   if (TERMS) return [];
-  const ordered = decisionRanges(result.costs).map((part) => part.decision); // by probability
+  const ordered = decisionRanges(result.costs).map((part) => part.decision); // by increasing probability
   const orderOf = (system) => (system.way === "tuned" ? range(decisions.length) : ordered);
   const systems = result.systems.filter((system) => MODELS[system.model] === model && system.way !== "fixed");
   const way = isMoved(result.prior) ? "moved" : "as is";
@@ -315,6 +318,7 @@ function operatingPoints(model) {
   return dots.filter((dot) => Number.isFinite(dot.x + dot.y));
 }
 
+/** Show net benefit over the threshold probability. */
 function showNetBenefit() {
   const { prior } = result;
   const c = proportion();
@@ -331,7 +335,7 @@ function showNetBenefit() {
       return spans.map((end) => -end).reverse();
     };
     const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
-    return { ...line, points: line.points.filter(([p]) => p < 1) }; // at one it jumps
+    return { ...line, points: line.points.filter(([p]) => p < 1) }; // it jumps at 1
   });
   place("net-benefit-note").textContent = bandText(banded?.name);
   drawChart(place("net-benefit"), {
@@ -359,6 +363,7 @@ function showNetBenefit() {
   });
 }
 
+/** Show reliability diagrams, by isotonic regression and in tenths. */
 function showReliability() {
   const { prior } = result;
   const models = probable();
@@ -372,7 +377,7 @@ function showReliability() {
   const first = shown.find(({ model }) => model === MODELS[result.best.model]) ?? shown[0];
   const tenths = first ? tenthsOf(first.table, first.scores, prior, far) : [];
   const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
-  const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // others are empty
+  const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // the others are empty
   const known = !RATES_UNKNOWN;
   place("reliability-note").textContent = tied(reliabilityNote(first, most));
   drawChart(place("reliability"), {
@@ -405,7 +410,7 @@ function showReliability() {
   });
 }
 
-/** The probabilities by which the cheapest system decides, where they are recalibrated. */
+/** The recalibrated probabilities by which the cheapest system decides, if it uses any. */
 function recalibratedWinner() {
   const { best } = result;
   const model = MODELS[best.model];
@@ -414,7 +419,7 @@ function recalibratedWinner() {
   return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
 }
 
-/** What the bars, the dots and the thick line of the reliability diagram are. */
+/** Explanation of the bars, the dots and the thick line of the reliability diagram. */
 function reliabilityNote(first, most) {
   if (!first) return "";
   const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
@@ -426,8 +431,8 @@ function reliabilityNote(first, most) {
 }
 
 /**
- * Tenths of an axis of probabilities: cases, their mean probability, and the share of them that is
- * of the positive class, with its interval. Another prior than that of the data moves the odds.
+ * Tenths of an axis of probabilities: their cases, the mean probability, and the share of positives
+ * with its interval. Under a prior other than that of the data, the odds are moved.
  */
 function tenthsOf({ weights, totals }, scores, prior, far) {
   const tenths = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0, hits: 0, mass: 0, moment: 0 }));
@@ -447,7 +452,7 @@ function tenthsOf({ weights, totals }, scores, prior, far) {
   });
 }
 
-/** A round probability above which half of the models have hardly any case. */
+/** A round probability above which half of the models have hardly any cases. */
 function reachOf(models, prior) {
   const highest = models.map((model) => {
     const weight = (i) =>
@@ -462,6 +467,7 @@ function reachOf(models, prior) {
 
 // Where each system wins, its decisions as they are now -------------------------------------------
 
+/** Show the ranges of prior and cost proportion in which each system is the cheapest. */
 function showRegions() {
   const { prior, rivals } = result;
   const lines = rivals.map((rival, i) => priorLine(rival, prior, LAST, i));
@@ -495,11 +501,11 @@ function showRegions() {
 const lowest = (lines) =>
   lines.some((line) => Number.isFinite(line.start + line.end)) ? lowestLines(lines) : [];
 
-/** Powers of ten, of both signs, between which cost ratios are drawn. */
+/** The exponent of ten, of either sign, up to which cost ratios are drawn. */
 const reachOfRatios = (ratios) =>
   Math.min(6, Math.ceil(Math.max(2, ...ratios.map((r) => largest([Math.log10(r)]) + 0.3))));
 
-/** A cost ratio as people say it. */
+/** A cost ratio as it is said in a sentence. */
 function ratioText(ratio) {
   if (!(ratio > 0) || !Number.isFinite(ratio)) return short(ratio);
   return ratio < 1 ? `1 : ${short(1 / ratio, 3)}` : `${short(ratio, 3)} : 1`;
@@ -551,13 +557,14 @@ const partsInWords = (parts) =>
 
 const PRIOR_STEPS = range(61).map((i) => i / 60);
 
-/** What is seen in the chart of costs over the prior. */
+/** A note on what the chart of costs over the prior shows. */
 function showPriorNote(series) {
   const line = series.find(({ banded }) => banded);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
   place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
 }
 
+/** Cost over the prior, with the current decisions: a straight line for each system. */
 function drawPriorLines(lines, winners, top) {
   const { costs, prior, rivals } = result;
   const rest = 1 - prior[LAST] || 1;

@@ -1,4 +1,4 @@
-"""What the page holds: the tallies and the numbers of a report, as plain parts of JSON."""
+"""The data of the page: the tallies and the numbers of a report, ready for JSON."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from stakes._check import FloatArray
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import Measured
 from stakes.problem import Limit
+from stakes.render.rounding import triple
 from stakes.render.systems import in_order, rules_explained
 from stakes.report import (
     AS_DECIDED,
@@ -27,12 +28,12 @@ from stakes.report import (
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
-# How the page decides again when the stakes move; all other rules stay as they were tallied.
+# Rules by which the page decides again when the stakes move; systems of others keep their tallies.
 WAYS = {BAYES: "as is", MOVED: "moved", RECALIBRATED: "recalibrated", TUNED: "tuned"}
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """All that the page's script reads; numbers without bounds are left to the writer of JSON."""
+    """All that the script of the page reads; nan and infinities are left to the writer of JSON."""
     problem, assumptions = report.problem, report.assumptions
     return {
         "problem": {
@@ -60,9 +61,9 @@ def page_data(report: Report) -> dict[str, Any]:
             "reason": report.verdict.reason,
         },
         "contenders": report.verdict.contenders,
-        "expected": _ends(report.verdict.cost),
-        "normalized": _ends(report.verdict.normalized),
-        "saving": _ends(report.verdict.saving_over_naive),
+        "expected": triple(report.verdict.cost),
+        "normalized": triple(report.verdict.normalized),
+        "saving": triple(report.verdict.saving_over_naive),
         "cheapest": [system.name for system in report.systems].index(report.best.name),
         "systems": [_system(report, *row) for row in _systems(report)],
         "no_model": None if report.no_model is None else _charged(report.no_model),
@@ -87,13 +88,13 @@ def explorable(report: Report) -> bool:
 
 
 def _rules(report: Report) -> dict[str, str]:
-    """What every rule of the report means; moved posteriors come with a moved prior."""
+    """What every rule means; that of moved posteriors too, which a moved prior brings in."""
     rules = {system.rule: system for system, _ in _systems(report) if system.name != system.model}
     return {rule: " ".join(rules_explained([system])) for rule, system in rules.items()}
 
 
 def _joint(report: Report) -> dict[str, Any] | None:
-    """Joint bins: of every pair the cases of its filled cells; −m where m cells are empty."""
+    """Joint bins: for every pair of sources the cases of its cells; −m stands for m empty cells."""
     joint, models = report.joint, [quality.model for quality in report.models]
     if joint is None or report.problem.columns:
         return None
@@ -120,7 +121,7 @@ def _joint(report: Report) -> dict[str, Any] | None:
 
 
 def _systems(report: Report) -> Iterator[tuple[System, bool]]:
-    """All systems, and those that come into being once the prior is moved away from the data's."""
+    """All systems, and those that are added once the prior is moved away from that of the data."""
     known = {(system.model, system.rule) for system in report.systems}
     remade = report.problem.n_classes == 2 and not report.problem.columns
     movable = remade and min(report.assumptions.posterior_prior) > 0
@@ -132,6 +133,7 @@ def _systems(report: Report) -> Iterator[tuple[System, bool]]:
 
 
 def _system(report: Report, system: System, added: bool) -> dict[str, Any]:
+    """A system, with how the page decides again for it."""
     place = [model.model for model in report.models].index(system.model)
     model = report.models[place]
     table = model.recalibrated if system.rule == RECALIBRATED else model.table
@@ -158,6 +160,7 @@ def _prices(system: System) -> list[float] | None:
 
 
 def _limit(report: Report, limit: Limit) -> dict[str, Any]:
+    """A limit, with positions in place of labels."""
     problem = report.problem
     return {
         "decision": problem.decisions.index(limit.decision),
@@ -174,19 +177,20 @@ def _charged(system: System) -> dict[str, Any]:
         "name": system.name,
         "counts": system.counts.values,
         "sums": system.sums,
-        "cost": _ends(system.cost),
-        "normalized": _ends(system.normalized),
+        "cost": triple(system.cost),
+        "normalized": triple(system.normalized),
     }
 
 
 def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
+    """A model, with its measures and score tables."""
     systems = [system for system in report.systems if system.model == model.model]
     repaired = [system for system in systems if system.rule == RECALIBRATED]
     others = [system for system in systems if system.rule in (BAYES, MOVED)]
     return {
         "name": model.model,
         "kind": model.kind,
-        "auc": None if model.auc is None else _ends(model.auc),
+        "auc": None if model.auc is None else triple(model.auc),
         "h": model.h,
         "log_loss": model.normalized_log_loss,
         "brier": model.normalized_brier,
@@ -224,6 +228,7 @@ def _class_bins(report: Report, model: ModelQuality) -> list[Any] | None:
 
 
 def _disagreement(report: Report) -> dict[str, Any] | None:
+    """What metrics pick, or None where there is one model."""
     disagreement = report.disagreement
     if disagreement is None or not disagreement.metrics:
         return None
@@ -232,12 +237,13 @@ def _disagreement(report: Report) -> dict[str, Any] | None:
         "models": _texts(disagreement.models),
         "values": disagreement.values,
         "picks": disagreement.picks,
-        "more": [_ends(pick.costs_more) for pick in report.picks],
+        "more": [triple(pick.costs_more) for pick in report.picks],
         "clear": [pick.clear for pick in report.picks],
     }
 
 
 def _slice(report: Report, part: Slice) -> dict[str, Any]:
+    """The costs of all systems in a slice."""
     names = [system.name for system in report.systems]
     costs = {charge.system: _few(charge.cost) for charge in part.costs}
     return {
@@ -252,11 +258,7 @@ def _slice(report: Report, part: Slice) -> dict[str, Any]:
 
 def _few(interval: Measured) -> list[float]:
     """An interval to the digits that a table of many slices can show."""
-    return [float(f"{end:.9g}") for end in _ends(interval)]
-
-
-def _ends(interval: Measured) -> tuple[float, float, float]:
-    return interval.value, interval.low, interval.high
+    return [float(f"{number:.9g}") for number in triple(interval)]
 
 
 def _texts(labels: tuple[Any, ...]) -> list[str]:
@@ -289,9 +291,9 @@ def _packed(cases: list[Any]) -> list[Any] | str:
 
 
 def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[System]) -> list[Any]:
-    """Scores to few digits, if these keep them apart and decide as the systems of the report do.
+    """Scores to few digits, if they stay distinct and lead to the decisions of the report.
 
-    That of a pool stands for many scores that differ by far more than its digits.
+    The score of a pool stands for many scores, which differ by far more than its last digits.
     """
     for digits in (5, 7, 9) if pooled else (7, 9):
         rounded = _short(table.scores, digits)
@@ -302,9 +304,10 @@ def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[Syst
 
 
 def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:
+    """Whether rounded scores lead to the same counts of decisions."""
     problem, assumptions = report.problem, report.assumptions
     if problem.columns or problem.limits:
-        return True  # no score decides alone
+        return True  # decisions depend on more than the score
     if system.rule == MOVED:
         scores = shift_prior(scores, assumptions.posterior_prior, assumptions.prior)
     chosen = np.eye(problem.n_decisions)[bayes_decision_indices(scores, problem)]

@@ -72,7 +72,7 @@ function measuredColumn(intervals) {
   const decimals = intervals.map(supportedDecimals);
   const first = decimals.find((places) => places !== null);
   if (first === undefined) return intervals.map(measured);
-  // neighbours that need one decimal more or less share the first row's, so that a column is calm
+  // rows that need one decimal more or fewer use those of the first row, so that the column is uniform
   const kept = decimals.map((places) => (places === null || Math.abs(places - first) <= 1 ? first : places));
   const widest = Math.max(0, ...kept);
   return intervals.map((interval, i) => {

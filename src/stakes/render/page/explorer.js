@@ -173,6 +173,7 @@ function histogram({ table, scores, axis }) {
 
 const explorerWidth = () => clamped(roomOf(place("explorer")), PANEL.widths);
 
+/** Draw the explorer and its numbers; a focused cut keeps the focus. */
 function showExplorer() {
   const view = exploration();
   const host = place("explorer");
@@ -202,6 +203,7 @@ const BUTTONS = ["explorer-bayes", "explorer-best"];
 const referenceOf = (button, { references, cuts }) =>
   references.find((reference) => reference.at === button && reference.cuts.length === cuts.length);
 
+/** Show the buttons of the references that have as many cuts. */
 function showButtons(view) {
   for (const button of BUTTONS) {
     const reference = referenceOf(button, view);
@@ -210,6 +212,7 @@ function showButtons(view) {
   }
 }
 
+/** Set the cuts; null returns to those of the rule. */
 function setCuts(cuts) {
   movedCuts = cuts;
   showExplorer();
@@ -248,6 +251,7 @@ function classPanels(view, x, width) {
   });
 }
 
+/** Ticks of the score axis, left out where they would overlap. */
 function explorerAxis(view, x, width, height) {
   const { low, high, at, log } = view.axis;
   const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
@@ -345,6 +349,7 @@ function moveCut({ cuts }, i, value) {
   showExplorer();
 }
 
+/** Show the cost of the cuts, compared with the references, and their counts. */
 function showExplorerNumbers(view) {
   const { counts, order, cuts, references } = view;
   const cost = costOfCuts(view, order, cuts);
@@ -400,6 +405,7 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
   return html("li", { class: possible ? null : "worse" }, tied(`${text}; here ${probabilityText(value)}${interval}: ${outcome}.`));
 }
 
+/** Connect the list of tables, the buttons and the dragging of cuts. */
 function buildExplorer() {
   const picker = place("explorer-pick");
   picker.append(

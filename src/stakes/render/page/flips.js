@@ -236,6 +236,7 @@ function showFlips() {
   });
 }
 
+/** Explanation of how the flips were searched. */
 function flipsHint() {
   const how = {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
@@ -262,6 +263,7 @@ const movesTo = ({ move, value }) =>
 const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
+/** Show the flips, the nearest first, and the numbers that never flip the verdict. */
 function showFlipTable(rows, choice) {
   const flips = flipsByDistance(rows);
   const nearest = (row) => flips.findIndex(({ move }) => move === row.move);
@@ -376,6 +378,7 @@ function joinedZones(zones) {
   return joined;
 }
 
+/** Draw the zones of an axis as a band. */
 function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
@@ -405,6 +408,7 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
     place(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
+/** Rows of the download: the zones of all axes. */
 function saveZones() {
   saved.zones = [["axis", "low", "high", "may be the cheapest"]];
   for (const { id, of, name, as = (x) => x } of zoneAxes())
@@ -450,6 +454,7 @@ function drawPriorCurves(top) {
   });
 }
 
+/** Connect the choice between decisions that follow a move and decisions that stay. */
 function buildReadings() {
   place("readings").hidden = !CAN_DECIDE_ANEW;
   for (const input of document.querySelectorAll("[name=reading]"))

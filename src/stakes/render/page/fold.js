@@ -50,6 +50,7 @@ function showOtherSystems() {
   showSystems();
 }
 
+/** A button that shows or hides the other rules of a model. */
 function unfoldButton(model, more) {
   const open = unfolded.has(model);
   const rules = `${more} other rule${more === 1 ? "" : "s"}`;
@@ -100,7 +101,7 @@ function foldLongTable(host) {
   host.after(button);
 }
 
-/** Of many models, charts show the few cheapest until the reader adds others. */
+/** With many models, charts show the few cheapest until the reader adds others. */
 function hideCostlyModels() {
   if (MODELS.length <= LOOKS) return;
   const shown = modelsByCost().filter((i) => MODELS[i].hull || MODELS[i].class_bins).slice(0, CHARTED_MODELS);
@@ -242,6 +243,7 @@ function showSoon(parts) {
   pause = setTimeout(showNext, QUIET);
 }
 
+/** Update the next waiting part, and schedule the one after it. */
 function showNext() {
   waiting.shift()?.[1]();
   if (waiting.length) pause = setTimeout(showNext);

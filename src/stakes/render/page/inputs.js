@@ -178,6 +178,7 @@ function buildGrid(host, change) {
   host.append(html("div", { class: "scroll fields-scroll" }, table), slot);
 }
 
+/** Copy the stakes into the inputs; a reset is possible once they differ from the report. */
 function showInputs() {
   inputUpdates.forEach((show) => show());
   place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;

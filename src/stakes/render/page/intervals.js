@@ -106,7 +106,7 @@ function tiltTo(goal, measure, cells, guess) {
     const [value, slope] = measure(solution);
     if (value < goal) low = logS;
     else high = logS;
-    const usable = value > 0 && slope > 0;
+    const usable = value > 0 && slope > 0; // otherwise move by the longest step towards the goal
     const newton = usable ? (-Math.log(value / goal) * value) / slope : value < goal ? 9 : -9;
     let move = Math.max(-LONGEST_STEP, Math.min(LONGEST_STEP, newton));
     const outside = logS + move < low || logS + move > high;
@@ -341,6 +341,7 @@ function maxLaw(costs, covariance) {
     if (!directions) {
       const order = canonicalOrder(costs, variances);
       const [first] = order;
+      // only differences matter: covariances of the errors relative to one of the systems
       const relative = variances.map((row, a) =>
         row.map((variance, b) => (variances[a][first] + variances[first][b] - variance) / 2),
       );
@@ -455,6 +456,7 @@ function shrunkChances({ costs, among, drawn }) {
   if (!(noise > 1e-12 * sum(among.map((row, i) => row[i])))) return costs.map(() => 1 / size);
   const mean = sum(costs) / size;
   const deviations = costs.map((cost) => cost - mean);
+  // Satterthwaite's number of dimensions: correlated errors count for fewer than one per system
   const dimensions = noise ** 2 / sum(centred.flat().map((value) => value ** 2));
   const q = (dimensions * sum(deviations.map((value) => value ** 2))) / noise;
   const shrinkages = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);

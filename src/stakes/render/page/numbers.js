@@ -312,6 +312,7 @@ function lowestLines(allLines) {
       if (x > 0 && x < 1) crossings.push(x);
     }
   });
+  // crossings that differ by rounding are one
   const points = crossings.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
   points[points.length - 1] = 1; // a crossing just below 1 may have replaced it
   const values = range(points.length - 1).map((i) => {

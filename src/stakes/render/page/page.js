@@ -18,6 +18,7 @@ const PARTS = [
   ["flips", showFlips],
 ];
 
+/** Update every part at once. */
 function showAll() {
   waiting = [];
   rememberStakes();
@@ -86,6 +87,7 @@ function buildContents() {
   place("contents").replaceChildren(...links);
 }
 
+/** Connect the buttons for downloads, which wait for unfinished work. */
 function listenToDownloads() {
   for (const button of document.querySelectorAll("[data-csv]")) {
     button.setAttribute("aria-label", `CSV of “${button.parentNode.querySelector("h2, h3").textContent}”`);
@@ -104,6 +106,7 @@ function listenToDownloads() {
   }
 }
 
+/** Connect the buttons, the window and printing. */
 function listen() {
   const on = (id, event, act) => place(id).addEventListener(event, act);
   on("reset", "click", () => {
@@ -129,6 +132,7 @@ function listen() {
   });
 }
 
+/** Build the page, apply the stakes in the address, and show everything. */
 function startPage() {
   setStakes({});
   REPORTED_CHOICE = choiceNow();
@@ -175,7 +179,7 @@ function startPage() {
   });
 }
 
-/** Start a page without sliders: under limits other thresholds can be tried, and nothing else follows. */
+/** Start a page without sliders: under limits other thresholds can be tried, and nothing else changes. */
 function startStillPage() {
   setStakes({});
   document.body.append(tip);

@@ -1,10 +1,10 @@
 // Rule: at which probability or score the deployed rule changes its decision.
 
-const SLIVER = 0.04; // of an axis: what is narrower is not seen
+const SLIVER = 0.04; // share of an axis: narrower parts are too thin to see
 const logOdds = (share) => Math.log(share / (1 - share));
 const fromLogOdds = (odds) => 1 / (1 + Math.exp(-odds));
 
-/** A probability in percent, with so many digits of it or of what is missing to 100 %. */
+/** A probability in percent, with this many digits of it or of its distance to 100 %. */
 function probabilityText(share, digits = 3) {
   if (!(share > 0 && share < 1)) return Number.isFinite(share) ? `${short(100 * share)} %` : short(share);
   const [factor, power] = Number(proportionText(share, digits).replace("−", "-")).toExponential().split("e");
@@ -15,15 +15,15 @@ function probabilityText(share, digits = 3) {
 /** A probability in percent, with all digits. */
 const exactPercent = (share) => (Number.isFinite(share) ? `${exact(inPercent(share))} %` : exact(share));
 
-/** Whether the threshold of a system is a probability; else it is a score on a scale of its own. */
+/** Whether the threshold of a system is a probability; otherwise it is a score on its own scale. */
 const byProbability = ({ posterior, model }) => posterior || MODELS[model].kind === "posteriors";
 const thresholdText = (system) =>
   byProbability(system) ? probabilityText(system.threshold) : pointText(system.threshold, 4);
 
-/** An axis from low to high, `at` the place of a value on it and `from` the value at a place. */
+/** An axis from low to high: `at` maps a value to its place on the axis, `from` maps it back. */
 const straight = (low, high) => ({ low, high, at: (x) => x, from: (x) => x, log: false });
 
-/** An axis of probabilities that shows all these; of log-odds where a part would be a sliver. */
+/** An axis that shows all these probabilities, in log-odds if a part would be too narrow otherwise. */
 function probabilityAxis(shares) {
   const inner = shares.filter((share) => share > 0 && share < 1).sort((a, b) => a - b);
   const [least, most] = [inner[0] ?? 0.5, inner[inner.length - 1] ?? 0.5];
@@ -37,7 +37,7 @@ function probabilityAxis(shares) {
 
 const RULED = TWO && !TERMS && SYSTEMS.some(({ way }) => way !== "fixed");
 
-/** The decisions of a system along its own axis, and how the axis is called; null without one. */
+/** The decisions of a system along its axis, and the name of the axis; null if it has none. */
 function ruleOf(system) {
   if (TERMS || system.rule === DATA.as_decided || system.way === "fixed") return null;
   const model = MODELS[system.model];
@@ -60,7 +60,7 @@ function ruleOf(system) {
   return { parts, axis, say, tell, of: `score of ${model.name}` };
 }
 
-/** Which decision the rule of the cheapest system takes along its axis. */
+/** Show which decision the rule of the cheapest system makes along its axis. */
 function showRule() {
   const rule = ruleOf(result.best);
   const from = rule && rule.axis.low > 0 && !rule.axis.log ? ` from ${rule.say(rule.axis.low)}` : "";

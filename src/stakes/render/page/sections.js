@@ -23,6 +23,7 @@ const dependsOnStakes = (system) => system.rule !== DATA.as_decided;
 
 const REPORTED_TAG = place("verdict-tag").textContent;
 
+/** Show the verdict with its key figures: that of the report, or the one under changed stakes. */
 function showVerdict() {
   const { best, unaided, looking, changed } = result;
   document.body.classList.toggle("changed", changed);
@@ -155,6 +156,7 @@ function costColumns(rows, outcome) {
 const totalText = (value) =>
   result.places === null ? short(value) : fixed(value, result.places - powerOf(DATA.volume || 1));
 
+/** Show the table of systems, bounds and references. */
 function showSystems() {
   const { ranked, bounds, looking } = result;
   const { shown, buttons } = foldedSystems(ranked);
@@ -297,6 +299,7 @@ function buildKey() {
 
 // Where the money goes ----------------------------------------------------------------------------
 
+/** Connect the list of systems whose cells can be shown. */
 function buildPicker() {
   const offered = SYSTEMS.filter((system) => !system.added);
   const options = offered.map((system, i) => html("option", { value: i }, system.name));
@@ -308,6 +311,7 @@ function buildPicker() {
   });
 }
 
+/** Show the counts of a system and the share of its cost that each cell has. */
 function showMoney() {
   const system = result.systems.find((other) => other.name === pickedSystem) || result.best;
   const gains = system.costs.flat().some((cost) => cost < 0); // a gain has no share of a cost

@@ -37,6 +37,7 @@ function rememberStakes() {
   addressTimer = setTimeout(writeAddress, 250);
 }
 
+/** Write changed stakes into the address, or remove them from it. */
 function writeAddress() {
   const moved = result.changed || DATA.volume !== REPORTED_VOLUME;
   if (!moved && !location.hash.startsWith("#stakes=")) return;
@@ -52,6 +53,7 @@ function readAddress() {
   return true;
 }
 
+/** Copy the address with the stakes to the clipboard. */
 async function copyLink() {
   writeAddress();
   const button = place("copy");
@@ -104,6 +106,7 @@ function followInnerLink(event) {
   target.focus({ preventScroll: true });
 }
 
+/** Connect the copy button, the number of cases and links within the page. */
 function buildSharing(change) {
   place("copy").addEventListener("click", copyLink);
   place("volume").addEventListener("input", () => {

@@ -67,6 +67,7 @@ function showImplied() {
   place("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
 }
 
+/** A cell with the range of cost ratios for which the best threshold of a metric is optimal. */
 function impliedCell(metric, model, table) {
   const cut = metricCut(table, metric);
   const proportions = cut < 0 ? null : proportionsOfCut(table, model.hull, cut);
@@ -95,6 +96,7 @@ function marginsNow() {
 const MARGINS_HEAD = ["", "now", "as cheap below", "which", "as cheap above", "which"];
 const marginName = ({ k, d }) => (d === null ? priorName(k) : `${FACTORS ? "factor on the " : ""}${costName(k, d)}`);
 
+/** Rows of the download: every margin. */
 function marginsToSave() {
   const rival = (i) => (i === null ? "" : result.rivals[i].name);
   return [
@@ -106,6 +108,7 @@ function marginsToSave() {
   ];
 }
 
+/** Show the nearest margins, if the page has no flips. */
 function showMargins() {
   saved.margins = marginsToSave;
   if (FLIPPED) return; // the page shows flips instead
@@ -186,6 +189,7 @@ function qualities() {
   return withValues.filter(({ values }) => values.some((value) => value !== null));
 }
 
+/** Build the tables of the quality of the scores. */
 function buildQuality() {
   const allColumns = qualities();
   const cell = ({ values, write }, i) =>
@@ -220,6 +224,7 @@ function buildQuality() {
   ];
 }
 
+/** Build the table of costs in each slice. */
 function buildSlices() {
   const [names, best] = [DATA.slice_systems, DATA.cheapest];
   const costs = DATA.slices.map((slice) => numbers(slice.costs[best]));

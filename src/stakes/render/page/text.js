@@ -173,6 +173,7 @@ const nameWithSwatch = (name, look, ...notes) =>
 
 // Downloads ---------------------------------------------------------------------------------------
 
+/** Offer a text as a file. */
 function download(name, text, type) {
   const address = URL.createObjectURL(new Blob([text], { type }));
   html("a", { href: address, download: name }).click();
@@ -195,6 +196,7 @@ function csvCell(cell) {
   return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
+/** Offer rows as a CSV file. */
 function downloadCsv(name, rows) {
   const lines = rows.map((row) => row.map(csvCell).join(","));
   download(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv");
