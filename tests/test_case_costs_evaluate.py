@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import stakes
-from stakes import Decisions, InputError, Problem, Scores, evaluate
+from stakes import Decisions, InputError, Limit, Problem, Scores, evaluate
+from stakes.evaluation import build_report
 from stakes.evaluation.case_charges import NO_MODEL
+from stakes.evaluation.cost_intervals import costs_of
 from stakes.report import Report
 
 PAYMENTS = Problem(
@@ -554,6 +556,22 @@ def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for
     share, other = known.systems[0].normalized, report.systems[0].normalized
     assert share.value == pytest.approx(other.value)
     assert (share.low, share.high) == pytest.approx((other.low, other.high), rel=0.1)
+
+
+def test_the_greatest_normalised_cost_has_the_unit_of_the_others(monkeypatch):
+    """The best constant decision, also where deciding without a model costs something else."""
+    known: list[Any] = []
+    monkeypatch.setattr(
+        build_report, "costs_of", lambda *some: known.append(costs_of(*some)) or known[-1]
+    )
+    world = World()
+    limited = TWO.with_prior([0.7, 0.3]).with_limits([Limit.share("block", at_most=0.2)])
+    evaluate(world.y, world.models, limited, data=world.data, calibrator=None)
+    costs = known[0]
+    assert costs.named == NO_MODEL
+    for name in ("weak (as is)", "strong (as is)"):
+        unit = (costs.cost(name).value - costs.perfect) / costs.normalized(name).value
+        assert costs._span == pytest.approx(unit, rel=1e-12)
 
 
 def test_a_class_that_the_prior_expects_must_have_cases_where_costs_depend_on_columns():

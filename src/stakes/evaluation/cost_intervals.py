@@ -299,7 +299,7 @@ class LossCosts(Costs):
 
     @property
     def _span(self) -> float:
-        return self._value(self.named) - self._perfect
+        return self._value(self.best_constant) - self._perfect
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
         return self.losses.difference_support(first, second, factor)
