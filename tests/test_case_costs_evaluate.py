@@ -561,9 +561,12 @@ def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for
 def test_the_greatest_normalised_cost_has_the_unit_of_the_others(monkeypatch):
     """The best constant decision, also where deciding without a model costs something else."""
     known: list[Any] = []
-    monkeypatch.setattr(
-        build_report, "costs_of", lambda *some: known.append(costs_of(*some)) or known[-1]
-    )
+
+    def recorded(*some: Any) -> Any:
+        known.append(costs_of(*some))
+        return known[-1]
+
+    monkeypatch.setattr(build_report, "costs_of", recorded)
     world = World()
     limited = TWO.with_prior([0.7, 0.3]).with_limits([Limit.share("block", at_most=0.2)])
     evaluate(world.y, world.models, limited, data=world.data, calibrator=None)
