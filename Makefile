@@ -37,7 +37,8 @@ CLUSTERS := --import-mode=importlib --strict-markers --strict-config -ra
 # Pages whose examples run with the site; those in pyproject.toml run with the suite.
 PAGES := $(addprefix docs/,start.md problem_file.md read_the_report.md add_a_measure.md \
 	why_expected_cost.md what_metrics_assume.md ship_a_rule.md find_costs.md add_a_tally.md \
-	tallies.md utility_space.md calibration_as_money.md names_that_clash.md comparison.md layers.md)
+	tallies.md utility_space.md calibration_as_money.md names_that_clash.md comparison.md layers.md \
+	grid_search.md)
 
 # One process for each core; the libraries below numpy would start as many threads in each again.
 PYTEST := -m pytest -n auto --dist worksteal

@@ -69,6 +69,15 @@ class Verdict(Value):
     `total_cost` and `total_saving` are cost and saving for the stated volume of cases. `unaided` is
     what is recommended where no system is: a constant decision, or the rule by the costs of each
     case. `sentences` say all of this in words.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
+    >>> models = {"good": [0.02, 0.05, 0.3, 0.6] * 50, "poor": [0.3, 0.2, 0.6, 0.2] * 50}
+    >>> verdict = evaluate(y, models, problem, calibrator=None).verdict
+    >>> verdict.cheapest, verdict.contenders, verdict.runner_up
+    ('good (as is)', ('good (as is)',), 'poor (as is)')
     """
 
     deploy: System | None
@@ -126,6 +135,15 @@ class System(Value):
     `difference` is the cost minus that of the baseline, where one was named, and `beyond_margin`
     the cost minus what the stated margin allows; see `Baseline`. Both are intervals of this pair
     alone.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> report = evaluate([0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50, problem, calibrator=None)
+    >>> system = report.systems[0]
+    >>> system.name, system.rule, system.threshold, system.cost.value
+    ('model (as is)', 'Bayes decisions', 0.1, 0.25)
     """
 
     name: str
@@ -195,6 +213,39 @@ class Report(Value):
     the share that is decided, the cost per decided case, and the price of an undecided case below
     which it pays to decide still fewer. It is empty where the system has no posteriors, and under
     limits.
+
+    Attributes
+    ----------
+    problem : what is at stake
+    verdict : what to deploy, what it will cost, and how certain that is
+    assumptions : what was passed, and which defaults were chosen
+    naive : the best constant decision and its cost
+    perfect_cost : cost per case of the best decision for each class
+    systems : all models with all rules, with their costs and intervals
+    models : how good the scores of each model are, and what its miscalibration costs
+    regions : which system is the cheapest where, over the prior of each class
+    margins : how far each number may move before another system costs less, decisions kept
+    disagreement : how often familiar metrics would pick another model
+    picks : what each of these metrics picks, and what that costs more
+    caveats : what to know before the verdict is used; `Caveat.kind` groups them
+    slices : costs in each group of ``by=``
+    rules : what decides new cases, by the name of its system
+    no_model : decisions by the costs of each case and the prior alone, where costs differ
+    baseline : what `System.difference` is a difference to
+    uncertainty : how much depends on uncertain costs or an uncertain prior
+    coverage : of the best system, the share decided, the cost of a decided case, and the price
+    joint : joint bins of what systems decide by, with which the page compares them
+    flips_under_limits : what would change the verdict under a limit
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
+    >>> report = evaluate(y, {"net": [0.02, 0.05, 0.3, 0.6] * 50}, problem, calibrator=None)
+    >>> report.verdict.model, report.naive.decision, report.naive.cost
+    ('net', 1, 0.75)
+    >>> [system.name for system in report.systems]
+    ['net (as is)', 'net (tuned)']
     """
 
     problem: Problem
