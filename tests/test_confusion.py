@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -534,3 +537,30 @@ def test_the_decision_that_abstains_must_be_known():
         abstention_rate(FINLEY)
     with pytest.raises(InputError, match=r"'abstain' is not: they are \('no', 'yes'\).*review"):
         coverage(Counts([[1, 2]], decisions=["no", "yes"]))
+
+
+def exact_mcc(values: list[list[float]]) -> float:
+    """The definition, in fractions."""
+    cells = [[Fraction(cell) for cell in row] for row in values]
+    rows, columns = (
+        [sum(row) for row in cells],
+        [sum(column) for column in zip(*cells, strict=True)],
+    )
+    total, right = sum(rows), sum(cells[k][k] for k in range(len(cells)))
+    above = total * right - sum(r * c for r, c in zip(rows, columns, strict=True))
+    below = (total**2 - sum(r * r for r in rows)) * (total**2 - sum(c * c for c in columns))
+    return math.copysign(math.sqrt(above**2 / below), above)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[3e8, 1], [1, 2]],
+        [[8e15, 1], [1, 1]],
+        [[1e15, 1], [1e15, 2]],
+        [[1e12, 1, 0], [1, 2, 0], [0, 0, 2]],
+        [[1e100, 3], [3, 1e5]],
+    ],
+)
+def test_the_correlation_keeps_its_digits_where_one_cell_outweighs_the_others(values):
+    assert float(mcc(Counts(values))) == pytest.approx(exact_mcc(values), rel=1e-14)

@@ -601,3 +601,11 @@ def test_one_vs_one_auc_of_two_classes_is_the_auc(rows: Rows) -> None:
     y, scores, weights = rows
     area = scoring.one_vs_one_auc(y.astype(int), scores, weights=weights)
     close(area, ranking.auc(table_of(rows)))
+
+
+@pytest.mark.parametrize("p", [1e-10, 1e-13, 1e-17, 1e-300])
+def test_the_log_loss_of_what_was_nearly_certain_keeps_its_digits(p):
+    """−log(1 − p) is p and half its square, whatever 1 − p is rounded to."""
+    right = p + p * p / 2
+    assert scoring.log_loss(ScoreTable([p], [[1.0, 0.0]])) == pytest.approx(right, rel=1e-15)
+    assert scoring.mean_score([0], [p], scoring.LogLoss()) == pytest.approx(right, rel=1e-15)

@@ -532,8 +532,12 @@ def mcc(counts: Counts) -> Numbers:
     """
     values = scaled(square(counts))
     rows, columns = values.sum(axis=-1), values.sum(axis=-2)
-    right = values.sum(axis=(-2, -1)) * diagonal(values).sum(axis=-1)
-    covariance = right - np.sum(rows * columns, axis=-1)
+    # The numerator is the sum over k of the determinants of class k against the rest. Total times
+    # diagonal minus products of margins would cancel where one cell outweighs the others.
+    right, wrong = diagonal(values), off_diagonal(values)
+    missed, raised = wrong.sum(axis=-1), wrong.sum(axis=-2)
+    rest = elsewhere(right) + (elsewhere(missed) - raised)  # cases that are k in neither way
+    covariance = np.sum(right * rest - missed * raised, axis=-1)
     truth, decided = _unlike_pairs(rows, rows), _unlike_pairs(columns, columns)
     decided = np.where((truth > 0) & (decided > 0), decided, np.nan)
     # Not covariance / sqrt(truth * decided): this way perfect tables give one, and none overflows.

@@ -199,11 +199,17 @@ class LogLoss(SymmetricRule):
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         of_true = _of_true_class(posteriors, codes)
-        return self.losses_of_two(of_true, of_true)  # other probabilities do not matter
+        two = posteriors.shape[1] == 2
+        of_others = _of_true_class(posteriors, 1 - codes) if two else 1 - of_true
+        return self.losses_of_two(of_true, of_others)
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
+        likely = true > 0.5
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(true) / -math.log(self.base))
+            logs = np.asarray(np.log(true))
+            # Near one, the probability of what did not happen has the digits.
+            np.log1p(-_missed(true, other), out=logs, where=likely)
+        return np.asarray(logs / -math.log(self.base))
 
 
 @dataclass(frozen=True, eq=False)
