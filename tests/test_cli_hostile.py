@@ -218,6 +218,28 @@ def test_a_label_that_cannot_be_written_is_refused_before_anything_is_lost():
         Problem.zero_one(2, unit=5)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("evaluate", "-", *EVALUATE, "--json"), ("decide", "-", "-p", "p.toml", "--model", "p", "-o")],
+    ids=["evaluate", "decide"],
+)
+def test_what_standard_input_reads_is_not_overwritten(arguments):
+    before = Path("rows.csv").read_bytes()
+    with open("rows.csv", "rb") as rows:
+        refused(process(*arguments, "rows.csv", stdin=rows), "rows.csv must not be an input")
+    assert Path("rows.csv").read_bytes() == before
+
+
+def test_numbers_are_no_formulas():
+    Problem([[0, 25], [180, 0]], classes=["legit", "fraud"], decisions=[1, -1]).to_toml("n.toml")
+    decide = ("decide", "rows.csv", "-p", "n.toml", "--model", "p", "-o", "out.csv")
+    for more in ((), ("--quote-formulas",)):
+        done = run(*decide, *more)
+        assert done.exit_code == 0
+        assert "formula" not in done.stderr
+        assert ",-1\n" in Path("out.csv").read_text()
+
+
 def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
     Problem([[0, 25], [180, 0]], classes=["legit", "fraud"], decisions=["=1+1", "ok"]).to_toml("f")
     decide = ("decide", "rows.csv", "-p", "f", "--model", "p", "-o", "out.csv")

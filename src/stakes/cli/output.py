@@ -96,10 +96,11 @@ class Terminal(Watch):
             return
         marks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
         progress = Progress(*marks, console=console, transient=True)
+        what = printable(what)
         task = progress.add_task(what, total=n_rows if steps else None)
 
         def advance(rows: int, then: str = "", /) -> None:
-            described = f"{what}: {then}" if then else None
+            described = f"{what}: {printable(then)}" if then else None
             progress.update(task, advance=rows, description=described)
 
         # Short work ends before the timer, and then no bar appears at all.
@@ -170,9 +171,18 @@ def target_beside(path: str, inputs: Sequence[str], option: str = "--out") -> Pa
         for file in (pattern, *glob.glob(pattern))
         if os.path.exists(file)
     ]
-    if target.exists() and any(target.samefile(file) for file in inputs_read):
+    lost = target.exists() and any(target.samefile(file) for file in inputs_read)
+    if lost or ("-" in inputs and _is_standard_input(target)):
         raise InputError(f"{path} must not be an input, which would be lost. Name another file.")
     return target
+
+
+def _is_standard_input(target: Path) -> bool:
+    """Whether standard input reads this file."""
+    try:
+        return os.path.samestat(os.fstat(0), target.stat())
+    except OSError:  # it is closed, or the file is new
+        return False
 
 
 def write(

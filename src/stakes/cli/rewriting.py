@@ -34,7 +34,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def is_formula(cell: object) -> bool:
     """Whether a spreadsheet would run this cell as a formula."""
-    return str(cell).startswith(_FORMULA)
+    return isinstance(cell, str) and cell.startswith(_FORMULA)  # the number −1 is only a number
 
 
 def check_column(name: str) -> None:
