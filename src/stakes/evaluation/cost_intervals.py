@@ -104,9 +104,7 @@ class Costs:
         weights = np.array([1.0, -factor])
         fitting = self.choice.errors.among((first, second)).fitting
         added = max(float(weights @ fitting @ weights), 0.0)
-        threshold = profile_threshold(self.level, support.degrees)
-        low, high = profile_bounds(support, threshold, value, added)
-        return Measured(value, float(low), float(high))
+        return Measured(value, *self._profile(support, value, added))
 
     def expected(self, name: str) -> Measured:
         """Cost of the chosen system once deployed: corrected for the choice on the same cases."""
@@ -186,6 +184,11 @@ class Costs:
     def _n_blind(self) -> int:
         """How many blind decisions there are; in the joint tally they come last."""
         return min(self.problem.n_decisions, MOST_BLIND)
+
+    def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
+        threshold = profile_threshold(self.level, support.degrees)
+        low, high = profile_bounds(support, threshold, value, added)
+        return float(low), float(high)
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
         places = self.joint.models.index(first), self.joint.models.index(second)
@@ -306,11 +309,6 @@ class LossCosts(Costs):
 
     def _same(self, first: str, second: str) -> bool:
         return np.array_equal(self.losses.loss(first), self.losses.loss(second))
-
-    def _profile(self, support: Support, value: float, added: float) -> tuple[float, float]:
-        threshold = profile_threshold(self.level, support.degrees)
-        low, high = profile_bounds(support, threshold, value, added)
-        return float(low), float(high)
 
     @cached_property
     def _bounds(self) -> dict[str, tuple[float, float]]:
