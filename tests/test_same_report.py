@@ -206,7 +206,7 @@ def test_amounts_without_ties_keep_all_sums_and_nearly_all_of_the_spread(cluster
         assert mine.cost.value == pytest.approx(yours.cost.value, rel=1e-12)
         ends = (mine.cost.low, mine.cost.high)
         assert ends == pytest.approx((yours.cost.low, yours.cost.high), rel=2e-4)
-    assert any("differ by up to" in caveat.text for caveat in summed.caveats)
+    assert any("differ by at most" in caveat.text for caveat in summed.caveats)
 
 
 @pytest.mark.slow
@@ -218,7 +218,7 @@ def test_costs_come_in_wider_bins_where_memory_is_small():
     told = []
     for limit in ("1MiB", "300KiB"):
         report = evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit=limit)
-        told += [caveat.text for caveat in report.caveats if "differ by up to" in caveat.text]
+        told += [caveat.text for caveat in report.caveats if "differ by at most" in caveat.text]
     assert len(set(told)) == 2
     with pytest.raises(InputError, match=r"the decisions of all groups .* must fit into memory"):
         evaluate_frame(frame, CHARGED_TWO, **asked, memory_limit="2KiB")
