@@ -155,8 +155,8 @@ def index_page() -> str:
     parts += [
         "The TOML of a problem has :doc:`a page with every key </problem_file>`.\n",
         heading("Words and sources", "-"),
-        ":doc:`/glossary`, :doc:`/names_that_clash`, :doc:`/bibliography`, :doc:`/claims`, "
-        ":doc:`/comparison`.\n",
+        ".. toctree::\n",
+        "   /glossary\n   /comparison\n   /bibliography\n   /claims\n",
     ]
     return "\n".join(parts)
 
