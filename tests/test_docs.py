@@ -100,7 +100,8 @@ def contents(page: Path) -> set[str]:
 
 def test_every_page_of_prose_is_in_a_table_of_contents() -> None:
     written = {path.stem for path in DOCS.glob("*.md")}
-    assert written - set().union(*map(contents, DOCS.glob("*.md"))) == {"index"}
+    reference = set(re.findall(r"^   /(\w+)$", reference_pages.index_page(), re.M))
+    assert written - reference.union(*map(contents, DOCS.glob("*.md"))) == {"index"}
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]

@@ -31,7 +31,7 @@ from stakes.cli.commands import stakes as command  # noqa: E402
 # Commands of other programs: what they install or run is checked below, and CI runs all targets.
 PROGRAMS = {"stakes", "pip", "make", ".venv/bin/python"}
 # Blocks that need a cluster run in tests/clusters, with its files in place of the cluster's.
-ON_A_CLUSTER = {("frames.md", ""), ("frames.md", "python"), ("spark.md", "")}
+ON_A_CLUSTER = {("spark.md", "")}
 # Blocks that are no doctests, by page and language, and where they run.
 RUN_HERE = {
     ("README.md", "toml"),

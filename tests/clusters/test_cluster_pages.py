@@ -1,4 +1,4 @@
-"""Blocks of the pages that need a cluster, with a folder and a local master in place of one."""
+"""The command that needs a cluster, with a folder and a local master in place of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 import stakes
 from page_blocks import blocks_of
-from stakes.calibration import Isotonic
 from stakes.cli.commands import stakes as command
 from test_docs import load
 
@@ -27,13 +26,11 @@ PROBLEM = stakes.Problem(
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The columns that the blocks name, in a file of four hundred rows."""
+    """The columns that the command names, in a file of four hundred rows."""
     places = range(400)
     columns: dict[str, list[Any]] = {
         "label": ["fraud" if i % 4 == 0 else "legit" for i in places],
         "p_new": [0.1 + 0.7 * (i % 4 == 0) - 0.001 * (i % 7) for i in places],
-        "p_old": [0.2 + 0.1 * (i % 5) for i in places],
-        "country": ["DE" if i % 3 else "FR" for i in places],
         "customer": [i // 4 for i in places],
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet")
@@ -42,19 +39,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "*.parquet")
 
 
-def test_the_call_on_a_frame_of_the_cluster(spark, files):
-    (block,) = [b for b in blocks_of("frames.md", "python") if ON_THE_CLUSTER in b.text]
-    names = {"stakes": stakes, "spark": spark, "problem": PROBLEM, "Isotonic": Isotonic}
-    exec(block.text.replace(ON_THE_CLUSTER, files), names)
-    report: Any = names["report"]
-    assert (report.assumptions.engine, report.assumptions.n_cases) == ("spark", 400)
-    assert report.slices
-
-
-@pytest.mark.parametrize("page", ["frames.md", "spark.md"])
-def test_the_command_on_files_of_the_cluster(spark, files, page):
+def test_the_command_on_files_of_the_cluster(spark, files):
     """A session on a local master is active; the command takes it as it is."""
-    ((words,),) = [block.commands for block in blocks_of(page, "")]
+    ((words,),) = [block.commands for block in blocks_of("spark.md", "")]
     local = {"yarn": "local[2]", ON_THE_CLUSTER: files}
     done = CliRunner().invoke(command, [local.get(word, word) for word in words[1:]])
     assert done.exit_code == 0, done.output
