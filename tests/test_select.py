@@ -23,6 +23,8 @@ from stakes.calibration import (
     cross_calibrate,
     from_json,
 )
+from stakes.calibration.crossfit import CheckedRows
+from stakes.calibration.logistic import fit_lines
 from stakes.report import RECALIBRATED
 
 FRAUD = Problem([[0, 3, 25], [180, 8, 0]])
@@ -54,6 +56,64 @@ class Failing(Calibrator):
 
     def fit(self, scores: Any, y: Any, **options: Any) -> CalibrationMap:
         raise InputError("scores must be others; these are not. Pass others.")
+
+
+# Fits of several parts at once --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("calibrator", [Affine(), Logistic()], ids=["affine", "logistic"])
+def test_parts_that_are_fitted_at_once_have_the_maps_of_each_alone(calibrator, weighted, prior):
+    y, odds = two_classes(300, 2, share=0.1)
+    scores = 0.4 * odds + 1
+    scores = expit(scores).round(2) if isinstance(calibrator, Affine) else scores.round(1)  # ties
+    weights = np.random.default_rng(3).lognormal(0, 1, y.size) if weighted else None
+    shares = None if prior is None else np.array(prior)
+    rows = CheckedRows(scores, y, weights, shares, 2)
+    parts = np.arange(y.size) % 4 != np.arange(4)[:, None]
+    feature = logit(scores) if isinstance(calibrator, Affine) else scores
+    assert fit_lines(feature, *rows.by_class(parts))[2].all()
+    for fitted, part in zip(calibrator._fit_parts(rows, parts), parts, strict=True):
+        alone = rows.fitted(calibrator, part, None)
+        assert fitted.slope == pytest.approx(alone.slope, rel=1e-9)
+        assert fitted.intercept == pytest.approx(alone.intercept, rel=1e-9, abs=1e-12)
+        assert (fitted.classes, fitted.converged) == (alone.classes, alone.converged)
+        assert_allclose(fitted(scores), alone(scores), rtol=1e-9)
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_isotonic_maps_of_parts_are_those_of_each_alone(weighted, prior):
+    y, odds = two_classes(300, 2, share=0.1)
+    scores = odds.round(1)
+    weights = np.random.default_rng(3).lognormal(0, 1, y.size) if weighted else None
+    rows = CheckedRows(scores, y, weights, None if prior is None else np.array(prior), 2)
+    parts = np.arange(y.size) % 4 != np.arange(4)[:, None]
+    for fitted, part in zip(Isotonic()._fit_parts(rows, parts), parts, strict=True):
+        alone = rows.fitted(Isotonic(), part, None)
+        assert_allclose(fitted.knots, alone.knots)
+        assert_allclose(fitted.values, alone.values, rtol=1e-12)
+
+
+def test_parts_without_an_optimum_are_fitted_alone():
+    """One threshold separates the classes of the second part; of the third all scores are equal."""
+    scores = np.array([0.2, 0.8, 0.4, 0.6, 0.2, 0.8, 0.3, 0.3])
+    y = np.array([1, 0, 0, 1, 0, 1, 0, 1])
+    parts = np.array([[1, 1, 1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1]])
+    rows = CheckedRows(scores, y, None, None, 2)
+    converged = fit_lines(logit(scores), *rows.by_class(parts > 0))[2]
+    assert converged.tolist() == [True, False, False]
+    for fitted, part in zip(Affine()._fit_parts(rows, parts > 0), parts > 0, strict=True):
+        alone = rows.fitted(Affine(), part, None)
+        assert fitted.converged == alone.converged
+        assert fitted.slope == pytest.approx(alone.slope, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("feature", [np.zeros(4), np.full(4, 1e300) * [1, -1, 1, -1]])
+def test_a_feature_that_is_constant_or_huge_is_left_to_the_fit_of_one(feature):
+    y = np.array([0.0, 0.0, 1.0, 1.0])
+    assert not fit_lines(feature, (1 - y)[None], y[None])[2].any()
 
 
 # The choice --------------------------------------------------------------------------------------

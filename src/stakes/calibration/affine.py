@@ -7,15 +7,19 @@ they are, such as log-likelihood ratios or the margins of a support vector machi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import BoolArray, FloatArray, Labels
 from stakes.calibration.calibrator import (
+    CERTAIN,
     CalibrationCases,
+    Calibrator,
     CheckedCalibrator,
     bounded_logs,
     finite_logs,
@@ -27,10 +31,13 @@ from stakes.calibration.calibrator import (
     read_posterior_cases,
     real_scores,
 )
-from stakes.calibration.logistic import LogisticFit, fit_logistic
+from stakes.calibration.logistic import LogisticFit, fit_lines, fit_logistic
 from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
+
+if TYPE_CHECKING:
+    from stakes.calibration.crossfit import CheckedRows
 
 _TIE = 1e-9  # relative difference of losses that is only rounding
 
@@ -147,6 +154,33 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
             converged=coefficients.converged,
         )
 
+    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
+        if rows.scores.ndim > 1:
+            return super()._fit_parts(rows, parts)
+        odds = log_odds(read_posteriors("scores", rows.wrapped(rows.scores), (0, 1)))
+        limit = largest_finite(odds)
+        if limit > CERTAIN:  # it may differ from part to part
+            return super()._fit_parts(rows, parts)
+        line = partial(FittedAffine._trusted, limit=limit)
+        return _lines(self, np.clip(odds, -limit, limit), rows, parts, line)
+
+
+def _lines(
+    calibrator: Calibrator,
+    feature: FloatArray,
+    rows: CheckedRows,
+    parts: BoolArray,
+    line: Callable[..., CalibrationMap],
+) -> list[CalibrationMap]:
+    """Lines in a feature (n,), fitted to all parts at once; each alone where that fails."""
+    fits = zip(parts, *fit_lines(feature, *rows.by_class(parts)), strict=True)
+    return [
+        line(slope=float(slope), intercept=float(intercept), classes=(0, 1), converged=True)
+        if converged
+        else rows.fitted(calibrator, part, None)
+        for part, intercept, slope, converged in fits
+    ]
+
 
 def _fitted_logistic(
     scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
@@ -181,6 +215,11 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
 
     def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
+
+    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
+        if rows.scores.ndim > 1:
+            return super()._fit_parts(rows, parts)
+        return _lines(self, rows.scores, rows, parts, FittedLogistic._trusted)
 
 
 @dataclass(frozen=True, eq=False)

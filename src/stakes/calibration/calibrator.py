@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.calibration.maps import CalibrationMap
 from stakes.decide import shift_prior
@@ -17,7 +17,10 @@ from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes, n_columns, shape_of
 
-_CERTAIN = 53 * float(np.log(2))  # log-odds of the largest float64 below 1
+if TYPE_CHECKING:
+    from stakes.calibration.crossfit import CheckedRows
+
+CERTAIN = 53 * float(np.log(2))  # log-odds of the largest float64 below 1
 
 
 class Calibrator(Value, ABC):
@@ -71,6 +74,10 @@ class Calibrator(Value, ABC):
         All other calibrators ignore both.
         """
         return self.fit(scores, y, **options)
+
+    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
+        """The map of each part of the cases, masks (F, n); only to judge the calibrator by."""
+        return [rows.fitted(self, part, None) for part in parts]
 
 
 class CalibrationCases(NamedTuple):
@@ -294,7 +301,7 @@ def largest_finite(values: FloatArray) -> float:
     >>> largest_finite(np.array([-2.0, np.inf, 50.0]))
     50.0
     """
-    low, high = values.min(initial=-_CERTAIN), values.max(initial=_CERTAIN)
+    low, high = values.min(initial=-CERTAIN), values.max(initial=CERTAIN)
     if np.isinf(high - low):
         return largest_finite(values[np.isfinite(values)])
     return float(max(-low, high))

@@ -160,6 +160,34 @@ class CheckedRows:
             prior=self.prior,
         )
 
+    def by_class(self, parts: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """The weights of two classes in parts of the cases, following the prior.
+
+        Parameters
+        ----------
+        parts : masks of the cases, (F, n)
+
+        Returns
+        -------
+        weights of negatives and of positives, (F, n) each
+
+        Examples
+        --------
+        >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, None, 2)
+        >>> rows.by_class(np.array([[True, True, False]]))
+        (array([[1., 0., 0.]]), array([[0., 1., 0.]]))
+        """
+        weights = parts * (1.0 if self.weights is None else self.weights)
+        both = weights * (self.codes == 0), weights * (self.codes == 1)
+        if self.prior is None:
+            return both
+        sizes = np.stack([each.sum(axis=1) for each in both])
+        negative, positive = (
+            each * (share * sizes.sum(axis=0) / size)[:, None]
+            for each, share, size in zip(both, self.prior, sizes, strict=True)
+        )
+        return negative, positive
+
     def out_of_fold(
         self, calibrator: Calibrator, number: IntArray, clusters: IntArray | None
     ) -> FloatArray:

@@ -36,12 +36,12 @@ import numpy as np
 from stakes._check import FloatArray
 
 RIDGE = 1e-6  # weight of half the squared slopes in a bounded fit
-_NEAR = 0.5  # largest change of log-odds by a Newton step that proves an optimum; theory allows 1
+NEAR = 0.5  # largest change of log-odds by a Newton step that proves an optimum; theory allows 1
 _FAR = 10.0  # largest change of log-odds in the first steps; it grows from there
-_THERE = 1e-5  # change of log-odds by a Newton step after which the search has converged
+THERE = 1e-5  # change of log-odds by a Newton step after which the search has converged
 _AT_REST = 1e-12  # expected relative gain at which a search without a proven optimum ends
 _MOST_STEPS = 200  # a fit with an optimum needs about twenty
-_ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
+ROUNDING = 1e-12  # relative range below which a feature is constant up to rounding
 NARROW = 1e-10  # relative curvature below which a direction is flat up to rounding
 _SAMPLE = 10_000  # cases in a sample whose optimum is a good start for three times as many or more
 _CASES_EACH = 5  # and at least this many for every parameter
@@ -144,13 +144,13 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
         for _ in range(_MOST_STEPS):
             if current.apart or not current.loss < np.inf:
                 break
-            if change > _NEAR:  # after a small step, the last inverse is still good
+            if change > NEAR:  # after a small step, the last inverse is still good
                 inverse = _inverse(current.rough())
             step = _newton_step(current, inverse, tolerance)
             change, gain = objective.reach(step), -float(current.gradient @ step) / 2
-            if change <= _THERE and tolerance <= _THERE:  # the last step gains only rounding errors
+            if change <= THERE and tolerance <= THERE:  # the last step gains only rounding errors
                 return Fit(point + step, current.loss - gain, True)
-            if not change < np.inf or (change > _NEAR and not gain > objective.rest * current.loss):
+            if not change < np.inf or (change > NEAR and not gain > objective.rest * current.loss):
                 break
             point, current = _moved(objective, point, current, step, change, far)
             # Inexact Newton: rough steps far away, exact ones near the optimum.
@@ -167,7 +167,7 @@ def _moved(
     far: float,
 ) -> tuple[FloatArray, LossAt]:
     """The point after the step, or after a share of it with the guaranteed gain."""
-    if change <= _NEAR:
+    if change <= NEAR:
         return point + step, objective.at(point + step)
     sure = -float(current.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
     share, least = far / max(change, far), np.log1p(change) / change
@@ -218,7 +218,7 @@ def centred(
     """
     centre = features @ share
     rows = features - centre[:, None]
-    rows[np.ptp(features, axis=1) <= _ROUNDING * np.maximum(np.abs(centre), size)] = 0.0
+    rows[np.ptp(features, axis=1) <= ROUNDING * np.maximum(np.abs(centre), size)] = 0.0
     return rows, centre
 
 

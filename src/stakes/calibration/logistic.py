@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.calibration.fitting import (
+    NEAR,
+    ROUNDING,
+    THERE,
     Fit,
     LossAt,
     Objective,
@@ -20,6 +23,7 @@ from stakes.calibration.fitting import (
 _ALL_AT_REST = 1e-16  # expected relative gain at which a search with a flat optimum ends
 _FAR = 400  # binary exponent of features from which their squares might overflow
 _LEAST_WITHIN = 0.1  # least share of variance within classes that the first guess assumes
+_STEPS = 12  # of fits to parts of the cases; more are left to the search of a single fit
 _BLOCK = 1 << 15  # cases at a time, so that temporary arrays stay in the cache
 
 
@@ -60,6 +64,58 @@ def fit_logistic(
     largest = np.finfo(np.float64).max
     converged = coefficients.converged and bool((np.abs(slopes) <= largest).all())
     return LogisticFit(intercept, np.clip(slopes, -largest, largest), coefficients.loss, converged)
+
+
+def fit_lines(
+    feature: FloatArray, negative: FloatArray, positive: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Logistic regressions on one feature, of F parts of the cases at once.
+
+    Every step is Newton's, shortened so that it gains for sure; see `stakes.calibration.fitting`.
+    Parts that need many steps, or have no optimum, do not converge: `fit_logistic` fits them.
+
+    Parameters
+    ----------
+    feature : (n,), finite
+    negative, positive : (F, n) weights of the case as one of either class, 0 outside of the part
+
+    Returns
+    -------
+    intercepts (F,), slopes (F,), and whether each has converged (F,)
+
+    Examples
+    --------
+    >>> x, y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    >>> parts = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
+    >>> [column.round(2).tolist() for column in fit_lines(x, parts * (1 - y), parts * y)]
+    [[0.35, 0.0], [0.35, 0.0], [True, True]]
+    """
+    weight = negative + positive
+    with np.errstate(all="ignore"):  # features that do not vary, or whose squares overflow
+        centre, width = feature.mean(), feature.std()
+        row = (feature - centre) / width
+    # A feature that varies by rounding alone is constant, which `fit_logistic` knows.
+    if not (width > ROUNDING * max(abs(centre), 1.0) and np.isfinite(row).all()):
+        none = np.full(len(weight), np.nan)
+        return none, none, np.zeros(len(weight), dtype=bool)
+    square, ends = row * row, np.array([row.min(), row.max()])
+    starts = map(_discriminant, [row[None]] * len(weight), negative, positive)
+    intercept, slope = np.array(list(starts)).T
+    with np.errstate(all="ignore"):  # without an optimum, steps may overflow
+        for _ in range(_STEPS):
+            odds = intercept[:, None] + slope[:, None] * row
+            surplus, spread, _, _ = _pulls(odds, weight, negative, positive)
+            gradient = surplus.sum(axis=1), _dots(surplus, row)
+            flat, mixed, steep = spread.sum(axis=1), _dots(spread, row), _dots(spread, square)
+            determinant = flat * steep - mixed**2
+            step = (mixed * gradient[1] - steep * gradient[0]) / determinant
+            turn = (mixed * gradient[0] - flat * gradient[1]) / determinant
+            reach = np.abs(step[:, None] + turn[:, None] * ends).max(axis=1)
+            share = np.where(reach > NEAR, np.log1p(reach) / reach, 1.0)
+            intercept, slope = intercept + share * step, slope + share * turn
+            if not (reach > THERE).any():
+                break
+    return intercept - slope * (centre / width), slope / width, reach <= THERE
 
 
 def _covariance(
@@ -236,15 +292,25 @@ def _losses(
     odds = np.full(weight.size, parameters[0])
     for row, slope in zip(features, parameters[1:], strict=True):
         odds += row * slope
-    sure = np.abs(odds)
+    surplus, spread, small, missed = _pulls(odds, weight, negative, positive)
+    loss = _dot(weight, np.log1p(small)) + _dot(missed, np.abs(odds))
+    return loss, *_derivatives(features, surplus, spread), missed.sum()
+
+
+def _pulls(
+    odds: FloatArray, weight: FloatArray, negative: FloatArray, positive: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Derivatives of the losses of cases in their log-odds, the first and the second.
+
+    With them the smaller of the odds for and against, and the weight of misclassified cases.
+    """
     # exp of a negative number cannot overflow.
-    small = np.exp(-sure)
+    small = np.exp(-np.abs(odds))
     share = 1.0 / (1.0 + small)
     missed = np.where(np.signbit(odds), positive, negative)
     expected = weight * small * share  # expected weight of misclassified cases
-    loss = _dot(weight, np.log1p(small)) + _dot(missed, sure)
     surplus = np.copysign(1.0, odds) * (missed - expected)
-    return loss, *_derivatives(features, surplus, expected * share), missed.sum()
+    return surplus, expected * share, small, missed
 
 
 def _derivatives(
@@ -266,3 +332,8 @@ def _derivatives(
 def _dot(left: FloatArray, right: FloatArray) -> float:
     """Inner product without BLAS, whose threads slow down blocks as small as these."""
     return float(np.einsum("i,i->", left, right))
+
+
+def _dots(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Inner products (F,) of rows (F, n) with one row (n,)."""
+    return np.asarray(np.einsum("fn,n->f", left, right))

@@ -236,18 +236,19 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
     shares = np.bincount(rows.codes, weights)
     if rows.prior is not None:
         weights = weights * (rows.prior / shares)[rows.codes]
+    folds = np.arange(int(number.max()) + 1)
+    codes, others = rows.codes, number != folds[:, None]
+    known = [bool(np.bincount(codes[part], minlength=rows.n_classes).all()) for part in others]
     total = 0.0
-    for fold in range(int(number.max()) + 1):
-        in_fold = number == fold
-        if not np.bincount(rows.codes[~in_fold], minlength=rows.n_classes).all():
-            continue
-        try:
-            posteriors = rows.fitted(calibrator, ~in_fold, None)(rows.wrapped(rows.scores[in_fold]))
-        except _FAULTS:
-            return float("inf")
-        # Posteriors are bounded by half a case: a single case must not make the loss infinite.
-        chances = np.maximum(_true(posteriors, rows.codes[in_fold]), least)
-        total -= float(weights[in_fold] @ np.log(chances))
+    try:
+        maps = calibrator._fit_parts(rows, others[known])
+        for part, fitted in zip(others[known], maps, strict=True):
+            posteriors = fitted(rows.wrapped(rows.scores[~part]))
+            # Posteriors are bounded by half a case: a single case must not make the loss infinite.
+            chances = np.maximum(_true(posteriors, codes[~part]), least)
+            total -= float(weights[~part] @ np.log(chances))
+    except _FAULTS:
+        return float("inf")
     return total
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from stakes.errors import InputError
 from stakes.rows import read_posteriors
 from stakes.scoring import CutBins
 from stakes.tally import ScoreTable
+
+if TYPE_CHECKING:
+    from stakes.calibration.crossfit import CheckedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +110,15 @@ class Isotonic(CheckedCalibrator[FittedIsotonic]):
 
     def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedIsotonic:
         return fit_blocks(scores, cases.weights, cases.codes == 1, cases.classes)
+
+    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
+        if rows.scores.ndim > 1:
+            return super()._fit_parts(rows, parts)
+        negative, positive = rows.by_class(parts)
+        return [
+            fit_blocks(rows.scores[part], weights[part], rows.codes[part] == 1, (0, 1))
+            for part, weights in zip(parts, negative + positive, strict=True)
+        ]
 
 
 def fit_blocks(
