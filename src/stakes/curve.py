@@ -23,7 +23,17 @@ __all__ = ["Curve", "Moments"]
 
 
 class Moments(Protocol):
-    """What a curve needs of a distribution: partial moments over half-open intervals."""
+    """What a curve needs of a distribution: partial moments over half-open intervals.
+
+    Examples
+    --------
+    Every distribution of `stakes.conditions` has them. The line y = x has the mean of x:
+
+    >>> from stakes.conditions import Point, Uniform
+    >>> line = Curve([0, 1], [[0, 1]])
+    >>> line.expectation(Uniform()), line.expectation(Point(0.3))
+    (0.5, 0.3)
+    """
 
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         """Integral of ``x ** order`` over ``low <= x < high``, elementwise.

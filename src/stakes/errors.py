@@ -23,7 +23,17 @@ _BEGINS = re.compile(r"[a-z]\w*(\[[^]]*\]|\.\w+)*(?= must )")  # an argument, or
 
 
 class StakesError(Exception):
-    """Base of all exceptions of this library."""
+    """Base of all exceptions of this library.
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> try:
+    ...     Problem.binary(false_alarm=1, miss=float("nan"))
+    ... except StakesError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(StakesError, ValueError):
@@ -32,6 +42,8 @@ class InputError(StakesError, ValueError):
     `argument` is the name of the argument. Where the message begins with it, `renamed` can replace
     it by the caller's own name. It need not be passed where the message is "argument must …".
 
+    Examples
+    --------
     >>> error = InputError("weights must hold numbers; 3 of 9 do not.", argument="weights")
     >>> print(error.renamed("--weights"))
     --weights must hold numbers; 3 of 9 do not.
@@ -73,4 +85,15 @@ class InputError(StakesError, ValueError):
 
 
 class MissingExtraError(StakesError, ImportError):
-    """A feature needs an optional dependency; the message names the extra to install."""
+    """A feature needs an optional dependency; the message names the extra to install.
+
+    Examples
+    --------
+    It is also an ``ImportError``:
+
+    >>> try:
+    ...     raise MissingExtraError("Drawing needs matplotlib: pip install 'stakes[plot]'.")
+    ... except ImportError as error:
+    ...     print(error)
+    Drawing needs matplotlib: pip install 'stakes[plot]'.
+    """

@@ -46,6 +46,18 @@ class Witness(Value):
     better : Counts (2, K, M): the metric says that the second table is better
     worse : Counts (2, K, M): the metric says that the second table is worse
     better_values, worse_values : (2,) the metric at these tables
+
+    Examples
+    --------
+    The two pairs make the same change; F1 calls it better in the one and worse in the other:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> witness = compliance(FAMILIAR["F1"], shape=(2, 2), rng=np.random.default_rng(1)).witness
+    >>> better, worse = witness.better.values, witness.worse.values
+    >>> bool(np.allclose(better[1] - better[0], worse[1] - worse[0]))
+    True
+    >>> np.diff(witness.better_values) > 0, np.diff(witness.worse_values) < 0
+    (array([ True]), array([ True]))
     """
 
     better: Counts
@@ -75,6 +87,15 @@ class Compliance(Value):
         least entry of each row is 0 and the largest of all 1; None when there is none
     witness : what proves that there is none; None when the metric complies
     reason : in words
+
+    Examples
+    --------
+    Accuracy is the utility of one for each right decision:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> answer = compliance(FAMILIAR["accuracy"], shape=(2, 2), rng=np.random.default_rng(1))
+    >>> answer.complies, answer.utilities.tolist()
+    (True, [[1.0, 0.0], [0.0, 1.0]])
     """
 
     utilities: FloatArray | None

@@ -37,6 +37,16 @@ class Disagreement(Value):
     best : (…, J) the models of least cost, ties included
     values : (…, Q, J) the metrics
     picks : (…, Q, J) the models that each metric puts first, ties included
+
+    Examples
+    --------
+    The second model has a better F1 and costs 1 more per case:
+
+    >>> import numpy as np
+    >>> f1 = np.array([0.7, 0.8])
+    >>> table = Disagreement.of(("A", "B"), np.array([2.0, 3.0]), {"F1": (f1, f1)}, "EUR")
+    >>> table.picks_of("F1"), table.regret, table.misled
+    (('B',), array([1.]), array([ True]))
     """
 
     models: Labels

@@ -31,7 +31,15 @@ _STRAIGHT = 1e-12  # relative distance from the hull that may come from rounding
 
 
 class Scale(Value, ABC):
-    """What a score means, and so for which cost proportion a threshold is the Bayes threshold."""
+    """What a score means, and so for which cost proportion a threshold is the Bayes threshold.
+
+    Examples
+    --------
+    The score 0 is a probability of nothing, even odds, or no more than a rank:
+
+    >>> [scale.cost_proportion(0.0) for scale in (Probabilities(), LogOdds(), RawScores())]
+    [0.0, 0.5, nan]
+    """
 
     @abstractmethod
     def cost_proportion(self, threshold: float) -> float:
@@ -67,7 +75,13 @@ class Scale(Value, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Probabilities(Scale):
-    """Scores are probabilities of the positive class; −inf and inf lie beyond 0 and 1."""
+    """Scores are probabilities of the positive class; −inf and inf lie beyond 0 and 1.
+
+    Examples
+    --------
+    >>> Probabilities().cost_proportion(0.8), Probabilities().cost_proportion(float("inf"))
+    (0.8, 1.0)
+    """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
         return min(max(threshold, 0.0), 1.0)
@@ -85,7 +99,15 @@ class Probabilities(Scale):
 
 @dataclass(frozen=True, eq=False)
 class LogOdds(Scale):
-    """Scores are log-odds of the positive class."""
+    """Scores are log-odds of the positive class.
+
+    Examples
+    --------
+    At log-odds of log 4 the probability is 4/5:
+
+    >>> round(LogOdds().cost_proportion(np.log(4)), 6)
+    0.8
+    """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
         with np.errstate(over="ignore"):
@@ -94,7 +116,13 @@ class LogOdds(Scale):
 
 @dataclass(frozen=True, eq=False)
 class RawScores(Scale):
-    """Scores only rank; there is no Bayes threshold on them."""
+    """Scores only rank; there is no Bayes threshold on them.
+
+    Examples
+    --------
+    >>> RawScores().cost_proportion(0.8)
+    nan
+    """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
         return float("nan")
@@ -166,6 +194,16 @@ class Optimum(Value):
     below : any threshold in [threshold, below) takes the same decisions
     bayes : costs for which some such threshold is the Bayes threshold
     empirical : costs for which no other threshold is cheaper on these data
+
+    Examples
+    --------
+    Accuracy is best between 0.3 and 0.6, where a miss and a false alarm cost about the same:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
+    >>> (optimum,) = implied_costs(table, FAMILIAR["accuracy"], scale=Probabilities()).optima
+    >>> optimum.threshold, optimum.below, optimum.bayes.cost_ratio.round(2)
+    (0.3, 0.6, array([0.67, 2.33]))
     """
 
     threshold: float
@@ -182,6 +220,15 @@ class ThresholdCosts(Optimum):
     ----------
     asked : the threshold itself, in [threshold, below)
     cost_proportion : the one whose Bayes threshold it is; nan for raw scores
+
+    Examples
+    --------
+    At 0.2 it takes four false alarms to outweigh a miss:
+
+    >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
+    >>> costs = costs_of_threshold(table, 0.2, scale=Probabilities())
+    >>> costs.cost_ratio, costs.threshold, costs.below
+    (4.0, 0.1, 0.3)
     """
 
     asked: float
@@ -204,6 +251,17 @@ class ImpliedCosts(Value):
     ----------
     value : the best value of the metric
     optima : thresholds that reach it, with the costs that they imply
+
+    Examples
+    --------
+    To maximise accuracy on these scores is to say that a miss costs about one false alarm:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> table = ScoreTable([0.1, 0.3, 0.6, 0.9], [[40, 2], [10, 5], [5, 10], [1, 9]])
+    >>> implied_costs(table, FAMILIAR["accuracy"], scale=Probabilities())
+    ImpliedCosts: 0.8415 at best; costs of a miss in false alarms
+    threshold  right if a miss costs  on these data
+    0.3              0.6667 to 2.333       0.5 to 2
     """
 
     value: float
@@ -237,6 +295,17 @@ class ImpliedCostsOfReplicates(Value):
     threshold, value, ties : (R,)
     bayes, empirical : (R, 2) cost proportions; the latter nan where the threshold is off the hull
     shares : (R, 2)
+
+    Examples
+    --------
+    In the second replicate most cases above 0.2 are negative, and it is best to call none positive:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> weights = [[[40, 2], [5, 10]], [[35, 4], [40, 10]]]
+    >>> replicates = ScoreTable([0.2, 0.7], [[40, 2], [5, 10]]).with_weights(weights)
+    >>> study = implied_costs_of_replicates(replicates, FAMILIAR["accuracy"], scale=Probabilities())
+    >>> study.threshold, study.value.round(3)
+    (array([0.2, 0.7]), array([0.877, 0.843]))
     """
 
     threshold: FloatArray

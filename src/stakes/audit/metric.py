@@ -36,6 +36,15 @@ class Metric(Value, ABC):
 
     The function takes Counts of shape (…, K, M) and gives one number for each table, (…); nan where
     it is undefined. It must carry leading axes through, as all measures of this library do.
+
+    Examples
+    --------
+    A metric is called like its function; models are ranked by `goodness`:
+
+    >>> from stakes.measures import error_rate
+    >>> metric, counts = Loss(error_rate), Counts([[8, 2], [1, 9]])
+    >>> float(metric(counts)), float(metric.goodness(counts))
+    (0.15, -0.15)
     """
 
     measure: Measure

@@ -42,6 +42,14 @@ class Misranking(Value):
     together : (Q, Q) pairs that both criteria ranked wrongly; the diagonal has those of each
     undefined : (Q,) pairs for which the criterion was nan, which do not count as wrong
     pairs : how many were drawn
+
+    Examples
+    --------
+    Of 100 pairs accuracy ranked 20 wrongly, F1 30, and 15 of these were the same:
+
+    >>> study = Misranking(("accuracy", "F1"), np.array([[20, 15], [15, 30]]), np.zeros(2), 100)
+    >>> study.wrong, round(study.difference("F1", "accuracy")[0], 6)
+    (array([0.2, 0.3]), 0.1)
     """
 
     names: tuple[str, ...]

@@ -30,7 +30,16 @@ ErrorSampler = Callable[["np.random.Generator", FloatArray], FloatArray]
 
 
 class Setting(TypedDict):
-    """Arguments of `misranking` and `exact_misranking` that say which distributions to study."""
+    """Arguments of `misranking` and `exact_misranking` that say which distributions to study.
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR, UniformUtilities, exact_misranking
+    >>> setting = Setting(
+    ...     utilities=UniformUtilities(), class_share=UniformShares(), rates=RisingRates())
+    >>> round(exact_misranking(FAMILIAR["accuracy"], **setting), 4)
+    0.0877
+    """
 
     utilities: UtilitySampler
     class_share: ShareSampler
@@ -42,6 +51,18 @@ class ShareDistribution(Value, ABC):
 
     An exact value needs a density that an adaptive rule can resolve between the bounds of the
     support: bounded, and smooth but for a few kinks. Others are refused there.
+
+    Examples
+    --------
+    Shares that are small more often than not:
+
+    >>> class MostlyRare(ShareDistribution):
+    ...     def __call__(self, rng, shape):
+    ...         return rng.beta(1, 2, shape)
+    ...     def density(self, share):
+    ...         return 2 * (1 - share)
+    >>> MostlyRare().density(np.array([0.1, 0.9])).round(6), MostlyRare().support
+    (array([1.8, 0.2]), (0.0, 1.0))
     """
 
     @property
@@ -74,7 +95,14 @@ class ShareDistribution(Value, ABC):
 
 @dataclass(frozen=True, eq=False)
 class UniformShares(ShareDistribution):
-    """All shares of the positive class equally likely (dyrland, section 4.2)."""
+    """All shares of the positive class equally likely (dyrland, section 4.2).
+
+    Examples
+    --------
+    >>> shares = UniformShares()(np.random.default_rng(0), (10_000,))
+    >>> round(float(shares.mean()), 2), UniformShares().density(np.array([0.1, 0.9]))
+    (0.5, array([1., 1.]))
+    """
 
     def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
         """Draw shares in [0, 1]."""
@@ -85,7 +113,16 @@ class UniformShares(ShareDistribution):
 
 
 class RateDistribution(Value, ABC):
-    """Rates of right decisions, independent and identically distributed over models and classes."""
+    """Rates of right decisions, independent and identically distributed over models and classes.
+
+    Examples
+    --------
+    Either of two gaps is as likely to be the larger one, and so for any ratio and its inverse:
+
+    >>> low, high = RisingRates().gap_ratio_cdf(np.array([0.5, 2.0]))
+    >>> round(float(low + high), 6)
+    1.0
+    """
 
     @abstractmethod
     def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

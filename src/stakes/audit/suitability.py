@@ -61,6 +61,18 @@ class Suitability(Value):
     properties : five names
     counterexamples : five, None where the search found none
     relabellings_only : whether all imperfect tables of value one become perfect by relabelling
+
+    Examples
+    --------
+    >>> from stakes.audit import FAMILIAR_MULTICLASS
+    >>> suitability(FAMILIAR_MULTICLASS["accuracy"], n_classes=3, rng=np.random.default_rng(1))
+    Suitability: suitable
+                                                 3 classes
+    between -1 and 1                                   yes
+    same in any order of the classes                   yes
+    same when truth and decisions change places        yes
+    one for a perfect fit                              yes
+    one only for a perfect fit                         yes
     """
 
     n_classes: int

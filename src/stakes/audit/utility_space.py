@@ -130,7 +130,16 @@ def utility_coordinates(utilities: npt.ArrayLike) -> FloatArray:
 
 
 class UtilityDistribution(Value, ABC):
-    """A distribution of unknown utilities: draws, and exact values of the distribution."""
+    """A distribution of unknown utilities: draws, and exact values of the distribution.
+
+    Examples
+    --------
+    Draws average to the expected matrix:
+
+    >>> drawn = UniformUtilities()(np.random.default_rng(0), 100_000)
+    >>> drawn.mean(axis=0).round(2).tolist(), UniformUtilities().expected.round(2).tolist()
+    ([[0.78, 0.22], [0.22, 0.78]], [[0.78, 0.22], [0.22, 0.78]])
+    """
 
     @abstractmethod
     def __call__(self, rng: np.random.Generator, size: int) -> FloatArray:

@@ -53,6 +53,19 @@ class WrongPicks(Value):
         Carlo standard error
     draws : number of plausible pairs of costs and tables
     undefined : how many more were left out, because the cost of a model was undefined
+
+    Examples
+    --------
+    In 100 cases A costs 20 + 5 × 20, B costs 40 + 20; accuracy picks A:
+
+    >>> from stakes.audit import FAMILIAR
+    >>> models = {"A": Counts([[70, 20], [5, 5]]), "B": Counts([[50, 40], [1, 9]])}
+    >>> truths = {name: Counts(table.values[None]) for name, table in models.items()}
+    >>> study = wrong_picks(
+    ...     models, truths, [Problem.binary(false_alarm=1, miss=20)], errors={},
+    ...     metrics={"accuracy": FAMILIAR["accuracy"]}, rng=np.random.default_rng(0))
+    >>> study.criteria, study.wrong, study.regret.round(6)
+    (('accuracy', 'expected costs'), array([1., 0.]), array([0.6, 0. ]))
     """
 
     criteria: tuple[str, ...]

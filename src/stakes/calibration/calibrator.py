@@ -24,7 +24,18 @@ CERTAIN = 53 * float(np.log(2))  # log-odds of the largest float64 below 1
 
 
 class Calibrator(Value, ABC):
-    """A method that turns scores into posteriors; subclasses are frozen dataclasses."""
+    """A method that turns scores into posteriors; subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    Isotonic regression pools 0.2 and 0.3, which are in the wrong order: one of the two is positive.
+
+    >>> from stakes.calibration import Identity, Isotonic
+    >>> for calibrator in (Identity(), Isotonic()):
+    ...     print(calibrator, calibrator.fit([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])([0.25]))
+    Identity() [0.25]
+    Isotonic() [0.5]
+    """
 
     @abstractmethod
     def fit(

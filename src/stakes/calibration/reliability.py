@@ -95,6 +95,17 @@ class Band(Value):
     shares : (R, B) shares of positives in the bins of resampled tables; for bins that the classes
         themselves decide, `HullBins`, at each score, (R, S)
     places : (S,) the column of `shares` that belongs to each score
+
+    Examples
+    --------
+    Resampled from calibrated scores, the share at 0.8 is nowhere near the observed 0.4:
+
+    >>> from stakes.scoring import EqualWidth
+    >>> table, rng = ScoreTable([0.2, 0.8], [[80, 20], [60, 40]]), np.random.default_rng(0)
+    >>> lower, upper = consistency_band(table, EqualWidth(2), replicates=500, rng=rng).limits(0.95)
+    >>> observed = np.array([0.2, 0.4])
+    >>> (lower <= observed) & (observed <= upper)
+    array([ True, False])
     """
 
     scores: FloatArray
@@ -312,6 +323,14 @@ class CalibrationTest(Value):
     ----------
     statistic : standard normal for calibrated scores
     p_value : two-sided
+
+    Examples
+    --------
+    One positive in ten at the score 0.1 and eight in ten at 0.8, as calibrated scores say:
+
+    >>> test = spiegelhalter(ScoreTable([0.1, 0.8], [[90, 10], [20, 80]]))
+    >>> abs(float(test.statistic.round(6))), float(test.p_value.round(6))
+    (0.0, 1.0)
     """
 
     statistic: FloatArray

@@ -17,7 +17,17 @@ from stakes.tally import ScoreTable
 
 
 class Condition(Value, ABC):
-    """Which quantity a distribution is about; see `CostProportions` and `Skews`."""
+    """Which quantity a distribution is about; see `CostProportions` and `Skews`.
+
+    Examples
+    --------
+    Skews allow for the class shares themselves, so that losses are those of balanced classes:
+
+    >>> from stakes import CostProportions, ScoreTable, Skews
+    >>> table = ScoreTable([0.2, 0.7], [[3, 0], [1, 1]])
+    >>> [over.population(table).shares.tolist() for over in (CostProportions, Skews)]
+    [[0.8, 0.2], [0.5, 0.5]]
+    """
 
     distribution: Distribution
 

@@ -29,6 +29,16 @@ class BayesErrorRate(Value):
     false_alarm_rate, miss_rate : (T + 1,) arrays
         Entry j holds when ``log_likelihood_ratios[j:]`` get the positive decision; nan where the
         class is absent.
+
+    Examples
+    --------
+    At even prior odds one of two negatives has a positive log-likelihood ratio, and no positive a
+    negative one:
+
+    >>> from stakes.tally import ScoreTable
+    >>> rate = bayes_error_plot(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.3, 3.0])).actual
+    >>> float(rate(0.0)), float(rate.normalized(0.0))
+    (0.25, 0.5)
     """
 
     log_likelihood_ratios: FloatArray
@@ -92,6 +102,15 @@ class BayesErrorPlot(Value):
     minimum : BayesErrorRate
         Of the best threshold at every prior, which the segments of the ROC hull give. Its largest
         value is the equal error rate on the hull.
+
+    Examples
+    --------
+    Scores that rank perfectly, but are all positive: half of the decisions are wrong, none need be.
+
+    >>> from stakes.tally import ScoreTable
+    >>> plot = bayes_error_plot(ScoreTable.from_scores([0, 0, 1, 1], [0.5, 1.0, 2.0, 3.0]))
+    >>> float(plot.actual(0.0)), float(plot.minimum(0.0))
+    (0.5, 0.0)
     """
 
     actual: BayesErrorRate

@@ -195,6 +195,12 @@ class PriorEstimate(Value):
     prior : class shares, (K,)
     iterations : how many steps it took
     converged : whether the last step changed no share by more than the tolerance
+
+    Examples
+    --------
+    >>> estimate = estimate_prior([0.01] * 90 + [0.99] * 10, from_prior=[0.5, 0.5])
+    >>> estimate.prior.round(2), estimate.converged
+    (array([0.91, 0.09]), True)
     """
 
     prior: FloatArray

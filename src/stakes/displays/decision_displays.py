@@ -32,6 +32,16 @@ class DecisionCurveDisplay(CurvesDisplay):
     See `stakes.curves.decision_curve` for the formula. Higher is better. A model is worth using
     at thresholds where it lies above both reference lines. To compare models, draw
     `NetBenefitDifferenceDisplay`, whose intervals are paired.
+
+    Examples
+    --------
+    At the threshold 1/2 a false positive offsets a true positive, so that treating all patients of
+    whom one in four is ill does harm:
+
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> display = DecisionCurveDisplay.from_predictions(y, p, thresholds=[0.2, 0.5])
+    >>> {line.name: float(line.y[-1]) for line in display.lines}
+    {'model': 0.25, 'treat all': -0.5, 'treat none': 0.0}
     """
 
     x_column, y_column = "threshold", "net_benefit"
@@ -86,7 +96,19 @@ class DecisionCurveDisplay(CurvesDisplay):
 
 
 class NetBenefitDifferenceDisplay(CurvesDisplay):
-    """Net benefit of each model minus that of a reference, with paired intervals."""
+    """Net benefit of each model minus that of a reference, with paired intervals.
+
+    Examples
+    --------
+    At the threshold 1/2 the old model has one false positive in four cases, the new one none:
+
+    >>> y = [0, 0, 0, 1] * 25
+    >>> models = {"new": [0.1, 0.1, 0.3, 0.6] * 25, "old": [0.1, 0.1, 0.6, 0.7] * 25}
+    >>> display = NetBenefitDifferenceDisplay.from_predictions(
+    ...     y, models, reference="old", thresholds=[0.4, 0.5])
+    >>> display.lines[0].name, float(display.lines[0].y[-1])
+    ('new', 0.25)
+    """
 
     x_column, y_column = "threshold", "difference"
     x_label = "threshold probability"
@@ -162,6 +184,15 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
 
     Each missed positive counts as (1 − threshold) / threshold interventions; see
     `DecisionCurve.interventions_avoided`.
+
+    Examples
+    --------
+    At the threshold 1/2 three in four patients are healthy and are spared; nobody is missed:
+
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> display = InterventionsAvoidedDisplay.from_predictions(y, p, thresholds=[0.2, 0.5])
+    >>> float(display.lines[0].y[-1])
+    75.0
     """
 
     x_column, y_column = "threshold", "interventions_avoided"

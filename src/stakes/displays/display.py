@@ -23,7 +23,20 @@ THRESHOLDS = np.arange(1, 100) / 100
 
 
 class Display(Value, ABC):
-    """A figure and its numbers; subclasses are frozen dataclasses with `from_predictions`."""
+    """A figure and its numbers; subclasses are frozen dataclasses with `from_predictions`.
+
+    Examples
+    --------
+    Whatever a display draws can also be had as columns, or as a frame:
+
+    >>> from stakes.displays import DecisionCurveDisplay
+    >>> display = DecisionCurveDisplay.from_predictions(
+    ...     [0, 1] * 9, [0.2, 0.7] * 9, thresholds=[0.4, 0.5])
+    >>> display
+    DecisionCurveDisplay of model; draw it with plot()
+    >>> display.columns()["model"][::2], display.columns()["net_benefit"][1::2].tolist()
+    (['model', 'treat all', 'treat none'], [0.5, 0.0, 0.0])
+    """
 
     library: str | None  # the library of the frames or series that were passed
     models: tuple[str, ...]
@@ -163,6 +176,16 @@ class CurvesDisplay(Display):
     note : what the figure says about bands and cases
     limits : lower and upper limit of the vertical axis
     library : the library of the frames or series that were passed
+
+    Examples
+    --------
+    >>> from stakes.displays import DecisionCurveDisplay
+    >>> display = DecisionCurveDisplay.from_predictions(
+    ...     [0, 1] * 9, [0.2, 0.7] * 9, thresholds=[0.4, 0.5])
+    >>> [line.name for line in display.lines], display.models
+    (['model', 'treat all', 'treat none'], ('model',))
+    >>> display.lines[0].x.tolist(), display.lines[0].y.tolist()
+    ([0.4, 0.5], [0.5, 0.5])
     """
 
     lines: tuple[BandedLine, ...]

@@ -43,6 +43,15 @@ class ReliabilityDisplay(Display):
     models, classes : model and class of each panel
     level : confidence level of each interval, for one bin or one point
     library : the library of the frames or series that were passed
+
+    Examples
+    --------
+    Probabilities of 0.2 are calibrated here, those of 0.9 are too high:
+
+    >>> y, p = [0, 0, 0, 0, 1, 1, 0, 1] * 10, [0.2] * 5 + [0.9] * 3
+    >>> panel = ReliabilityDisplay.from_predictions(y, p * 10, bins=EqualWidth(2)).panels[0]
+    >>> panel.scores.round(2).tolist(), panel.shares.round(2).tolist()
+    ([0.2, 0.9], [0.2, 0.67])
     """
 
     panels: tuple[ReliabilityPanel, ...]

@@ -31,6 +31,14 @@ class SystemCostsDisplay(Display):
     ----------
     systems : the systems in the order of their costs
     report : the report that they come from
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> report = evaluate([0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25, problem, calibrator=None)
+    >>> display = SystemCostsDisplay.from_report(report)
+    >>> [(system.name, system.cost.value) for system in display.systems]
+    [('model (tuned)', 0.0), ('model (as is)', 0.25)]
     """
 
     systems: tuple[System, ...]

@@ -37,6 +37,16 @@ class CostByThresholdDisplay(CurvesDisplay):
     bayes : the Bayes threshold; nan for raw scores and where every case has its own costs
     best : the best threshold of each model
     unit : unit of the costs
+
+    Examples
+    --------
+    A false alarm costs a ninth of a miss, but these scores put all positives above 0.3:
+
+    >>> y, p = [0, 0, 1] * 30, [0.1, 0.3, 0.6] * 30
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> display = CostByThresholdDisplay.from_predictions(y, p, problem)
+    >>> display.bayes, display.best
+    (0.1, (0.3,))
     """
 
     bayes: float

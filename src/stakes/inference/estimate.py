@@ -90,7 +90,19 @@ class Measured(Value):
 
 
 class IntervalType(Value, ABC):
-    """How an estimate becomes an interval; the concrete types are in `intervals`."""
+    """How an estimate becomes an interval; the concrete types are in `intervals`.
+
+    Examples
+    --------
+    A type of your own says what the bounds are:
+
+    >>> class TwoErrors(IntervalType):
+    ...     def bounds(self, estimate, level):
+    ...         reach = 2 * estimate.standard_error
+    ...         return estimate.value - reach, estimate.value + reach
+    >>> print(Estimate(0.5, 0.1, np.empty(0), TwoErrors(), "survey"))
+    0.5 (95% 0.3 to 0.7, survey)
+    """
 
     @abstractmethod
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:

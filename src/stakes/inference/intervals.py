@@ -88,7 +88,15 @@ def wilson_bounds(
 
 @dataclass(frozen=True, eq=False)
 class Percentile(IntervalType):
-    """The quantiles of the replicates themselves."""
+    """The quantiles of the replicates themselves.
+
+    Examples
+    --------
+    >>> from stakes.inference import Estimate
+    >>> estimate = Estimate(0.5, 0.3, np.arange(1, 100) / 100, Percentile(), "bootstrap")
+    >>> print(estimate.interval(0.9))
+    90% 0.05 to 0.95
+    """
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at (1 ∓ level) / 2.
@@ -124,6 +132,16 @@ class ExpandedPercentile(IntervalType):
     .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
 
     and at most the number N of clusters. Pulls whose shape is not that of the estimate are ignored.
+
+    Examples
+    --------
+    Twelve clusters make the interval wider than its replicates are:
+
+    >>> from stakes.inference import Estimate
+    >>> for kind in (Percentile(), ExpandedPercentile(12)):
+    ...     print(Estimate(0.5, 0.2, np.arange(1, 100) / 100, kind, "12 clusters").interval(0.9))
+    90% 0.05 to 0.95
+    90% 0.03035 to 0.9697
     """
 
     count: int
@@ -205,6 +223,17 @@ class BCa(IntervalType):
     Parameters
     ----------
     acceleration : how the standard error changes with the value, (…)
+
+    Examples
+    --------
+    With as many replicates below the value as above it, and no acceleration, nothing is corrected;
+    with more of them below it, both bounds move up:
+
+    >>> from stakes.inference import Estimate
+    >>> for value in (0.5, 0.6):
+    ...     print(Estimate(value, 0.2, np.arange(1, 100) / 100, BCa(np.array(0.0)), "bootstrap"))
+    0.5 (95% 0.025 to 0.975, bootstrap)
+    0.6 (95% 0.0738 to 0.99, bootstrap)
     """
 
     acceleration: FloatArray
@@ -259,6 +288,16 @@ class Studentised(IntervalType):
     Parameters
     ----------
     errors : standard errors of the replicates, (R, …)
+
+    Examples
+    --------
+    Replicates of equal standard error are mirrored at the value, 0.2:
+
+    >>> from stakes.inference import Estimate
+    >>> errors, replicates = np.full(99, 0.1), np.arange(1, 100) / 100
+    >>> estimate = Estimate(0.2, 0.1, replicates, Studentised(errors), "bootstrap-t")
+    >>> print(estimate.interval(0.9))
+    90% -0.55 to 0.35
     """
 
     errors: FloatArray
@@ -304,7 +343,14 @@ class Studentised(IntervalType):
 
 @dataclass(frozen=True, eq=False)
 class Normal(IntervalType):
-    """The value plus and minus a normal quantile times the standard error."""
+    """The value plus and minus a normal quantile times the standard error.
+
+    Examples
+    --------
+    >>> from stakes.inference import Estimate
+    >>> print(Estimate(0.3, 0.1, np.empty(0), Normal(), "delta method"))
+    0.3 (95% 0.104 to 0.496, delta method)
+    """
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Symmetric about the value.
@@ -327,6 +373,16 @@ class Logit(IntervalType):
     """The normal interval of the log-odds, for what lies between 0 and 1, such as the AUC.
 
     Never leaves [0, 1]; nan where the value is 0 or 1, since the log-odds are infinite there.
+
+    Examples
+    --------
+    The normal interval leaves [0, 1], that of the log-odds does not:
+
+    >>> from stakes.inference import Estimate
+    >>> for kind in (Normal(), Logit()):
+    ...     print(Estimate(0.9, 0.1, np.empty(0), kind, "delta method"))
+    0.9 (95% 0.704 to 1.096, delta method)
+    0.9 (95% 0.5049 to 0.9876, delta method)
     """
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
@@ -360,6 +416,14 @@ class Wilson(IntervalType):
     Parameters
     ----------
     n_cases : cases behind each rate, (…)
+
+    Examples
+    --------
+    Without an error in 100 cases the upper bound is :math:`z^2 / (100 + z^2)`, z² being 3.84:
+
+    >>> from stakes.inference import Estimate
+    >>> print(Estimate(0.0, 0.0, np.empty(0), Wilson(np.array(100.0)), "error rate"))
+    0 (95% 0 to 0.03699, error rate)
     """
 
     n_cases: FloatArray

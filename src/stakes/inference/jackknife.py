@@ -42,6 +42,18 @@ class Jackknife(Value):
     ----------
     standard_error : of the shape of the measure
     acceleration : of the same shape
+
+    Examples
+    --------
+    The standard error of a proportion, the root of 0.8 × 0.2 / 99:
+
+    >>> from stakes import Counts
+    >>> from stakes.inference import AllCases
+    >>> from stakes.measures import accuracy
+    >>> result = jackknife(accuracy, Counts([[50, 10], [10, 30]]), scheme=AllCases(),
+    ...                    rng=np.random.default_rng(0))
+    >>> float(result.standard_error.round(4)), float(result.acceleration.round(4))
+    (0.0402, -0.025)
     """
 
     standard_error: FloatArray

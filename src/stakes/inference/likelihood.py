@@ -89,6 +89,16 @@ class Support(Value):
     lowest, highest : (…, R) least and greatest value that is possible in each stratum
     degrees : (…)
         Degrees of freedom of the threshold that these counts need: clusters less one; inf for cases
+
+    Examples
+    --------
+    A cost of 1 in ten of a hundred cases, 0 in the others:
+
+    >>> from stakes.inference import profile_threshold
+    >>> support = Support(np.array([[0.0, 1.0]]), np.array([[90.0, 10.0]]), np.zeros(1), np.ones(1))
+    >>> low, high = profile_bounds(support, profile_threshold(0.95, np.asarray(np.inf)))
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.051, 0.169)
     """
 
     values: FloatArray

@@ -26,6 +26,14 @@ class McNemar(Value):
     ----------
     first_wrong, second_wrong : (…) cases in which only the first, only the second model is wrong
     n_cases : (…)
+
+    Examples
+    --------
+    The first model is wrong in all five cases on which the two disagree: five heads of a fair coin.
+
+    >>> test = McNemar(np.array(5.0), np.array(0.0), np.array(100.0))
+    >>> float(test.difference), float(test.exact_p), float(test.mid_p)
+    (0.05, 0.0625, 0.03125)
     """
 
     first_wrong: FloatArray

@@ -65,6 +65,20 @@ class Pairwise(Value):
     differences, low, high, p_values : (P,)
     level : at which all intervals together contain the true differences
     method : in words
+
+    Examples
+    --------
+    >>> from stakes.inference import delta_compare_costs
+    >>> from stakes import JointCounts, Problem
+    >>> y = [0, 0, 1, 1] * 25
+    >>> decided = {"a": y, "b": [0, 1, 1, 1] * 25, "c": [0, 1, 1, 0] * 25}
+    >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2))
+    >>> holm_pairs(delta_compare_costs(joint, Problem.zero_one(2)))
+    Holm over 3 pairs, delta method
+           difference  95% low     high          p
+    a − b       -0.25  -0.3542  -0.1458  1.843e-08
+    a − c        -0.5  -0.6203  -0.3797  7.575e-23
+    b − c       -0.25  -0.3542  -0.1458  1.843e-08
     """
 
     pairs: tuple[tuple[Label, Label], ...]

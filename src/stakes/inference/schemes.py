@@ -39,7 +39,20 @@ _INDICES = 1 << 16  # drawn at a time, so that they stay in the cache
 
 
 class Scheme(Value, ABC):
-    """What was drawn at random; subclasses are frozen dataclasses."""
+    """What was drawn at random; subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    A replicate has as many cases as the data; whether each class has as many, the scheme decides:
+
+    >>> from stakes.tally import Counts
+    >>> counts, rng = Counts([[8, 2], [3, 7]]), np.random.default_rng(0)
+    >>> for scheme in (AllCases(), WithinClasses()):
+    ...     replicates = resample(counts, scheme, replicates=3, rng=rng)
+    ...     print(scheme.words, replicates.class_weights.tolist())
+    of all cases [[6.0, 14.0], [11.0, 9.0], [9.0, 11.0]]
+    within classes [[10.0, 10.0], [10.0, 10.0], [10.0, 10.0]]
+    """
 
     words: ClassVar[str] = ""  # what follows "2000 bootstrap replicates"
 
@@ -302,6 +315,16 @@ class Clusters(Scheme):
     `JointScores`.
     Weights may be fractional. Replicates of few clusters vary too little; intervals are widened for
     it, see `ExpandedPercentile`.
+
+    Examples
+    --------
+    Of sites with 1, 10 and 100 cases three are drawn at a time; a digit says how often:
+
+    >>> from stakes.tally import Counts
+    >>> sites = Counts([[[1, 0], [0, 0]], [[6, 1], [1, 2]], [[60, 20], [5, 15]]])
+    >>> rng = np.random.default_rng(0)
+    >>> resample(sites, Clusters(), replicates=4, rng=rng).n_cases
+    array([120.,   3.,   3., 210.])
     """
 
     words = "of clusters"

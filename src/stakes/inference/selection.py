@@ -51,6 +51,17 @@ class Contenders(Value):
     level : at which the set is meant to contain the system that is truly the cheapest
     errors : costs and sampling errors of all systems of the tally, compared or not
     least, most : what any system can cost
+
+    Examples
+    --------
+    Two systems have an error in one case of four, though not in the same one:
+
+    >>> from stakes import JointCounts, Problem
+    >>> decided = {"old": [0, 1, 1, 0] * 25, "new": [0, 0, 1, 0] * 25, "alt": [0, 1, 1, 1] * 25}
+    >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+    >>> choice = contenders(joint, Problem.zero_one(2))
+    >>> choice.costs.tolist(), choice.contenders, choice.clear
+    ([0.5, 0.25, 0.25], ('new', 'alt'), False)
     """
 
     names: Labels

@@ -24,6 +24,18 @@ class Slices(Value):
     estimate : its value has shape (G,)
     sizes : (G, K) cases of each class in each group
     notes : G texts, empty where the interval needs no warning
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stakes.inference import Normal
+    >>> values, errors = np.array([0.2, 0.4]), np.array([0.05, 0.1])
+    >>> estimate = Estimate(values, errors, np.empty((0, 2)), Normal(), "delta method")
+    >>> Slices(("north", "south"), estimate, np.array([[40, 20], [9, 6]]), ("", "few cases"))
+    delta method
+           cases  value  95% low   high
+    north     60    0.2    0.102  0.298
+    south     15    0.4    0.204  0.596  few cases
     """
 
     groups: Labels

@@ -84,6 +84,14 @@ class CoverageCurve(Value):
     cost : Curve on [0, 1], cost per case of all cases where that share of them is decided
     shares : (T,) coverages at which each group of equal cases ends, the easiest first
     break_even_prices : (T,) the expected cost of the best decision about each group
+
+    Examples
+    --------
+    The last case to be decided is wrong with probability 1/2, the first with 0.05:
+
+    >>> curve = coverage_curve([0.1, 0.5, 0.8, 0.95], Problem.zero_one(2))
+    >>> curve.break_even_prices.round(3), curve.selective_cost([0.25, 1]).round(4)
+    (array([0.05, 0.1 , 0.2 , 0.5 ]), array([0.05  , 0.2125]))
     """
 
     cost: Curve

@@ -40,6 +40,16 @@ class PricedLimits(Value):
     cost : cost per case of the rule, by the posteriors
     prior : (K,) the class shares at which limits are counted
     from_prior : (K,) the class shares for which the posteriors hold, if they are moved; else None
+
+    Examples
+    --------
+    A review saves 10p − 1. One of these cases can be reviewed; a second review would save 2:
+
+    >>> problem = Problem([[0, 1], [10, 1]], decisions=["pass", "review"],
+    ...                   limits=[Limit.share("review", at_most=0.25)])
+    >>> priced = price_limits([0.1, 0.2, 0.3, 0.4], problem)
+    >>> priced.decisions.tolist(), priced.prices.round(6)
+    (['pass', 'pass', 'pass', 'review'], array([2.]))
     """
 
     problem: Problem

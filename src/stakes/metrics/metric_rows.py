@@ -21,6 +21,17 @@ class MetricRow(NamedTuple):
     value : its value
     low : lower limit of the interval
     high : upper limit of the interval
+
+    Examples
+    --------
+    Three of four positives are found, and one of four negatives is a false alarm:
+
+    >>> from stakes import Problem
+    >>> from stakes.metrics import clinical_table
+    >>> y, decided = [0, 0, 0, 0, 1, 1, 1, 1] * 9, [0, 0, 0, 1, 0, 1, 1, 1] * 9
+    >>> row = clinical_table(y, decided, Problem.zero_one(2))["sensitivity"]
+    >>> row.metric, row.value, round(row.low, 2), round(row.high, 2)
+    ('sensitivity', 0.75, 0.59, 0.86)
     """
 
     name: Label  # of the test, or "new − old" for a difference
@@ -42,6 +53,15 @@ class MetricTable(Value):
 
     ``table["sensitivity"]`` is the row of a table of one test; ``table["new", "sensitivity"]``
     that of one among several.
+
+    Examples
+    --------
+    >>> from stakes import Problem
+    >>> from stakes.metrics import clinical_table
+    >>> y, new, old = [0, 0, 1, 1] * 9, [0, 0, 0, 1] * 9, [0, 1, 0, 1] * 9
+    >>> table = clinical_table(y, {"new": new, "old": old}, Problem.zero_one(2))
+    >>> table["new", "specificity"].value, table["old", "specificity"].value
+    (1.0, 0.5)
     """
 
     title: str

@@ -46,6 +46,15 @@ class BandedLine(Value):
     mark : a point to mark, such as that of the best threshold
     detail : text that follows the name beside the line
     place : position among all models, which decides the colour; None: position among these lines
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> x, y = np.array([0.0, 0.5, 1.0]), np.array([0.4, 0.2, 0.3])
+    >>> line = BandedLine("forest", x, y, low=y - 0.05, high=y + 0.05, mark=(0.5, 0.2))
+    >>> ax = banded_lines([line], x="threshold", y="cost", ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.lines[0].get_ydata().tolist()
+    ('threshold', [0.4, 0.2, 0.3])
     """
 
     name: str
@@ -172,6 +181,15 @@ class ReliabilityPanel(Value):
     scores, shares, low, high, weights : (B,) of bins: mean score, share of positives, limits of its
         interval, and number of cases
     smooth_scores, smooth, smooth_low, smooth_high : (P,) the smooth line and its band
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> scores, shares, line = np.array([0.2, 0.7]), np.array([0.3, 0.6]), np.array([0.1, 0.9])
+    >>> panel = ReliabilityPanel("forest", scores, shares, shares - 0.1, shares + 0.1,
+    ...                          np.array([40, 20]), line, line, line - 0.1, line + 0.1)
+    >>> reliability_panels([panel], ax=Figure().subplots()).get_xlabel()
+    'predicted probability'
     """
 
     name: str
@@ -310,6 +328,16 @@ class CostRow(Value):
     high : upper limit of the interval
     best : whether the system is recommended
     candidate : whether it can be recommended
+
+    Examples
+    --------
+    The best system is in bold:
+
+    >>> from matplotlib.figure import Figure
+    >>> rows = [CostRow("forest", 0.4, 0.3, 0.5, best=True), CostRow("tree", 0.6, 0.5, 0.7)]
+    >>> ax = cost_rows(rows, x="EUR per case", ax=Figure().subplots())
+    >>> [(label.get_text(), label.get_fontweight()) for label in ax.get_yticklabels()]
+    [('forest', 'bold'), ('tree', 'normal')]
     """
 
     name: str

@@ -23,7 +23,18 @@ BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 
 @dataclass(frozen=True, eq=False)
 class CaseCosts:
-    """The costs of every case: expressions and the columns that they need, or one large array."""
+    """The costs of every case: expressions and the columns that they need, or one large array.
+
+    Examples
+    --------
+    A miss costs the amount of the case, an alarm always costs 2:
+
+    >>> from stakes import Problem
+    >>> problem = Problem({"ok": {"pass": 0, "stop": 2}, "bad": {"pass": "amount", "stop": 0}})
+    >>> costs = problem.charged({"amount": [5, 70, 8]}, None)
+    >>> costs.n_cases, costs.cell(1, 0, slice(None)), costs.cell(0, 1, slice(None))
+    (3, array([ 5., 70.,  8.]), 2.0)
+    """
 
     n_cases: int
     classes: Labels

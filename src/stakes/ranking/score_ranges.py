@@ -92,7 +92,16 @@ def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Certified(Value):
-    """A value computed from bins, and bounds that certainly contain that of the unbinned scores."""
+    """A value computed from bins, and bounds that certainly contain that of the unbinned scores.
+
+    Examples
+    --------
+    One bin holds a negative and a positive case, and does not say which of them scores higher:
+
+    >>> bins = Bins(np.array([0.1]), np.array([0.2]), np.array([0.15]), np.array([[1.0, 1.0]]))
+    >>> certified(auc, bins)
+    Certified(value=0.5, low=0.0, high=1.0)
+    """
 
     value: float
     low: float

@@ -37,7 +37,18 @@ Border = tuple[Label, Label]  # the cheapest model below a border, and the one a
 
 
 class Axis(Value, ABC):
-    """A number of the problem that varies, and what each model costs along it."""
+    """A number of the problem that varies, and what each model costs along it.
+
+    Examples
+    --------
+    Fewer misses pay where a false alarm is cheap, fewer false alarms where it is expensive:
+
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> for axis in (CostProportion(), CostRatio()):
+    ...     print(axis.name, axis.regions(models).crossings.round(3))
+    cost proportion [0.333]
+    false alarm : miss [0.5]
+    """
 
     @property
     @abstractmethod
@@ -132,7 +143,18 @@ class Axis(Value, ABC):
 
 
 class StraightAxis(Axis):
-    """An axis along which the cost of fixed decisions is a straight line."""
+    """An axis along which the cost of fixed decisions is a straight line.
+
+    Examples
+    --------
+    The costs at both ends say everything about fixed decisions:
+
+    >>> counts = Counts([[60, 40], [5, 95]])
+    >>> low, high = CostProportion().endpoint_costs(counts)
+    >>> curve = CostProportion().curves({"careful": counts})["careful"]
+    >>> float(curve(0.25)), float(0.75 * low + 0.25 * high)
+    (0.1375, 0.1375)
+    """
 
     @abstractmethod
     def endpoint_costs(self, counts: Counts) -> EndpointCosts:
@@ -327,6 +349,16 @@ class CostRatio(CostProportion):
     Parameters
     ----------
     prior : class shares; None for those of the data
+
+    Examples
+    --------
+    The bold model is better once two false alarms cost as much as a miss:
+
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> print(CostRatio().regions(models))
+    false alarm : miss  cheapest
+    0 to 0.5             careful
+    0.5 to inf              bold
     """
 
     @property
@@ -349,6 +381,17 @@ class Prior(StraightAxis):
     ----------
     problem : the costs
     label : the class whose share varies
+
+    Examples
+    --------
+    The careful model costs 0.4 at any prior, the bold one 0.1 for the well and 1.6 for the ill:
+
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"])
+    >>> print(Prior(problem, "ill").regions(models))
+    prior of ill  cheapest
+    0 to 0.2          bold
+    0.2 to 1       careful
     """
 
     problem: Problem
@@ -408,6 +451,16 @@ class Classifiers(Axis):
     ----------
     pairs : mapping from a name to a model and a method, such as ``("forest", Optimal())``
     over : `CostProportions` or `Skews`
+
+    Examples
+    --------
+    One model with two thresholds. Where misses are expensive, one half is too high:
+
+    >>> from stakes import CostProportions, ScoreDriven, ScoreFixed, ScoreTable
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
+    >>> pairs = {"at one half": ("m", ScoreFixed(0.5)), "at the costs": ("m", ScoreDriven())}
+    >>> Classifiers(pairs, CostProportions).regions({"m": table}).at(0.2)
+    ('at the costs',)
     """
 
     pairs: Mapping[Any, tuple[Label, Method]]

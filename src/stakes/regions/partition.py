@@ -31,6 +31,15 @@ class Region(Value):
     low : where it begins
     high : where it ends
     cheapest : labels of the models
+
+    Examples
+    --------
+    >>> careful, bold = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
+    >>> first, second = lowest({"careful": careful, "bold": bold}, axis="cost proportion").parts
+    >>> first.high, first.cheapest
+    (0.4, ('careful',))
+    >>> print(second)
+    0.4 to 1: bold
     """
 
     low: float

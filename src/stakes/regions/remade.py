@@ -31,6 +31,18 @@ class DecidedAnew(Value):
     ----------
     table : posterior probabilities of the second of two classes
     holds_for : the prior for which they hold; None: the class shares of the table
+
+    Examples
+    --------
+    Decisions that follow the costs differ from those at one half wherever that pays:
+
+    >>> from stakes import Counts
+    >>> from stakes.regions import CostProportion
+    >>> table = ScoreTable.from_scores([0, 0, 1, 0, 1, 1], [0.1, 0.3, 0.35, 0.6, 0.7, 0.9])
+    >>> models = {"anew": DecidedAnew(table), "at one half": Counts([[2, 1], [1, 2]])}
+    >>> regions = CostProportion().regions(models)
+    >>> regions.at(0.2), regions.at(0.5)
+    (('anew',), ('anew', 'at one half'))
     """
 
     table: ScoreTable

@@ -39,6 +39,17 @@ class Margin(Value):
     clear_low, clear_high : where the model that is the cheapest now is clearly no longer so: it
         has left the contenders; infinite where it stays one except at absurd costs, nan where only
         counts are known (see `leaving_points`)
+
+    Examples
+    --------
+    The bold model is the cheapest as long as less than a fifth are ill:
+
+    >>> from stakes import Counts
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"], prior=[0.9, 0.1])
+    >>> margin = sensitivity(models, problem).priors[1]
+    >>> margin.what, margin.value, round(margin.high, 6), margin.high_rival
+    ('prior of ill', 0.1, 0.2, 'careful')
     """
 
     what: str
@@ -73,6 +84,15 @@ class Sensitivity(Value):
     models : J names
     costs : a margin for each cell of the cost table, class by class
     priors : a margin for the prior of each class; the others move in proportion
+
+    Examples
+    --------
+    >>> from stakes import Counts
+    >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
+    >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"], prior=[0.9, 0.1])
+    >>> answer = sensitivity(models, problem)
+    >>> answer.cheapest, answer.expected_costs.round(6), answer.weakest_prior.what
+    ('bold', array([0.4 , 0.25]), 'prior of ill')
     """
 
     cheapest: Label

@@ -21,7 +21,19 @@ _SPACES = str.maketrans({_TIE: " ", PAD: " "})
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as text; the first column names the row."""
+    """Cells as text; the first column names the row.
+
+    Examples
+    --------
+    >>> from stakes.render import section_text
+    >>> table = Table(("system", "cost"), (("forest", "0.4"), ("tree", "0.6")))
+    >>> print(section_text(Section("Costs", table=table)))
+    Costs
+    =====
+    system  cost
+    forest   0.4
+    tree     0.6
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -29,7 +41,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, sentences, and optionally a table and a picture."""
+    """A heading, sentences, and optionally a table and a picture.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> from stakes.render import sections
+    >>> report = evaluate([0, 0, 1, 1] * 25, {"net": [0, 0, 1, 1] * 25}, Problem.zero_one(2))
+    >>> [part.title for part in sections(report)][:2]
+    ['Verdict', 'Cost of each system']
+    """
 
     title: str
     sentences: tuple[str, ...] = ()

@@ -73,6 +73,18 @@ class Flip(Value):
     value : its present value
     low, high : the flips below and above the value; infinite where none was found
     below, above : what may be the cheapest there, the cheapest first
+
+    Examples
+    --------
+    The model raises a false alarm in one case of four and misses nothing. Only a low cost of a miss
+    speaks against it:
+
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
+    >>> report = evaluate(y, {"net": [0, 0, 1, 1] * 50}, problem)
+    >>> flip = report.flips()[2]
+    >>> flip.what, flip.value, round(flip.low, 1), flip.below, flip.high
+    ('cost of 0 for 1', 9.0, 0.7, ('always 0',), inf)
     """
 
     what: str

@@ -54,6 +54,18 @@ class Elsewhere:
 
     It is made by `Stakes.moved`. Costs are relative to `base`; expensive parts are computed on
     first use.
+
+    Examples
+    --------
+    Misses that cost half as much as a false alarm make it cheapest never to raise one:
+
+    >>> import numpy as np
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
+    >>> report = evaluate(y, {"net": [0, 0, 1, 1] * 50, "old": [0, 1, 1, 1] * 50}, problem)
+    >>> moved = Stakes(report).moved(np.array([[0, 1], [0.5, 0]]), None, kept=True)
+    >>> moved.verdict, moved.cheapest, moved.cost(moved.cheapest).value
+    ('always 0', 'net (as decided)', 0.25)
     """
 
     problem: Problem  # with costs above `base`; no prior if the shares of the data are used

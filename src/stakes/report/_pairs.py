@@ -25,6 +25,14 @@ class DecisionSource(Value):
     `ends` (B,) are positions in the score table of the report, each one past the last score of a
     bin. Fixed decisions have no table: `system` says whose decisions they are, and their bins are
     the decisions.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, models = [0, 0, 0, 1] * 50, {"net": [0.1, 0.1, 0.3, 0.8] * 50, "old": [0, 1, 1, 1] * 50}
+    >>> report = evaluate(y, models, Problem.zero_one(2), calibrator=None)
+    >>> [(source.model, source.system, source.ends.tolist()) for source in report.joint.sources]
+    [('net', None, [1, 2, 3]), ('old', 'old (as decided)', [])]
     """
 
     model: str
@@ -39,6 +47,17 @@ class PairCounts(Value):
 
     `places` (C,) number the cells (class, bin of the first, bin of the second), the last one
     running fastest; `weights` (C,) are their cases.
+
+    Examples
+    --------
+    Two classes and two decisions make eight cells. In cell 3 the class is 0 and both decide 1; in
+    cell 7 the class is 1:
+
+    >>> from stakes import Problem, evaluate
+    >>> y, models = [0, 0, 0, 1] * 50, {"new": [0, 0, 1, 1] * 50, "old": [0, 1, 1, 1] * 50}
+    >>> pair = evaluate(y, models, Problem.zero_one(2)).joint.pairs[0]
+    >>> dict(zip(pair.places.tolist(), pair.weights.tolist()))
+    {0: 50.0, 1: 50.0, 3: 50.0, 7: 50.0}
     """
 
     places: IntArray
@@ -51,6 +70,14 @@ class JointBins(Value):
 
     `pairs` are in the order of ``itertools.combinations``; `fitting` (J, J) is the covariance that
     fitting adds to the costs of the systems, at the costs and the prior of the report.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, models = [0, 0, 0, 1] * 50, {"new": [0, 0, 1, 1] * 50, "old": [0, 1, 1, 1] * 50}
+    >>> joint = evaluate(y, models, Problem.zero_one(2)).joint
+    >>> [source.model for source in joint.sources], len(joint.pairs), joint.fitting.shape
+    (['new', 'old'], 1, (2, 2))
     """
 
     sources: tuple[DecisionSource, ...]

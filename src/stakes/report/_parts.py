@@ -28,7 +28,18 @@ Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, pric
 
 @dataclass(frozen=True, eq=False)
 class NaiveDecision(Value):
-    """The best constant decision under the prior of the report, and those that tie with it."""
+    """The best constant decision under the prior of the report, and those that tie with it.
+
+    Examples
+    --------
+    Always deciding 1 costs 1 in three of four cases; always deciding 0 costs 9 in the fourth:
+
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> naive = evaluate([0, 0, 0, 1] * 25, [0.1, 0.2, 0.3, 0.8] * 25, problem).naive
+    >>> naive.decision, naive.cost
+    (1, 0.75)
+    """
 
     decision: Label
     cost: float
@@ -44,6 +55,18 @@ class Baseline(Value):
     says whether the baseline decided the same cases; a system of an earlier report did not. A
     `margin` is what "no worse" allows: an amount per case, or a share of the cost of the baseline
     if it is `relative`. `sentences` say all of this in words.
+
+    Examples
+    --------
+    The old model raises one false alarm in four cases, the new one none:
+
+    >>> from stakes import Problem, evaluate
+    >>> y, models = [0, 0, 0, 1] * 25, {"new": [0, 0, 0, 1] * 25, "old": [0, 0, 1, 1] * 25}
+    >>> report = evaluate(y, models, Problem.zero_one(2), baseline="old")
+    >>> report.baseline.system, report.baseline.cost.value
+    ('old (as decided)', 0.25)
+    >>> report.system("new").difference.value
+    -0.25
     """
 
     system: str
@@ -76,6 +99,16 @@ class ModelQuality(Value):
     their own costs. `class_bins` (K, 10, 3), for more than two classes, has for each tenth of the
     probability of a class the weight of the cases, the weight of those of the class, and the sum of
     their probabilities.
+
+    Examples
+    --------
+    Of four pairs of a negative and a positive case, one is tied and three are ranked correctly:
+
+    >>> from stakes import Problem, evaluate
+    >>> y, models = [0, 0, 1, 1] * 25, {"net": [0.1, 0.4, 0.4, 0.9] * 25}
+    >>> quality = evaluate(y, models, Problem.zero_one(2), calibrator=None).models[0]
+    >>> quality.model, quality.kind, quality.auc.value, quality.n_scores
+    ('net', 'posteriors', 0.875, 3)
     """
 
     model: str
@@ -99,7 +132,15 @@ class ModelQuality(Value):
 
 @dataclass(frozen=True, eq=False)
 class Caveat(Value):
-    """Something to know before the verdict is used, with its evidence."""
+    """Something to know before the verdict is used, with its evidence.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> report = evaluate([0, 1] * 6, [0.4, 0.6] * 6, Problem.zero_one(2), calibrator=None)
+    >>> [(caveat.kind, caveat.text.split(".")[0]) for caveat in report.caveats]
+    [('tiny class', 'Cases of 0: 6'), ('tiny class', 'Cases of 1: 6')]
+    """
 
     kind: str
     text: str
@@ -107,7 +148,18 @@ class Caveat(Value):
 
 @dataclass(frozen=True, eq=False)
 class SliceCost(Value):
-    """Cost per case of one system in one slice."""
+    """Cost per case of one system in one slice.
+
+    Examples
+    --------
+    All errors are in one of two groups, in every other case:
+
+    >>> from stakes import Problem, evaluate
+    >>> y, decided = [0, 1, 0, 1] * 25, [0, 1, 0, 0] * 25
+    >>> report = evaluate(y, {"net": decided}, Problem.zero_one(2), by=["a", "a", "b", "b"] * 25)
+    >>> [(part.group, part.costs[0].system, part.costs[0].cost.value) for part in report.slices]
+    [('a', 'net (as decided)', 0.0), ('b', 'net (as decided)', 0.5)]
+    """
 
     system: str
     cost: Measured
@@ -120,6 +172,17 @@ class Slice(Value):
     `by` is the name of the column that makes the groups, or None. If another system than
     `Report.best` is the cheapest here, `saving` is what it saves per case, and `clear` says whether
     the interval excludes zero; None otherwise, and where there is no interval.
+
+    Examples
+    --------
+    The first model costs less in all, but misses one in three cases of the south:
+
+    >>> from stakes import Problem, evaluate
+    >>> y, sites = [1, 1, 1, 1, 0] * 40, ["north", "north", "south", "south", "south"] * 40
+    >>> models = {"first": [1, 1, 0, 1, 0] * 40, "second": [0, 0, 1, 1, 0] * 40}
+    >>> south = evaluate(y, models, Problem.zero_one(2), by=sites).slices[1]
+    >>> south.name, south.n_cases, south.cheapest, round(south.saving.value, 3), south.clear
+    ('south', 120.0, 'second (as decided)', 0.333, True)
     """
 
     by: str | None
@@ -144,6 +207,17 @@ class Pick(Value):
     The cost of a model is that of its best system. If the metric ties several models, `model` is
     the costliest of them; it is None where the metric picks none. `clear` says whether the interval
     excludes zero; it is None where the pick is as cheap as any, and where there is no interval.
+
+    Examples
+    --------
+    Accuracy prefers one miss to two false alarms; here the miss costs more than both:
+
+    >>> from stakes import Problem, evaluate
+    >>> y = [0, 0, 0, 1, 1] * 40
+    >>> models = {"careful": [0, 1, 1, 1, 1] * 40, "lax": [0, 0, 0, 1, 0] * 40}
+    >>> pick = evaluate(y, models, Problem.binary(false_alarm=1, miss=9)).picks[0]
+    >>> pick.metric, pick.model, round(pick.costs_more.value, 3), pick.clear
+    ('accuracy', 'lax', 1.4, True)
     """
 
     metric: str
@@ -160,6 +234,18 @@ class UncertainPart(Value):
     report; nan where it is not a single number. `evppi` is the expected value per case of knowing
     it before one of the present rules is chosen; `evppi_remade` is the same if rules are made again
     once it is known, None where that was not computed.
+
+    Examples
+    --------
+    The choice is wrong by 0.1 per case with one of two experts, each as likely to be right:
+
+    >>> from stakes import Problem, evaluate
+    >>> opinions = [[[0, 1], [0.6, 0]], [[0, 1], [3.4, 0]]]
+    >>> problem, y = Problem.binary(false_alarm=1, miss=2), [0, 0, 0, 1] * 25
+    >>> report = evaluate(y, {"alert": [0, 0, 1, 1] * 25}, problem, uncertain=opinions)
+    >>> part = report.uncertainty.parts[0]
+    >>> part.what, round(part.evppi, 3)
+    ('which expert is right', 0.05)
     """
 
     what: str
@@ -181,6 +267,19 @@ class Uncertainty(Value):
     the same if rules are made again once the costs are known, None where that was not computed.
     Costs are those on these cases. `parts` say the same for each unknown quantity alone, the most
     valuable first.
+
+    Examples
+    --------
+    One expert says that a miss costs 0.6, another that it costs 3.4. At the mean of 2 the model is
+    cheaper than never raising an alarm:
+
+    >>> from stakes import Problem, evaluate
+    >>> opinions = [[[0, 1], [0.6, 0]], [[0, 1], [3.4, 0]]]
+    >>> problem, y = Problem.binary(false_alarm=1, miss=2), [0, 0, 0, 1] * 25
+    >>> report = evaluate(y, {"alert": [0, 0, 1, 1] * 25}, problem, uncertain=opinions)
+    >>> uncertainty = report.uncertainty
+    >>> uncertainty.choice, uncertainty.holds, round(uncertainty.evpi, 3)
+    ('alert (as decided)', 0.5, 0.05)
     """
 
     choice: str

@@ -99,7 +99,18 @@ class Verdict(Value):
 
 @dataclass(frozen=True, eq=False)
 class Assumptions(Value):
-    """What the report assumes: what was passed, and which defaults were chosen."""
+    """What the report assumes: what was passed, and which defaults were chosen.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> report = evaluate([0, 0, 0, 1] * 25, [0.1, 0.2, 0.3, 0.8] * 25, Problem.zero_one(2))
+    >>> assumptions = report.assumptions
+    >>> assumptions.n_cases, assumptions.prior, assumptions.prior_stated
+    (100.0, (0.75, 0.25), False)
+    >>> assumptions.level, assumptions.calibrator
+    (0.95, 'Select(), out of fold (5 folds, mean of 5 partitions)')
+    """
 
     n_cases: float
     n_rows: int

@@ -58,6 +58,14 @@ class Origin(Value):
     n_cases : total weight of the rows
     prior : class shares
     columns : names of the columns
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
+    >>> origin = evaluate(y, p, Problem.zero_one(2), calibrator=None, seed=7).rule().origin
+    >>> origin.seed, origin.n_rows, origin.prior
+    (7, 100, (0.75, 0.25))
     """
 
     version: str

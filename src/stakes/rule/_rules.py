@@ -14,6 +14,15 @@ class Rules(Mapping[str, Rule]):
     The calibration map of a rule is fitted on all cases. Because that takes time, the rule is made
     when it is first used; until then the scores of its model stay in memory. Comparing, copying or
     writing the rules makes all of them.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+    >>> y, models = [0, 0, 0, 1] * 25, {"net": [0.02, 0.05, 0.3, 0.6] * 25}
+    >>> rules = evaluate(y, models, problem, calibrator=None).rules
+    >>> list(rules), rules["net (as is)"].decide([0.05, 0.2]).tolist()
+    (['net (as is)', 'net (tuned)'], ['wait', 'treat'])
     """
 
     def __init__(self, rules: Mapping[str, Rule | Callable[[], Rule]]) -> None:

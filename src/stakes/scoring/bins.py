@@ -41,7 +41,17 @@ def require_table(table: object) -> None:
 
 
 class Binning(Value, ABC):
-    """A rule that assigns every score of a table to a bin."""
+    """A rule that assigns every score of a table to a bin.
+
+    Examples
+    --------
+    >>> class Halves(Binning):
+    ...     def numbers(self, table):
+    ...         return (table.scores > 0.5).astype(int)
+    >>> table = ScoreTable([0.1, 0.4, 0.8], [[3, 1], [2, 2], [1, 3]])
+    >>> bin_sums(table, Halves()).weights.tolist()
+    [[5.0, 3.0], [1.0, 3.0]]
+    """
 
     follow_classes: ClassVar[bool] = True  # whether bins depend on the classes of the cases
 
@@ -103,7 +113,18 @@ class HullBins(Binning):
 
 
 class CutBins(Binning):
-    """Bins between cuts on the scale of the scores, so that new scores can also be assigned."""
+    """Bins between cuts on the scale of the scores, so that new scores can also be assigned.
+
+    Examples
+    --------
+    A cut belongs to the bin below it:
+
+    >>> class Halves(CutBins):
+    ...     def cuts(self, table):
+    ...         return np.array([0.5])
+    >>> Halves().numbers(ScoreTable([0.1, 0.5, 0.8], [[3, 1], [2, 2], [1, 3]]))
+    array([0, 0, 1])
+    """
 
     follow_classes: ClassVar[bool] = False
 

@@ -24,7 +24,18 @@ from stakes.errors import InputError
 
 
 class ScoringRule(Value, ABC):
-    """A loss for every forecast and true class; subclasses are frozen dataclasses."""
+    """A loss for every forecast and true class; subclasses are frozen dataclasses.
+
+    Examples
+    --------
+    A forecast that equals the truth loses the least, whatever the proper rule:
+
+    >>> truth = np.array([0.7, 0.3])
+    >>> for rule in (Brier(), LogLoss()):
+    ...     print(rule.divergence(np.array([[0.7, 0.3], [0.5, 0.5]]), truth).round(3))
+    [0.   0.08]
+    [0.    0.082]
+    """
 
     @abstractmethod
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:

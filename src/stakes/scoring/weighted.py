@@ -82,7 +82,20 @@ def _series(v: FloatArray, w: float, a: float, b: float) -> FloatArray:
 
 
 class BinaryRule(ScoringRule):
-    """A rule for two classes, defined by its loss for each of them."""
+    """A rule for two classes, defined by its loss for each of them.
+
+    Examples
+    --------
+    The Brier score of two classes, loss by loss:
+
+    >>> class Squared(BinaryRule):
+    ...     def negative_loss(self, negative, positive):
+    ...         return positive**2
+    ...     def positive_loss(self, negative, positive):
+    ...         return negative**2
+    >>> Squared().losses(np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([0, 1]))
+    array([0.25, 0.81])
+    """
 
     @abstractmethod
     def negative_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:

@@ -20,7 +20,19 @@ from stakes.errors import InputError
 
 
 class Tally(Value, ABC):
-    """Sums over cases; the first leading axis may have labels, its groups or clusters."""
+    """Sums over cases; the first leading axis may have labels, its groups or clusters.
+
+    Examples
+    --------
+    The tallies of two parts of the data add up to the tally of all:
+
+    >>> from stakes.tally import Counts
+    >>> first, second = Counts.from_labels([0, 0, 1], [0, 1, 1]), Counts.from_labels([0, 1], [0, 0])
+    >>> first + second == Counts.from_labels([0, 0, 1, 0, 1], [0, 1, 1, 0, 0])
+    True
+    >>> float((first + second).n_cases), (first + second).shares.tolist()
+    (5.0, [0.6, 0.4])
+    """
 
     groups: Labels | None
 
@@ -167,7 +179,19 @@ class Tally(Value, ABC):
 
 
 class CellTally(Tally):
-    """A tally whose sums are the weights of cells, each of one class."""
+    """A tally whose sums are the weights of cells, each of one class.
+
+    Examples
+    --------
+    New weights for the same cells, here each case twice:
+
+    >>> from stakes.tally import Counts
+    >>> counts = Counts([[8, 2], [1, 9]])
+    >>> counts.cell_weights, counts.cell_classes
+    (array([8., 2., 1., 9.]), array([0, 0, 1, 1]))
+    >>> float(counts.with_cell_weights(2 * counts.cell_weights).n_cases)
+    40.0
+    """
 
     @property
     @abstractmethod

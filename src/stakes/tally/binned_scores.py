@@ -24,6 +24,14 @@ class Bins:
 
     `inside` is the weight of pairs within bins that the scores put in order, beyond a half of each
     (see `ranking.exact_bins`); None if the order within bins is not known.
+
+    Examples
+    --------
+    >>> sums = BinSums(BitGrid(True))
+    >>> sums.add(np.array([0, 1, 1]), np.array([0.25, 0.25, 0.75]))
+    >>> bins = sums.bins()
+    >>> bins.mean, bins.weights.tolist(), bins.exact
+    (array([0.25, 0.75]), [[1.0, 1.0], [0.0, 1.0]], True)
     """
 
     low: FloatArray

@@ -24,6 +24,14 @@ class BitGrid:
     Parameters
     ----------
     probabilities : whether bins get finer towards 1, too
+
+    Examples
+    --------
+    Scores 1e-5 apart share a bin near one half, but not near zero:
+
+    >>> grid = BitGrid(probabilities=True)
+    >>> grid.bins(np.array([0.4, 0.40001])).tolist(), grid.bins(np.array([1e-5, 2e-5])).tolist()
+    ([32358, 32358], [16702, 17726])
     """
 
     RUN: ClassVar = 1 << 10  # bins of an octave; the first run begins at distance zero

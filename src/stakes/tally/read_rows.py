@@ -20,7 +20,18 @@ _DENSE_CELLS = 1 << 20  # up to this many cells, counting is faster than sorting
 
 
 class Labelled(Protocol):
-    """Anything that names classes and decisions, such as a Problem."""
+    """Anything that names classes and decisions, such as a Problem.
+
+    Examples
+    --------
+    A `Problem` is one, and so is any object with these two attributes:
+
+    >>> from types import SimpleNamespace
+    >>> from stakes.tally import Counts
+    >>> names = SimpleNamespace(classes=("well", "ill"), decisions=("home", "treat"))
+    >>> Counts.from_decisions(["well", "ill"], ["home", "home"], names).values.tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
 
     @property
     def classes(self) -> Labels:

@@ -39,7 +39,19 @@ from stakes.thresholds.case_losses import (
 
 
 class Method(Value, ABC):
-    """A rule that says which threshold is used at each operating condition."""
+    """A rule that says which threshold is used at each operating condition.
+
+    Examples
+    --------
+    Thresholds where a miss and a false alarm cost the same:
+
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> for method in (ScoreFixed(0.2), ScoreDriven(), RateDriven()):
+    ...     print(method, float(method.threshold(table, 0.5)))
+    ScoreFixed(t=0.2) 0.2
+    ScoreDriven() 0.5
+    RateDriven() 0.35
+    """
 
     @abstractmethod
     def threshold(self, table: ScoreTable, value: npt.ArrayLike) -> FloatArray:

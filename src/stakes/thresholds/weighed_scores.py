@@ -17,7 +17,19 @@ from stakes.tally import ScoreTable
 
 
 class StakesTable(NamedTuple):
-    """A score table and a problem with constant costs, equivalent to cases with their own costs."""
+    """A score table and a problem with constant costs, equivalent to cases with their own costs.
+
+    Examples
+    --------
+    A case weighs what is at stake in it:
+
+    >>> problem = Problem([[0, 5], ["amount", 0]])
+    >>> weighted = stakes_table([0, 1, 1], [0.1, 0.2, 0.4], problem, data={"amount": [9, 2, 50]})
+    >>> weighted.table.weights
+    array([[ 5.,  0.],
+           [ 0.,  2.],
+           [ 0., 50.]])
+    """
 
     table: ScoreTable
     problem: Problem
@@ -30,6 +42,15 @@ class ByThreshold(Value):
     The second decision is taken for scores above one of the thresholds, the first of which is −inf.
     `sums` holds the sums over the cases with scores above each threshold, up to the next one, class
     by class.
+
+    Examples
+    --------
+    One negative at 0.3, one positive at 0.6. Between them no decision is wrong:
+
+    >>> sums = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
+    >>> by_threshold = ByThreshold(np.array([-np.inf, 0.3, 0.6]), sums, ("1",))
+    >>> by_threshold.costs(Problem.binary(false_alarm=1, miss=9))
+    array([0.5, 0. , 4.5])
     """
 
     thresholds: FloatArray  # (S + 1,)

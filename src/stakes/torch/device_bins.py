@@ -41,6 +41,15 @@ class Scale(Enum):
     SCORES are any numbers and have no losses. PROBABILITIES are those of the second class. LOGITS
     are log-odds of the second class: bins and tables hold the logits themselves, and losses are
     those of the probabilities.
+
+    Examples
+    --------
+    A logit of 0 is a probability of 1/2, with a log loss of log 2:
+
+    >>> import torch
+    >>> bins = score_bins(torch.tensor([0.0, 0.0]), torch.tensor([0, 1]), scale=Scale.LOGITS)
+    >>> round(bins.log_loss, 4), bins.brier
+    (0.6931, 0.25)
     """
 
     SCORES = 0
@@ -64,6 +73,16 @@ class BinnedScores:
     losses : (2, 2) mean log loss and Brier score (half scale) of each class, exact up to rounding;
         None where scores are not probabilities
     classes : two labels, or None
+
+    Examples
+    --------
+    Of four pairs of a negative and a positive, one is tied and three are in the right order:
+
+    >>> import torch
+    >>> scores, y = torch.tensor([0.25, 0.5, 0.5, 0.75]), torch.tensor([0, 0, 1, 1])
+    >>> binned = score_bins(scores, y, scale=Scale.PROBABILITIES)
+    >>> binned.auc, binned.exact, binned.brier
+    (0.875, True, 0.15625)
     """
 
     bins: Bins

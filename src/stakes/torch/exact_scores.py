@@ -49,6 +49,15 @@ class ScoreHull:
         highest. Whatever depends on the hull alone is exact: the best threshold and the least cost
         at any costs, cost curves, the H measure, isotonic calibration.
     n_scores : the number of distinct scores
+
+    Examples
+    --------
+    Three of four pairs are in the right order; the hull has one segment for the two in the middle:
+
+    >>> import torch
+    >>> hull = score_hull(torch.tensor([0.1, 0.3, 0.4, 0.8]), torch.tensor([0, 1, 0, 1]))
+    >>> hull.auc, hull.table.weights.tolist(), hull.n_scores
+    (0.75, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 4)
     """
 
     auc: float
