@@ -87,8 +87,9 @@ def fit_lines(
     --------
     >>> x, y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     >>> parts = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]])
-    >>> [column.round(2).tolist() for column in fit_lines(x, parts * (1 - y), parts * y)]
-    [[0.35, 0.0], [0.35, 0.0], [True, True]]
+    >>> intercepts, slopes, converged = fit_lines(x, parts * (1 - y), parts * y)
+    >>> intercepts.round(2).tolist(), slopes.round(2).tolist(), converged.tolist()
+    ([0.35, 0.0], [0.35, 0.0], [True, True])
     """
     weight = negative + positive
     with np.errstate(all="ignore"):  # features that do not vary, or whose squares overflow
