@@ -25,6 +25,7 @@ from stakes.calibration import (
 )
 from stakes.calibration.crossfit import CheckedRows
 from stakes.calibration.logistic import fit_lines
+from stakes.calibration.select import parts_fitted
 from stakes.report import RECALIBRATED
 
 FRAUD = Problem([[0, 3, 25], [180, 8, 0]])
@@ -74,8 +75,9 @@ def test_parts_that_are_fitted_at_once_have_the_maps_of_each_alone(calibrator, w
     parts = np.arange(y.size) % 4 != np.arange(4)[:, None]
     feature = logit(scores) if isinstance(calibrator, Affine) else scores
     assert fit_lines(feature, *rows.by_class(parts))[2].all()
-    for fitted, part in zip(calibrator._fit_parts(rows, parts), parts, strict=True):
-        alone = rows.fitted(calibrator, part, None)
+    maps: Any = parts_fitted(calibrator, rows, parts)
+    for fitted, part in zip(maps, parts, strict=True):
+        alone: Any = rows.fitted(calibrator, part, None)
         assert fitted.slope == pytest.approx(alone.slope, rel=1e-9)
         assert fitted.intercept == pytest.approx(alone.intercept, rel=1e-9, abs=1e-12)
         assert (fitted.classes, fitted.converged) == (alone.classes, alone.converged)
@@ -90,8 +92,9 @@ def test_isotonic_maps_of_parts_are_those_of_each_alone(weighted, prior):
     weights = np.random.default_rng(3).lognormal(0, 1, y.size) if weighted else None
     rows = CheckedRows(scores, y, weights, None if prior is None else np.array(prior), 2)
     parts = np.arange(y.size) % 4 != np.arange(4)[:, None]
-    for fitted, part in zip(Isotonic()._fit_parts(rows, parts), parts, strict=True):
-        alone = rows.fitted(Isotonic(), part, None)
+    maps: Any = parts_fitted(Isotonic(), rows, parts)
+    for fitted, part in zip(maps, parts, strict=True):
+        alone: Any = rows.fitted(Isotonic(), part, None)
         assert_allclose(fitted.knots, alone.knots)
         assert_allclose(fitted.values, alone.values, rtol=1e-12)
 
@@ -104,8 +107,9 @@ def test_parts_without_an_optimum_are_fitted_alone():
     rows = CheckedRows(scores, y, None, None, 2)
     converged = fit_lines(logit(scores), *rows.by_class(parts > 0))[2]
     assert converged.tolist() == [True, False, False]
-    for fitted, part in zip(Affine()._fit_parts(rows, parts > 0), parts > 0, strict=True):
-        alone = rows.fitted(Affine(), part, None)
+    maps: Any = parts_fitted(Affine(), rows, parts > 0)
+    for fitted, part in zip(maps, parts > 0, strict=True):
+        alone: Any = rows.fitted(Affine(), part, None)
         assert fitted.converged == alone.converged
         assert fitted.slope == pytest.approx(alone.slope, rel=1e-9, abs=1e-12)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from stakes._check import BoolArray, FloatArray, Labels
 from stakes.calibration.calibrator import (
     CERTAIN,
     CalibrationCases,
-    Calibrator,
     CheckedCalibrator,
     bounded_logs,
     finite_logs,
@@ -35,9 +34,6 @@ from stakes.calibration.logistic import LogisticFit, fit_lines, fit_logistic
 from stakes.calibration.maps import CalibrationMap, require_labels, require_positive
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
-
-if TYPE_CHECKING:
-    from stakes.calibration.crossfit import CheckedRows
 
 _TIE = 1e-9  # relative difference of losses that is only rounding
 
@@ -154,31 +150,28 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
             converged=coefficients.converged,
         )
 
-    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
-        if rows.scores.ndim > 1:
-            return super()._fit_parts(rows, parts)
-        odds = log_odds(read_posteriors("scores", rows.wrapped(rows.scores), (0, 1)))
+    def _fit_parts(
+        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+    ) -> list[CalibrationMap | None]:
+        odds = log_odds(read_posteriors("scores", scores, (0, 1)))
         limit = largest_finite(odds)
         if limit > CERTAIN:  # it may differ from part to part
-            return super()._fit_parts(rows, parts)
-        line = partial(FittedAffine._trusted, limit=limit)
-        return _lines(self, np.clip(odds, -limit, limit), rows, parts, line)
+            return super()._fit_parts(scores, negative, positive)
+        fits = fit_lines(np.clip(odds, -limit, limit), negative, positive)
+        return _lines(partial(FittedAffine._trusted, limit=limit), *fits)
 
 
 def _lines(
-    calibrator: Calibrator,
-    feature: FloatArray,
-    rows: CheckedRows,
-    parts: BoolArray,
     line: Callable[..., CalibrationMap],
-) -> list[CalibrationMap]:
-    """Lines in a feature (n,), fitted to all parts at once; each alone where that fails."""
-    fits = zip(parts, *fit_lines(feature, *rows.by_class(parts)), strict=True)
+    intercepts: FloatArray,
+    slopes: FloatArray,
+    converged: BoolArray,
+) -> list[CalibrationMap | None]:
+    """The maps of fits that converged."""
+    fits = zip(intercepts.tolist(), slopes.tolist(), converged, strict=True)
     return [
-        line(slope=float(slope), intercept=float(intercept), classes=(0, 1), converged=True)
-        if converged
-        else rows.fitted(calibrator, part, None)
-        for part, intercept, slope, converged in fits
+        line(slope=slope, intercept=intercept, classes=(0, 1), converged=True) if done else None
+        for intercept, slope, done in fits
     ]
 
 
@@ -216,10 +209,10 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
     def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedLogistic:
         return _fitted_logistic(scores, cases, *cases.by_class)
 
-    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
-        if rows.scores.ndim > 1:
-            return super()._fit_parts(rows, parts)
-        return _lines(self, rows.scores, rows, parts, FittedLogistic._trusted)
+    def _fit_parts(
+        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+    ) -> list[CalibrationMap | None]:
+        return _lines(FittedLogistic._trusted, *fit_lines(scores, negative, positive))
 
 
 @dataclass(frozen=True, eq=False)

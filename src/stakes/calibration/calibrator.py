@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._check import FloatArray, IntArray, Labels
 from stakes._value import Value
 from stakes.calibration.maps import CalibrationMap
 from stakes.decide import shift_prior
 from stakes.errors import InputError
 from stakes.rows import Posteriors, Scores, read_posteriors
 from stakes.scoring import class_labels, column_classes, n_columns, shape_of
-
-if TYPE_CHECKING:
-    from stakes.calibration.crossfit import CheckedRows
 
 CERTAIN = 53 * float(np.log(2))  # log-odds of the largest float64 below 1
 
@@ -86,9 +83,15 @@ class Calibrator(Value, ABC):
         """
         return self.fit(scores, y, **options)
 
-    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
-        """The map of each part of the cases, masks (F, n); only to judge the calibrator by."""
-        return [rows.fitted(self, part, None) for part in parts]
+    def _fit_parts(
+        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+    ) -> list[CalibrationMap | None]:
+        """The maps of F parts of the cases of two classes; None where a part must be fitted alone.
+
+        The scores (n,) are checked; a case has the weights (F, n) in the parts, as one of either
+        class. Classes are called 0 and 1.
+        """
+        return [None] * len(negative)
 
 
 class CalibrationCases(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.calibration.affine import Affine, Logistic
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
@@ -241,7 +241,7 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
     known = [bool(np.bincount(codes[part], minlength=rows.n_classes).all()) for part in others]
     total = 0.0
     try:
-        maps = calibrator._fit_parts(rows, others[known])
+        maps = parts_fitted(calibrator, rows, others[known])
         for part, fitted in zip(others[known], maps, strict=True):
             posteriors = fitted(rows.wrapped(rows.scores[~part]))
             # Posteriors are bounded by half a case: a single case must not make the loss infinite.
@@ -250,6 +250,19 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
     except _FAULTS:
         return float("inf")
     return total
+
+
+def parts_fitted(
+    calibrator: Calibrator, rows: CheckedRows, parts: BoolArray
+) -> list[CalibrationMap]:
+    """The map of each part of the cases, masks (F, n), at once where the calibrator can do that."""
+    if rows.scores.ndim > 1:
+        return [rows.fitted(calibrator, part, None) for part in parts]
+    maps = calibrator._fit_parts(rows.scores, *rows.by_class(parts))
+    return [
+        rows.fitted(calibrator, part, None) if fitted is None else fitted
+        for part, fitted in zip(parts, maps, strict=True)
+    ]
 
 
 def _true(posteriors: FloatArray, codes: IntArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from stakes.errors import InputError
 from stakes.rows import read_posteriors
 from stakes.scoring import CutBins
 from stakes.tally import ScoreTable
-
-if TYPE_CHECKING:
-    from stakes.calibration.crossfit import CheckedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +108,11 @@ class Isotonic(CheckedCalibrator[FittedIsotonic]):
     def _fitted(self, scores: FloatArray, cases: CalibrationCases) -> FittedIsotonic:
         return fit_blocks(scores, cases.weights, cases.codes == 1, cases.classes)
 
-    def _fit_parts(self, rows: CheckedRows, parts: BoolArray) -> list[CalibrationMap]:
-        if rows.scores.ndim > 1:
-            return super()._fit_parts(rows, parts)
-        negative, positive = rows.by_class(parts)
-        return [
-            fit_blocks(rows.scores[part], weights[part], rows.codes[part] == 1, (0, 1))
-            for part, weights in zip(parts, negative + positive, strict=True)
-        ]
+    def _fit_parts(
+        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+    ) -> list[CalibrationMap | None]:
+        parts = zip(negative + positive > 0, negative + positive, positive > 0, strict=True)
+        return [fit_blocks(scores[a], weight[a], hit[a], (0, 1)) for a, weight, hit in parts]
 
 
 def fit_blocks(
