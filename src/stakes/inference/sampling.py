@@ -157,6 +157,11 @@ def cost_errors(
         return np.asarray(np.bincount(stratum, values, len(shares)), dtype=np.float64)
 
     size = by_stratum(weights)
+    # An amount that all costs of a stratum share has no variance, but would take digits from it.
+    usual, order = np.zeros(len(shares), dtype=np.intp), np.argsort(weights, kind="stable")
+    usual[stratum[order]] = order  # the heaviest tuple of each stratum
+    shared = losses[:, usual]  # (J, R)
+    losses -= shared.take(stratum, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.stack([by_stratum(weights * loss) / size for loss in losses], axis=1)
         count = size**2 / by_stratum(squared)  # Kish's effective number of cases
@@ -174,7 +179,7 @@ def cost_errors(
     extra = _checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
-        costs=np.asarray(shares[shares > 0] @ means[shares > 0]),
+        costs=np.asarray(shares[shares > 0] @ (shared.T + means)[shares > 0]),
         covariance=covariance + extra,
         degrees=degrees,
         fitting=extra,
