@@ -241,9 +241,9 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     # The best blind decision is held fixed: the minimum has no derivative where two of them tie.
     chosen = np.argmin(np.nan_to_num(prior @ regret.costs), axis=-1)  # (…)
     blind = np.moveaxis(regret.costs[:, chosen], 0, -1)[..., None]  # (…, K, 1)
-    residuals = regret.costs - value[..., None, None] * blind  # (…, K, M)
-    losses = residuals.reshape(*residuals.shape[:-2], -1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        residuals = regret.costs - value[..., None, None] * blind  # (…, K, M)
+        losses = residuals.reshape(*residuals.shape[:-2], -1, 1)
         return np.asarray(np.sqrt(cell_covariance(counts, losses, None)[..., 0, 0]) / naive)
 
 
