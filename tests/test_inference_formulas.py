@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def exact_error(weights, costs, prior=None) -> float:
         [(Fraction(n), Fraction(c)) for n, c in zip(row, row_costs, strict=True)]
         for row, row_costs in zip(weights, costs, strict=True)
     ]
-    samples = [sum(cells, [])] if prior is None else cells
+    samples = [list(chain(*cells))] if prior is None else cells
     shares = [Fraction(1)] if prior is None else [Fraction(share) for share in prior]
     square = Fraction(0)
     for share, sample in zip(shares, samples, strict=True):
@@ -131,7 +132,7 @@ def test_the_error_of_a_cost_keeps_its_digits(weights, costs, prior):
     assert twin > 0
     assert float(expected_cost_error(counts, problem)) == pytest.approx(twin, rel=1e-13, abs=0)
     stack = Counts(np.array([weights, weights], dtype=float))
-    assert expected_cost_error(stack, problem).tolist() == pytest.approx([twin] * 2, rel=1e-13, abs=0)
+    np.testing.assert_allclose(expected_cost_error(stack, problem), [twin] * 2, rtol=1e-13)
     decided = [(k, d) for k in (0, 1) for d in (0, 1)]
     joint = JointCounts.from_decisions(
         [k for k, _ in decided],

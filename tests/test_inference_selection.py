@@ -292,7 +292,7 @@ def test_an_amount_that_all_costs_share_does_not_change_their_errors(how, prior)
         )
         np.testing.assert_allclose(cost_errors(joint, moved).costs, plain.costs + amount)
     if prior is not None:  # each class may share an amount of its own
-        moved = Problem(PROBLEM.costs + [[2.0**50], [-(2.0**40)]], prior=prior)
+        moved = Problem(PROBLEM.costs + np.array([[2.0**50], [-(2.0**40)]]), prior=prior)
         np.testing.assert_allclose(
             cost_errors(joint, moved).covariance, plain.covariance, rtol=1e-13, atol=0
         )
