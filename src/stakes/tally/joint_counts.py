@@ -68,7 +68,7 @@ class JointCounts(CellTally):
             for name, values in (("models", models), ("classes", classes), ("decisions", decisions))
         }
         tuples = _checked_cells(cells, *names.values())
-        checked = _check.non_negative("weights", weights)
+        checked = _check.masses("weights", weights)
         if checked.ndim == 0 or checked.shape[-1] != len(tuples):
             raise InputError(
                 f"weights must have shape (…, {len(tuples)}), one for each tuple of cells; the "
