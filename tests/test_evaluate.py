@@ -740,8 +740,8 @@ def test_fractional_weights_count_alike_at_every_scale_that_is_read(power):
     weights[:3] *= 1e-170  # so light that their squares are zero
     plain = few(y, models, FRAUD, weights=weights)
     moved = few(y, models, FRAUD, weights=weights * 2.0**power)
-    for one, other in zip(plain.systems, moved.systems, strict=True):
-        assert (one.name, one.cost) == (other.name, other.cost)
+    for system, other in zip(plain.systems, moved.systems, strict=True):
+        assert (system.name, system.cost) == (other.name, other.cost)
 
 
 def test_what_cannot_be_recalibrated_or_moved_is_left_out():
