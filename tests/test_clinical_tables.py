@@ -236,10 +236,11 @@ def test_halved_weights_tell_as_much_as_the_cases(prior):
     """Equal weights: a table of half the weight rests on the same cases."""
     problem = Problem.from_threshold(0.2, **WAIT_TREAT, prior=prior)
     truth, decided = rows_of([[30, 11], [4, 9]])
-    half = clinical_table(truth, decided, problem, sample_weight=[0.5] * len(truth))
     whole = clinical_table(truth, decided, problem)
-    for row, other in zip(half.rows, whole.rows, strict=True):
-        assert row[2:] == pytest.approx(other[2:], rel=1e-6), row.metric
+    for weight in (0.5, 2.0**-330):
+        half = clinical_table(truth, decided, problem, sample_weight=[weight] * len(truth))
+        for row, other in zip(half.rows, whole.rows, strict=True):
+            assert row[2:] == pytest.approx(other[2:], rel=1e-6), row.metric
 
 
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,37 @@ def test_H18_moments_are_integrals_over_half_open_intervals(distribution, low, h
 
         expected = integrated(distribution, power, [low, high])
         assert distribution.moment(order, low, high) == pytest.approx(expected, abs=2e-10)
+
+
+@every_distribution
+@settings(max_examples=25)
+@given(low=edges)
+def test_upper_moments_are_integrals_from_the_lower_limit_on(distribution, low):
+    expected = integrated(distribution, lambda x: 1 - x if x >= low else 0.0, [low])
+    assert distribution.upper_moment(low) == pytest.approx(expected, abs=2e-10)
+    both = [distribution.upper_moment(low), distribution.upper_moment(0.25)]
+    np.testing.assert_allclose(distribution.upper_moment([low, 0.25]), both, atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [2.0**-10, 2.0**-30, 2.0**-50])
+def test_upper_moments_keep_their_digits_next_to_one(gap):
+    """By fractions; values 1 − gap are exact, and ∫ (1 − x) x dx from there is gap²/2 − gap³/3."""
+    x, exact = 1 - gap, Fraction(gap)
+    square = exact**2 / 2
+    expected = {
+        Uniform(): square,
+        Uniform(0.5, 1): 2 * square,
+        Beta(2, 2): 6 * (exact**3 / 3 - exact**4 / 4),
+        Beta(2, 1): 2 * (square - exact**3 / 3),
+        Point(x): exact,
+        Points([0.25, x], [0.5, 0.5]): exact / 2,
+        Sample([x, x - gap, 0.5], [1, 1, 2]): exact / 4,
+        Mixture([Uniform(), Point(x)], [0.25, 0.75]): square / 4 + exact * 3 / 4,
+        Truncated(Uniform(), 0.5, 1): 2 * square,
+    }
+    for distribution, moment in expected.items():
+        result = float(distribution.upper_moment(x))
+        assert result == pytest.approx(float(moment), rel=1e-13, abs=0), distribution
 
 
 @every_distribution
@@ -171,6 +203,8 @@ def test_frozen_scipy_distributions_are_taken_as_they_are():
         (lambda: Uniform(0.5, 0.5), "low must be less than high.*Point"),
         (lambda: Uniform(-0.1, 0.5), "low must be one real number within"),
         (lambda: Beta(0, 1), "a and b must be positive"),
+        (lambda: Beta(1, 1e-308), "between 1e-100 and 1e.100; got 1 and 1e-308"),
+        (lambda: Beta(1.7e308, 1e-100), "between 1e-100 and 1e.100; got 1.7e.308"),
         (lambda: Beta.hand([0.5, 0.6]), "prior must sum to one"),
         (lambda: Beta.severity([1, 0]), "positive share"),
         (lambda: Point(1.5), "value must be one real number within"),

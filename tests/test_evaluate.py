@@ -732,6 +732,18 @@ def test_weights_of_any_size_are_read_or_refused():
             few(y, models, FRAUD, weights=np.full(100, size))
 
 
+@pytest.mark.parametrize("power", [-330, 320])
+def test_fractional_weights_count_alike_at_every_scale_that_is_read(power):
+    """Their squares add up to less than 1e-100, or to more than 1e100. Powers of two are exact."""
+    y, models = two_models(100)
+    weights = np.random.default_rng(2).lognormal(0, 1, 100)
+    weights[:3] *= 1e-170  # so light that their squares are zero
+    plain = few(y, models, FRAUD, weights=weights)
+    moved = few(y, models, FRAUD, weights=weights * 2.0**power)
+    for system, other in zip(plain.systems, moved.systems, strict=True):
+        assert (system.name, system.cost) == (other.name, other.cost)
+
+
 def test_what_cannot_be_recalibrated_or_moved_is_left_out():
     y, models = two_models()
     ruled_out = few(y, models, FRAUD.with_prior([1, 0]), calibrator=Affine())

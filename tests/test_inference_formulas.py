@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from stakes.inference import (
     cost_moments,
     delong,
     delong_auc,
+    delta_compare_costs,
     delta_expected_cost,
     delta_normalized_cost,
     delta_rates,
@@ -93,6 +96,89 @@ def test_the_error_of_a_normalised_cost_is_that_of_a_ratio(rows):
     assert float(normalized_cost(counts, PROBLEM)) == pytest.approx(ratio)
     error = float(normalized_cost_error(counts, PROBLEM))
     assert error == pytest.approx(twin, rel=1e-6, abs=1e-9)
+
+
+def exact_error(weights, costs, prior=None) -> float:
+    """Slow twin in exact fractions: cells of every class, as samples of their own under a prior."""
+    cells = [
+        [(Fraction(n), Fraction(c)) for n, c in zip(row, row_costs, strict=True)]
+        for row, row_costs in zip(weights, costs, strict=True)
+    ]
+    samples = [list(chain(*cells))] if prior is None else cells
+    shares = [Fraction(1)] if prior is None else [Fraction(share) for share in prior]
+    square = Fraction(0)
+    for share, sample in zip(shares, samples, strict=True):
+        size = sum(n for n, _ in sample)
+        mean = sum(n * c for n, c in sample) / size
+        scatter = sum(n * (c - mean) ** 2 for n, c in sample)
+        square += share**2 * scatter / (size * (size - 1))
+    return float(square) ** 0.5
+
+
+@pytest.mark.parametrize("prior", [None, (0.25, 0.75)])
+@pytest.mark.parametrize(
+    ("weights", "costs"),
+    [
+        ([[100, 5], [0, 2]], [[0, 0.01], [1e6, 0]]),  # what no case shows costs most
+        ([[100, 5], [0, 2]], [[0, 1e-12], [1e100, 0]]),
+        ([[100, 5], [7, 2]], [[1e9, 1e9 + 0.5], [1e9 + 1, 1e9]]),  # all share an amount
+        ([[100, 5], [7, 2]], [[0, 0.5], [1e9, 1e9 + 0.5]]),  # those of a class share it
+        ([[10**15, 1], [3, 2]], [[1, 0], [1, 1]]),  # one case among very many
+    ],
+)
+def test_the_error_of_a_cost_keeps_its_digits(weights, costs, prior):
+    counts, problem = Counts(weights), Problem(costs, prior=prior)
+    twin = exact_error(weights, costs, prior)
+    assert twin > 0
+    assert float(expected_cost_error(counts, problem)) == pytest.approx(twin, rel=1e-13, abs=0)
+    stack = Counts(np.array([weights, weights], dtype=float))
+    np.testing.assert_allclose(expected_cost_error(stack, problem), [twin] * 2, rtol=1e-13)
+    decided = [(k, d) for k in (0, 1) for d in (0, 1)]
+    joint = JointCounts.from_decisions(
+        [k for k, _ in decided],
+        {"a": [d for _, d in decided], "b": [0] * 4},
+        problem,
+        weights=np.ravel(weights),
+    )
+    compared = delta_compare_costs(joint, problem)
+    assert float(compared.estimate("a").standard_error) == pytest.approx(twin, rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("prior", [None, (0.25, 0.75)])
+def test_costs_that_are_all_equal_have_no_error(prior):
+    counts = Counts([[100, 7], [3, 2]])
+    for cost in (0.1, 1e9 / 3, 1e-200):
+        same = Problem([[cost, cost], [cost, cost]], prior=prior)
+        assert expected_cost_error(counts, same) == 0
+    unseen = Problem([[0.1, 0.1], [0.1, 1e6]], prior=prior)
+    assert expected_cost_error(Counts([[100, 7], [3, 0]]), unseen) == 0
+
+
+def test_the_error_of_a_class_without_any_cell_is_undefined_unless_its_prior_is_zero():
+    joint = JointCounts.from_decisions([0, 0, 0], {"a": [0, 1, 2], "b": [0, 0, 1]}, PROBLEM)
+    unknown = delta_compare_costs(joint, PROBLEM.with_prior([0.5, 0.5])).covariance
+    assert np.isnan(unknown).all()
+    known = delta_compare_costs(joint, PROBLEM.with_prior([1, 0])).covariance
+    assert known == pytest.approx(np.cov([[0, 3, 25], [0, 0, 3]]) / 3)
+
+
+def test_the_error_of_a_normalised_cost_keeps_its_digits():
+    """The regret is nearly that of the best blind decision in every case."""
+    weights, costs = [[10**6, 0], [1, 10**6]], [[0, 1], [1, 1 - 2**-40]]
+    counts, problem = Counts(weights), Problem(costs)
+    regret = [[Fraction(0), Fraction(1)], [Fraction(2) ** -40, Fraction(0)]]
+    size = 2 * 10**6 + 1
+    blind = 0
+    of_model = sum(weights[k][d] * regret[k][d] for k in (0, 1) for d in (0, 1))
+    of_blind = sum(sum(weights[k]) * regret[k][blind] for k in (0, 1))
+    ratio = of_model / of_blind
+    scatter = sum(
+        weights[k][d] * (regret[k][d] - ratio * regret[k][blind]) ** 2
+        for k in (0, 1)
+        for d in (0, 1)
+    )
+    twin = float(scatter / (size * (size - 1))) ** 0.5 / float(of_blind / size)
+    assert float(normalized_cost_error(counts, problem)) == pytest.approx(twin, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("prior", [None, [0.7, 0.3]])

@@ -72,6 +72,17 @@ def test_errors_of_losses_are_those_of_the_table_where_costs_are_constant(weight
 
 
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
+@pytest.mark.parametrize("weights", ["", "whole"])
+def test_an_amount_that_all_losses_share_does_not_change_their_errors(weights, prior):
+    """Whole numbers, so that losses with the amount are exact."""
+    sample, *_ = drawn(400, weights=weights, prior=prior)
+    moved = LossSample(**{**vars(sample), "losses": sample.losses + 2.0**50})
+    np.testing.assert_allclose(
+        moved.errors(None).covariance, sample.errors(None).covariance, rtol=1e-12, atol=0
+    )
+
+
+@pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
 @pytest.mark.parametrize(("weights", "clusters"), [("", None), ("fractional", None), ("", 12)])
 def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     weights, clusters, prior

@@ -132,6 +132,30 @@ def test_ends_under_a_stated_prior_are_those_that_an_optimiser_finds(table):
     assert interval.low == pytest.approx(searched_end(counts, values, -1), abs=2e-4)
 
 
+@pytest.mark.parametrize("n", [1e3, 1e7, 3e9, 1e10, 1e11, 1e12])
+def test_without_mistakes_a_class_without_cost_leaves_the_bound_of_the_other_alone(n):
+    """The pseudo-case in the class that costs gives the widest interval, whatever n.
+
+    Its bound p has 2 {n log(n / (N (1 − p))) + 0.4 log(0.4 / (N p))} = q, with N = n + 0.4.
+    """
+    problem = Problem([[0, 1], [0, 0]], prior=[0.5, 0.5])
+    total, before = n + 0.4, 0.0
+    for level in (0.5, 0.8, 0.9, 0.95, 0.99):
+        q = chi2.ppf(level, 1)
+        low, high = 0.4 / total, 50 / total
+        for _ in range(200):
+            p = (low + high) / 2
+            ratio = n * (np.log1p(-0.4 / total) - np.log1p(-p)) + 0.4 * np.log(0.4 / (total * p))
+            low, high = (p, high) if 2 * ratio < q else (low, p)
+        interval = profile_interval(Counts([[n, 0], [n, 0]]), problem, level)
+        assert float(interval.high) == pytest.approx(p / 2, rel=1e-6 + 1e-16 * n, abs=0)
+        assert before < interval.high
+        before = float(interval.high)
+        support = cost_support(Counts([[n, 0], [n, 0]]), problem)
+        ratio = profile_ratio(support, interval.high)
+        assert float(ratio) == pytest.approx(q, rel=1e-6 + 3e-16 * n, abs=0)
+
+
 @pytest.mark.parametrize("table", [[[5, 1], [1, 3]], [[9, 0], [0, 2]], [[0, 4], [0, 1]]])
 def test_ends_of_two_strata_are_those_of_a_grid_over_all_tables(table):
     """Two classes, two decisions, a stated prior: every table is a point of the unit square."""

@@ -278,6 +278,26 @@ def test_costs_and_covariance_are_those_of_plain_loops(problem, kind):
     np.testing.assert_allclose(errors.covariance, cov)
 
 
+@pytest.mark.parametrize("prior", [None, (0.6, 0.4)])
+@pytest.mark.parametrize("how", [{}, {"clusters": np.arange(90) % 7}], ids=["cases", "clusters"])
+def test_an_amount_that_all_costs_share_does_not_change_their_errors(how, prior):
+    """Amounts and costs are multiples of powers of two, so that their sums are exact."""
+    y, decided = rows(90, [1.5, 0.8], 4)
+    joint = JointCounts.from_decisions(y, decided, PROBLEM, **how)
+    plain = cost_errors(joint, PROBLEM.with_prior(prior))
+    for amount in (2.0**50, -(2.0**50)):
+        moved = Problem(PROBLEM.costs + amount, prior=prior)
+        np.testing.assert_allclose(
+            cost_errors(joint, moved).covariance, plain.covariance, rtol=1e-13, atol=0
+        )
+        np.testing.assert_allclose(cost_errors(joint, moved).costs, plain.costs + amount)
+    if prior is not None:  # each class may share an amount of its own
+        moved = Problem(PROBLEM.costs + np.array([[2.0**50], [-(2.0**40)]]), prior=prior)
+        np.testing.assert_allclose(
+            cost_errors(joint, moved).covariance, plain.covariance, rtol=1e-13, atol=0
+        )
+
+
 def test_the_fixed_normals_are_evenly_spread_and_read_only():
     points = fixed_normals(2048, 5)
     assert np.abs(points.mean(axis=0)).max() < 0.005

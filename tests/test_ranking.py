@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -852,10 +852,42 @@ def test_a_prior_for_a_class_without_cases_makes_average_precision_nan():
     assert np.isnan(ranking.average_precision(only_positives.with_prior([0.5, 0.5])))
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e200])
+def exact_hull_area(weights: np.ndarray) -> float:
+    """Slow twin: the area below the upper convex hull, walked in fractions."""
+    totals = [sum(map(Fraction, column)) for column in weights.T.tolist()]
+    x, y, hull = Fraction(0), Fraction(0), [(Fraction(0), Fraction(0))]
+    for negative, positive in weights[::-1].tolist():
+        x, y = x + Fraction(negative) / totals[0], y + Fraction(positive) / totals[1]
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (x1 - x0) * (y - y0) < (y1 - y0) * (x - x0):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return float(sum((x1 - x0) * (y0 + y1) / 2 for (x0, y0), (x1, y1) in itertools.pairwise(hull)))
+
+
+FAR_APART = [0, 1e-300, 1e-200, 3e-200, 1.0, 5.0, 1e99, 2e99, 1e100]
+
+
+@given(st.lists(st.tuples(*[st.sampled_from(FAR_APART)] * 2), min_size=2, max_size=7))
+@example([(1e-200, 0), (0, 1e-200), (1e99, 0), (0, 1e99)])
+@example([(2e99, 1e-300), (5, 1e-300), (0, 1), (1, 1e100), (0, 1e-200)])
+def test_weights_may_be_as_far_apart_as_numbers_are(rows):
+    weights = np.array(rows, dtype=float)
+    assume(weights.any(axis=0).all())
+    table = ScoreTable(range(len(weights)), weights)
+    expected = exact_hull_area(weights)
+    assert float(ranking.auc_of_hull(table)) == pytest.approx(expected, abs=1e-12)
+    assert 0 <= float(ranking.auc(table)) <= expected + 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e99])
 def test_the_scale_of_the_weights_does_not_matter(scale):
     table = ScoreTable([0, 1, 2], scale * np.array([[3, 1], [2, 2], [1, 4.0]]))
     plain = ScoreTable([0, 1, 2], [[3, 1], [2, 2], [1, 4]])
     assert ranking.auc(table) == pytest.approx(float(ranking.auc(plain)))
     assert ranking.equal_error_rate(table) == pytest.approx(float(ranking.equal_error_rate(plain)))
     assert ranking.hull_cuts(table.weights).tolist() == ranking.hull_cuts(plain.weights).tolist()
+    area = float(ranking.weighted_auc(plain))
+    assert float(ranking.weighted_auc(table)) == pytest.approx(area)

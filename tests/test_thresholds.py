@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.integrate import quad
 
 from slow_twins_thresholds import expected_loss as slow_expected_loss
 from slow_twins_thresholds import loss_of_method, rates_at_rate, rates_at_threshold, thresholds
@@ -29,7 +32,8 @@ from stakes.conditions import (
 from stakes.errors import InputError
 from stakes.measures.cost import expected_cost
 from stakes.problem import Problem
-from stakes.ranking import auc, convexified, isotonic, midpoint_spaced
+from stakes.ranking import auc, convexified, isotonic, midpoint_spaced, roc
+from stakes.scoring import brier
 from stakes.tally import ScoreTable
 from stakes.thresholds import (
     Method,
@@ -414,6 +418,16 @@ def test_H4_score_driven_is_the_brier_score(rows):
     assert skew == pytest.approx(mean_power_error(equal(table), 2), abs=1e-12)
 
 
+@pytest.mark.parametrize("gap", [2.0**-10, 2.0**-30, 2.0**-45])
+def test_H4_score_driven_keeps_the_digits_of_nearly_perfect_scores(gap):
+    """Slow twin in fractions; the scores are exact."""
+    table = ScoreTable([gap, 1 - gap, 1 - gap / 2], [[3, 0], [0, 2], [0, 1]])
+    exact = Fraction(gap)
+    twin = float((3 * exact**2 + 2 * exact**2 + (exact / 2) ** 2) / 6)
+    assert loss(table, ScoreDriven()) == pytest.approx(twin, rel=1e-13, abs=0)
+    assert float(brier(table)) == pytest.approx(twin, rel=1e-13, abs=0)
+
+
 @special_tables
 def test_H3_H4_on_large_and_tiny_tables(table):
     assert loss(table, ScoreUniform()) == pytest.approx(mean_power_error(table, 1), abs=1e-12)
@@ -590,6 +604,28 @@ def test_H16_uniform_weight_gives_the_refinement_loss(rows):
     negative, positive = shares(table)
     expected = 1 - refinement(table) / (negative * positive)
     assert float(h_measure(table, Uniform())) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("b", [0.5, 1.0, 2.0, 50.0])
+@pytest.mark.parametrize("a", [1e-100, 1e-30, 1e-16, 1e-13])
+def test_H16_costs_that_are_nearly_always_next_to_zero_or_one_keep_their_digits(a, b):
+    """In the limit a → 0 the density is (1 − c)^(b − 1) / c; mirrored, costs are next to one."""
+    table = ScoreTable([1, 2, 3, 4, 5], [[5, 0], [4, 2], [1, 3], [2, 1], [0, 4]])
+    mirrored = ScoreTable(table.scores, table.weights[::-1, ::-1])
+    near = float(h_measure(table, Beta(a, b)))
+
+    def weighed(best: Callable[[float], float]) -> float:
+        density = lambda c: best(c) / c * (1 - c) ** (b - 1)  # noqa: E731
+        pieces = pairwise(np.linspace(0, 1, 21))
+        return sum(quad(density, *piece, epsabs=0, epsrel=1e-8)[0] for piece in pieces)
+
+    rates = roc(table)
+    negative, positive = shares(table)
+    points = list(zip(rates.false_alarm_rate, 1 - rates.hit_rate, strict=True))
+    least = lambda c: min(c * negative * f + (1 - c) * positive * m for f, m in points)  # noqa: E731
+    blind = lambda c: min(c * negative, (1 - c) * positive)  # noqa: E731
+    assert near == pytest.approx(1 - weighed(least) / weighed(blind), rel=1e-6)
+    assert float(h_measure(mirrored, Beta(b, a))) == pytest.approx(near, rel=1e-12)
 
 
 def test_H16_perfect_scores_have_one_idle_scores_zero_and_reversed_ones_are_not_turned():

@@ -128,6 +128,19 @@ def non_negative(name: str, values: object, *, ndim: int | None = None) -> Float
     return array
 
 
+def masses(name: str, values: object) -> FloatArray:
+    """Weights of the cells of a tally: zero or more, and no more than what may be squared."""
+    array = non_negative(name, values)
+    refuse(
+        name,
+        array > HEAVIEST,
+        array,
+        f"must hold numbers up to {HEAVIEST:g}, whose squares are numbers",
+        "Scale all of them down alike.",
+    )
+    return array
+
+
 def unwrapped(values: Any) -> FloatArray:
     """The array; one without dimensions becomes the number in it, which prints as a number."""
     return np.asarray(values, dtype=np.float64)[()]

@@ -9,7 +9,7 @@ proportion c a case of score c gets the negative decision, so that the loss chan
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.errors import InputError
 
+_LEAST, _GREATEST = 1e-100, 1e100  # exponents of a Beta: their ratios are far from underflow
 _LEAST_MASS = 1e-12  # below this, a difference of distribution functions is rounding
 
 
@@ -62,6 +63,26 @@ class Distribution(Value, ABC):
         >>> Uniform().moment(1, [0, 0.5], [0.5, 1])
         array([0.125, 0.375])
         """
+
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:
+        r"""Partial moment :math:`\int_{[low, 1]} (1 - x)\,dW(x)`, elementwise.
+
+        It keeps the digits that the difference of two moments loses where values are close to one.
+
+        Parameters
+        ----------
+        low : lower limits
+
+        Returns
+        -------
+        partial moments, elementwise
+
+        Examples
+        --------
+        >>> Uniform().upper_moment([0, 0.5])
+        array([0.5  , 0.125])
+        """
+        return self.moment(0, low, np.inf) - self.moment(1, low, np.inf)
 
     def cdf(self, x: npt.ArrayLike) -> FloatArray:
         """Probability of at most x, elementwise.
@@ -135,6 +156,11 @@ class Uniform(Distribution):
         scale = 1.0 / ((order + 1) * (self.high - self.low))
         return np.asarray((right - left) * total * scale)
 
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        left = np.clip(low, self.low, self.high)
+        mean = ((1 - left) + (1 - self.high)) / 2
+        return np.asarray((self.high - left) * mean / (self.high - self.low))
+
 
 @dataclass(frozen=True, eq=False)
 class Beta(Distribution):
@@ -158,8 +184,11 @@ class Beta(Distribution):
 
     def __post_init__(self) -> None:
         a, b = _check.number("a", self.a), _check.number("b", self.b)
-        if not (a > 0 and b > 0):
-            raise InputError(f"a and b must be positive; got {a:g} and {b:g}. Beta(1, 1) is flat.")
+        if not (min(a, b) >= _LEAST and max(a, b) <= _GREATEST):
+            raise InputError(
+                f"a and b must be positive, between {_LEAST:g} and {_GREATEST:g}; got {a:g} and "
+                f"{b:g}. Beta(1, 1) is flat; Point(value) is a single value."
+            )
         self._fill({"a": a, "b": b})
 
     @classmethod
@@ -227,6 +256,12 @@ class Beta(Distribution):
         more, less = np.where(above, 1 - left, right), np.where(above, 1 - right, left)
         return np.asarray(factor * (betainc(p, q, more) - betainc(p, q, less)))
 
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        from scipy.special import betaincc
+
+        share = self.b / (self.a + self.b)
+        return np.asarray(share * betaincc(self.a, self.b + 1, np.clip(low, 0.0, 1.0)))
+
 
 class _Atoms(Distribution):
     """Finitely many values in increasing order."""
@@ -250,6 +285,11 @@ class _Atoms(Distribution):
         first = np.searchsorted(values, low, side="left")
         last = np.maximum(np.searchsorted(values, high, side="left"), first)
         return np.asarray(below[last] - below[first])
+
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:
+        values, probabilities = self._atoms()
+        above = np.append(running_sum((probabilities * (1 - values))[::-1])[::-1], 0.0)
+        return np.asarray(above[np.searchsorted(values, low, side="left")] / probabilities.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +321,9 @@ class Point(Distribution):
         """
         inside = (np.asarray(low) <= self.value) & (self.value < np.asarray(high))
         return np.asarray(np.where(inside, self.value**order, 0.0))
+
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        return np.asarray(np.where(np.asarray(low) <= self.value, 1 - self.value, 0.0))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -375,7 +418,12 @@ class Mixture(Distribution):
         >>> float(Mixture([Point(0.2), Point(0.6)], [0.5, 0.5]).moment(0, 0, 0.5))
         0.5
         """
-        parts = [part.moment(order, low, high) for part in self.distributions]
+        return self._weighted(part.moment(order, low, high) for part in self.distributions)
+
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        return self._weighted(part.upper_moment(low) for part in self.distributions)
+
+    def _weighted(self, parts: Iterable[FloatArray]) -> FloatArray:
         return np.asarray(sum(p * part for p, part in zip(self.probabilities, parts, strict=True)))
 
 
@@ -431,6 +479,11 @@ class Truncated(Distribution):
         inside = self.distribution.moment(order, left, right)
         # In a narrow interval the difference of two tails loses digits, but not these bounds.
         return np.clip(inside, left**order * mass, right**order * mass) / self._mass
+
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        top = np.nextafter(self.high, np.inf)
+        moment = self.distribution.upper_moment
+        return (moment(np.clip(low, self.low, top)) - moment(top)) / self._mass
 
 
 @dataclass(frozen=True, eq=False)

@@ -257,8 +257,10 @@ def sample_of(
     if cases.whole:
         return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
     # Fractional weights are not numbers of cases: variances need their squares, sizes count rows.
-    squares = JointCounts._of_codes(columns, names, problem, weights**2, clusters=clusters).weights
-    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares, charged)
+    squares = JointCounts._of_codes(
+        columns, names, problem, weights, clusters=clusters, squared=True
+    )
+    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
 
 
 def _slices(

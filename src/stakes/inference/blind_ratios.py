@@ -118,7 +118,7 @@ def _greatest_ratio(
         gaps = np.where(possible, costliest - values, 0.0)
         at_costliest = np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None]
         extra = at_costliest * pseudo_cases(gaps[..., None, :], counts[..., None, :])
-        shares = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
+        shares, _ = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
         shares = shares[..., 0, :]
         above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
         step = above / np.where(below > 0, below, 1.0)

@@ -16,7 +16,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.delta import cost_moments, mean_covariance
+from stakes.inference.delta import cell_covariance, cost_moments, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
 from stakes.inference.normals import student_tail
@@ -338,16 +338,11 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     """
     refuse_groups(joint, AllCases())
     whole_cells(joint)
-    # Standard errors do not depend on an offset, but a large one would cost digits.
-    offset = float(problem.costs.mean())
-    centred = Problem(
-        problem.costs - offset,
-        classes=problem.classes,
-        decisions=problem.decisions,
-        prior=problem.prior,
+    truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
+    costs = problem.costs[truth[:, None], decided]
+    return _by_formula(
+        joint.models, joint_costs(joint, problem), cell_covariance(joint, costs, problem.prior)
     )
-    compared = compare_losses(cost_moments(joint, centred), prior=problem.prior)
-    return compared._trusted(**{**vars(compared), "values": compared.values + offset})
 
 
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
@@ -391,10 +386,14 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
     _refuse_fractions(moments)
     shares = None if prior is None else _check.prior("prior", prior, moments.classes)
     names = moments.names or tuple(range(moments.sums.shape[-1]))
+    return _by_formula(names, moments.mean(shares), mean_covariance(moments, shares))
+
+
+def _by_formula(names: Labels, values: FloatArray, covariance: FloatArray) -> Comparison:
     return Comparison._trusted(
         names=names,
-        values=moments.mean(shares),
-        covariance=mean_covariance(moments, shares),
+        values=values,
+        covariance=covariance,
         replicates=np.empty((0, len(names))),
         intervals=Normal(),
         method="delta method",

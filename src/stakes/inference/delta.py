@@ -7,6 +7,8 @@ fractional weights.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from stakes import _check
@@ -22,7 +24,7 @@ from stakes.measures import (
     prior_of,
 )
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts, LossMoments
+from stakes.tally import CellTally, Counts, JointCounts, LossMoments
 
 
 def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
@@ -117,18 +119,36 @@ def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArr
         return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
 
 
-def _counts_moments(counts: Counts, losses: FloatArray) -> LossMoments:
-    """Moments of losses (…, K, M, J), the same for all cases of a cell."""
-    weighted = counts.values[..., None] * losses
-    products = np.sum(weighted[..., :, None] * losses[..., None, :], axis=-3)
-    return LossMoments._trusted(
-        weight=counts.values.sum(axis=-1),
-        sums=weighted.sum(axis=-2),
-        products=products,
-        names=None,
-        classes=counts.classes or tuple(range(counts.n_classes)),
-        groups=None,
+def cell_covariance(tally: CellTally, losses: FloatArray, prior: FloatArray | None) -> FloatArray:
+    """`mean_covariance` of losses (…, C, J) that are the same for all cases of a cell.
+
+    Cells keep the digits that sums of products would lose where some losses are far from others.
+    """
+    samples, shares = [slice(None)], np.ones(1)  # all cases, or those of each class under a prior
+    if prior is not None:
+        ends = np.searchsorted(tally.cell_classes, np.arange(len(prior) + 1))
+        samples, shares = [slice(*pair) for pair in pairwise(ends)], prior
+    return np.asarray(
+        sum(
+            share**2 * _sample_covariance(tally.cell_weights[..., cells], losses[..., cells, :])
+            for cells, share in zip(samples, shares, strict=True)
+            if share > 0
+        )
     )
+
+
+def _sample_covariance(weights: FloatArray, losses: FloatArray) -> FloatArray:
+    """Covariances (…, J, J) of the mean losses of one sample, of weights (…, C)."""
+    seen = weights[..., None] > 0
+    # Differences to an observed loss come first, so that equal losses have exactly no variance.
+    known = np.where(seen, losses, np.inf)
+    losses = np.where(seen, losses - known.min(axis=-2, keepdims=True, initial=np.inf), 0.0)
+    count = weights.sum(axis=-1)[..., None, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = weights[..., None, :] @ losses / count
+        residuals = np.where(seen, losses - mean, 0.0)
+        scatter = np.swapaxes(residuals, -1, -2) @ (weights[..., None] * residuals)
+        return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
 
 
 # Expected cost -----------------------------------------------------------------------------------
@@ -160,10 +180,8 @@ def expected_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     0.0342
     """
     prior_of(counts, problem)  # refuses other labels
-    # The standard error does not depend on an offset, but a large one would cost digits.
-    centred = problem.costs - problem.costs.mean()
-    moments = _counts_moments(counts, centred[..., None])
-    return np.asarray(np.sqrt(mean_covariance(moments, problem.prior)[..., 0, 0]))
+    covariance = cell_covariance(counts, problem.costs.reshape(-1, 1), problem.prior)
+    return np.asarray(np.sqrt(covariance[..., 0, 0]))
 
 
 def delta_expected_cost(counts: Counts, problem: Problem) -> Estimate:
@@ -193,9 +211,9 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
 
     Under a stated prior the cost of the best blind decision is known, and the standard error is
     that of the regret divided by this cost. Otherwise it is that of a ratio of two means, R = x̄/ȳ
-    with x the regret of a case and y that of the best blind decision:
-    :math:`se^2 = (V_{xx} - 2 R V_{xy} + R^2 V_{yy}) / \bar y^2`. At class shares where two blind
-    decisions tie the ratio has a kink, and the formula does not hold.
+    with x the regret of a case and y that of the best blind decision: that of the mean of
+    :math:`x - R y`, divided by ȳ. At class shares where two blind decisions tie the ratio has a
+    kink, and the formula does not hold.
 
     Parameters
     ----------
@@ -223,11 +241,10 @@ def normalized_cost_error(counts: Counts, problem: Problem) -> FloatArray:
     # The best blind decision is held fixed: the minimum has no derivative where two of them tie.
     chosen = np.argmin(np.nan_to_num(prior @ regret.costs), axis=-1)  # (…)
     blind = np.moveaxis(regret.costs[:, chosen], 0, -1)[..., None]  # (…, K, 1)
-    losses = np.stack(np.broadcast_arrays(regret.costs, blind), axis=-1)
-    spread = mean_covariance(_counts_moments(counts, losses), None)
     with np.errstate(divide="ignore", invalid="ignore"):
-        square = spread[..., 0, 0] + value * (value * spread[..., 1, 1] - 2 * spread[..., 0, 1])
-        return np.asarray(np.sqrt(np.maximum(square, 0.0)) / naive)
+        residuals = regret.costs - value[..., None, None] * blind  # (…, K, M)
+        losses = residuals.reshape(*residuals.shape[:-2], -1, 1)
+        return np.asarray(np.sqrt(cell_covariance(counts, losses, None)[..., 0, 0]) / naive)
 
 
 def delta_normalized_cost(counts: Counts, problem: Problem) -> Estimate:

@@ -70,6 +70,7 @@ _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost 
 
 _STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
 _CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
+_COARSE = 1e-6  # relative distance from the goal at which that of the last step counts
 _ROUNDING = 1e-12  # relative, of distances between values
 _LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
@@ -322,9 +323,10 @@ def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
     """The greatest mean (…) within the threshold, the pseudo-case in each stratum in turn."""
     # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)
-    shares = costliest_shares(gaps, counts, np.broadcast_to(threshold, gaps.shape[:-2]))
-    lacking = np.sum(shares * gaps, axis=(-2, -1)).min(axis=0)
-    return np.asarray(support.highest.sum(axis=-1) - lacking)
+    q = np.broadcast_to(threshold, gaps.shape[:-2])
+    shares, missed = costliest_shares(gaps, counts, q)
+    lacking = np.sum(shares * gaps, axis=(-2, -1)) - missed
+    return np.asarray(support.highest.sum(axis=-1) - lacking.min(axis=0))
 
 
 def _ratio_above(
@@ -344,7 +346,7 @@ def _ratio_above(
     start = _means(counts, gaps, total).sum(axis=-1)
 
     def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
-        """How far the tilt and the further error move the mean, and the slope of this in log s."""
+        """How far the tilt and the further error move the mean, and the pace of this."""
         with np.errstate(divide="ignore", invalid="ignore"):
             unexplained = far**2 - variance * tilted.ratio
             # Where 0 · inf is undefined, the comparison is false and nothing is left to explain.
@@ -352,7 +354,7 @@ def _ratio_above(
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
         mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
         climb = scale * np.maximum(start - mean, 0.0) + far - spared
-        return climb, tilted.slope * (scale / (2 * tilted.tilt) + eased)
+        return climb, scale / (2 * tilted.tilt) + eased
 
     goal = scale * start - distance
     # No finite tilt reaches the costliest value, unless a further error helps.
@@ -365,8 +367,8 @@ def _ratio_above(
         with np.errstate(invalid="ignore", divide="ignore"):
             near = np.log(near * scale)
         guess = np.where(np.abs(near - guess) < _LONGEST, near, guess)
-    tilted = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
-    ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio, 0.0))
+    tilted, missed = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
+    ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))
     tilt = np.divide(tilted.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
     return np.asarray(ratio.min(axis=0)), tilt
 
@@ -402,20 +404,24 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(_PSEUDO_CASES / (1 + seen**2 / _FADING))
 
 
-def costliest_shares(gaps: FloatArray, counts: FloatArray, threshold: FloatArray) -> FloatArray:
+def costliest_shares(
+    gaps: FloatArray, counts: FloatArray, threshold: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
 
     `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
-    probabilities of a stratum add up to less than one, the rest belongs to its costliest value.
+    probabilities of a stratum add up to less than one, the rest belongs to its costliest value. The
+    second result (…) is what their mean still lacks, where no tilt was close enough.
     """
     total, scale, gaps = _scaled(gaps, counts)
     # Where only costliest values were seen, no tilt changes anything.
     bounded = (scale > 0) & np.isfinite(threshold)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
-    tilt = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
+    tilted, missed = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
     # An infinite threshold puts all mass on the costliest values.
-    return np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilt.shares)
+    shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
+    return shares, np.where(bounded, scale * missed / (2 * tilted.tilt), 0.0)
 
 
 class _Tilted(NamedTuple):
@@ -432,7 +438,7 @@ class _Tilted(NamedTuple):
 
 
 def _ratio_itself(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
-    return tilted.ratio, tilted.slope
+    return tilted.ratio, np.ones(tilted.ratio.shape)
 
 
 def _tilted_to(
@@ -441,11 +447,13 @@ def _tilted_to(
     cells: tuple[FloatArray, FloatArray, FloatArray],
     guess: FloatArray,
     moving: BoolArray,
-) -> _Tilted:
+) -> tuple[_Tilted, FloatArray]:
     """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
 
-    `measure` gives its value and its slope in log s. Elements that are not `moving` have no such
-    tilt, and their results are meaningless.
+    `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
+    is how far the ratio is from that of the goal, where the tilt is too coarse: in a stratum of n
+    cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
+    Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
     log_s, level = guess, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
@@ -453,10 +461,10 @@ def _tilted_to(
     for _ in range(_STEPS):
         tilted = _tilted(*cells, np.exp(log_s), level)
         level = tilted.level
-        value, slope = measure(tilted)
+        value, pace = measure(tilted)
         short = value < goal
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)
-        step = _newton_step(value, slope, goal)
+        step = _newton_step(value, pace * tilted.slope, goal)
         # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
         # nearly all mass depends on the pseudo-case, the ratio bends so sharply that Newton's
         # method would oscillate.
@@ -469,7 +477,8 @@ def _tilted_to(
         moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
         if not moving.any():
             break
-    return tilted
+    coarse = (np.abs(goal - value) > _COARSE * goal) & (pace > 0)
+    return tilted, np.divide(goal - value, pace, where=coarse, out=np.zeros(goal.shape))
 
 
 def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -210,7 +210,8 @@ class LossSample:
         pulls = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
-                of_class = values[rows]
+                # An amount that all share has no influence, but would take digits from it.
+                of_class = values[rows] - values[rows][0]
                 mean = (
                     of_class.mean()
                     if self.weights is None

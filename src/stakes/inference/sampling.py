@@ -167,13 +167,11 @@ def cost_errors(
         return np.asarray(np.bincount(stratum, values, len(shares)), dtype=np.float64)
 
     size = by_stratum(weights)
+    means = _centre(losses, weights, stratum, size)  # from here on losses are residuals
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.stack([by_stratum(weights * loss) / size for loss in losses], axis=1)
         count = size**2 / by_stratum(squared)  # Kish's effective number of cases
         more = np.where(count > 1, count / (count - 1), 0.0)
         pull = np.where(size > 0, shares / size, 0.0)
-    # In place: for many systems and many tuples this array is large.
-    losses -= np.where(size[:, None] > 0, means, 0.0).T.take(stratum, axis=1)  # residuals from here
     if clusters is None:
         # The linearised variance of a weighted mean: squared weights times squared residuals.
         weighed = losses * (squared * (more * pull**2)[stratum])
@@ -189,6 +187,25 @@ def cost_errors(
         degrees=degrees,
         fitting=extra,
     )
+
+
+def _centre(
+    losses: FloatArray, weights: FloatArray, stratum: IntArray, size: FloatArray
+) -> FloatArray:
+    """Subtract from losses (J, T) the mean of their stratum, of weight (R,); the means (R, J).
+
+    In place, because with many systems and many tuples the array is large.
+    """
+    # An amount that all losses of a stratum share has no variance, but would take digits from it.
+    usual, order = np.zeros(len(size), dtype=np.intp), np.argsort(weights, kind="stable")
+    usual[stratum[order]] = order  # the heaviest tuple of each stratum
+    shared = losses[:, usual]  # (J, R)
+    losses -= shared.take(stratum, axis=1)
+    sums = [np.bincount(stratum, weights * loss, len(size)) for loss in losses]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.stack(sums) / size
+    losses -= np.where(size > 0, means, 0.0).take(stratum, axis=1)
+    return np.asarray((shared + means).T)
 
 
 def _indicator(stratum: IntArray, shares: FloatArray) -> FloatArray:

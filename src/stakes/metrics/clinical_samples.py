@@ -78,7 +78,9 @@ class TestedCases:
         joint = JointCounts._of_codes(columns, models, problem, mass, None, clusters)
         squares = None
         if mass is not None and not np.array_equal(joint.weights, np.floor(joint.weights)):
-            squares = JointCounts._of_codes(columns, models, problem, mass**2, None, clusters)
+            squares = JointCounts._of_codes(
+                columns, models, problem, mass, None, clusters, squared=True
+            )
         scheme = None if clusters is None else Clusters()
         return cls(joint, squares, scheme, problem, level)
 

@@ -170,7 +170,7 @@ def weighted_auc(table: ScoreTable) -> Numbers:
     >>> float(weighted_auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.21875
     """
-    return ratio(auc(table) * _pairs(table.weights), table.n_cases**2)
+    return unwrapped(auc(table) * table.shares[..., 0] * table.shares[..., 1])
 
 
 def auc_of_hull(table: ScoreTable) -> Numbers:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 
 from stakes import _check
@@ -13,6 +16,9 @@ from stakes.tally import ScoreTable
 # Whole weights are compared exactly. Fractional ones have rounding errors, so that collinear points
 # deviate by a few units in the last place; a relative bend below this counts as none.
 _STRAIGHT = 1e-13
+
+# Products of weights that are this far apart may underflow; slow fractions take their place.
+_FAR = 1e-90
 
 # Rows are pooled in pieces that fit into the cache, and then the pieces with each other.
 _PIECE = 1 << 17
@@ -43,7 +49,7 @@ def single(table: ScoreTable, what: str) -> FloatArray:
     return table.weights
 
 
-def _slack(weights: FloatArray) -> float:
+def _slack(weights: FloatArray) -> Any:
     return 1.0 if are_whole(np.swapaxes(weights, -1, -2)) else 1.0 + _STRAIGHT
 
 
@@ -73,7 +79,11 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     [0, 1, 3, 4]
     """
     n_scores, slack = len(weights), _slack(weights)
-    weights = scaled(weights)
+    light = np.count_nonzero(weights < _FAR * np.max(weights, initial=0.0))
+    if light and light > np.count_nonzero(weights == 0):
+        weights, slack = np.vectorize(Fraction, otypes=[object])(weights), Fraction(slack)
+    else:
+        weights = scaled(weights)
     parts = (slice(first, min(first + _PIECE, n_scores)) for first in range(0, n_scores, _PIECE))
     pieces = [_pooled(np.arange(part.start, part.stop), weights[part].T, slack) for part in parts]
     starts, blocks = (np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
@@ -82,7 +92,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)
 
 
-def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
+def _pooled(starts: IntArray, blocks: FloatArray, slack: Any) -> tuple[IntArray, FloatArray]:
     """Pool adjacent blocks (2, B) until the share of positives rises strictly.
 
     A point of the curve that is not above the line through its two neighbours is not a vertex of
@@ -109,7 +119,7 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
     return starts, blocks
 
 
-def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArray, FloatArray]:
+def _walked(starts: IntArray, blocks: FloatArray, slack: Any) -> tuple[IntArray, FloatArray]:
     """Pool one block at a time: linear even where sweeps would each remove a single vertex."""
     pooled: list[tuple[int, float, float]] = []
     for start, (negative, positive) in zip(starts.tolist(), blocks.T.tolist(), strict=True):
@@ -118,8 +128,8 @@ def _walked(starts: IntArray, blocks: FloatArray, slack: float) -> tuple[IntArra
             negative, positive = negative + more_negative, positive + more_positive
         pooled.append((start, negative, positive))
     columns = np.array(pooled).T
-    # The array made the positions floats; `starts` has them as integers.
-    return starts[np.searchsorted(starts, columns[0])], columns[1:]
+    # The array made the positions floats.
+    return columns[0].astype(np.intp), columns[1:]
 
 
 def roc_hull(table: ScoreTable) -> Roc:

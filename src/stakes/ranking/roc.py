@@ -38,11 +38,15 @@ class Roc(Value):
 
 
 def scaled(weights: FloatArray) -> FloatArray:
-    """Weights (..., S, 2) times a power of two, such that their products do not overflow.
+    """Weights (..., S, 2) times a power of two for each class, so that no product overflows.
 
-    Multiplication by a power of two is exact. Weights of moderate size are left as they are.
+    Multiplication by a power of two is exact, and rates do not depend on how much a class weighs.
+    Weights of moderate size are left as they are.
     """
-    most = np.max(weights, axis=(-2, -1), keepdims=True, initial=0.0)
+    # One class at a time: numpy is slow where the last axis has two entries.
+    most = np.stack(
+        [weights[..., k].max(axis=-1, keepdims=True, initial=0.0) for k in (0, 1)], axis=-1
+    )
     if np.all((most == 0) | ((most > 1e-60) & (most < 1e60))):
         return weights
     return unwrapped(np.ldexp(weights, -np.frexp(most)[1]))

@@ -209,6 +209,9 @@ class PartialMoments(Protocol):
     def moment(self, order: int, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
         r"""Partial moment :math:`\int_{[low, high)} c^{order}\,dW(c)`, elementwise."""
 
+    def upper_moment(self, low: npt.ArrayLike) -> FloatArray:
+        r"""Partial moment :math:`\int_{[low, 1]} (1 - c)\,dW(c)`, elementwise."""
+
 
 @dataclass(frozen=True, eq=False)
 class CostWeighted(BinaryRule):
@@ -250,8 +253,7 @@ class CostWeighted(BinaryRule):
         return 2 * self.distribution.moment(1, -np.inf, positive)
 
     def positive_loss(self, negative: FloatArray, positive: FloatArray) -> FloatArray:  # noqa: D102
-        moment = self.distribution.moment
-        return 2 * (moment(0, positive, np.inf) - moment(1, positive, np.inf))
+        return 2 * self.distribution.upper_moment(positive)
 
 
 def _moments(distribution: Any) -> Any:

@@ -269,5 +269,11 @@ def class_factors(prior: FloatArray, per_class: FloatArray) -> FloatArray:
     been decided is unknown.
     """
     cases = per_class.sum(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(prior > 0, prior * cases / per_class, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        factors = np.where(prior > 0, prior * cases / per_class, 0.0)
+    if np.any(np.isinf(factors) & (per_class > 0)):
+        raise InputError(
+            "prior must be within reach of the weights of the classes; one weighs so little that "
+            "the factor it needs is no number. Scale the weights of its cases up."
+        )
+    return factors

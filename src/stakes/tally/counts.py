@@ -47,7 +47,7 @@ class Counts(CellTally):
     groups: Labels | None
 
     def __init__(self, values: object, *, classes: object = None, decisions: object = None) -> None:
-        array = _check.non_negative("values", values)
+        array = _check.masses("values", values)
         if array.ndim < 2 or 0 in array.shape[-2:]:
             raise InputError(
                 f"values must have shape (…, classes, decisions); the shape is {array.shape}. "

@@ -68,7 +68,7 @@ class JointCounts(CellTally):
             for name, values in (("models", models), ("classes", classes), ("decisions", decisions))
         }
         tuples = _checked_cells(cells, *names.values())
-        checked = _check.non_negative("weights", weights)
+        checked = _check.masses("weights", weights)
         if checked.ndim == 0 or checked.shape[-1] != len(tuples):
             raise InputError(
                 f"weights must have shape (…, {len(tuples)}), one for each tuple of cells; the "
@@ -145,9 +145,16 @@ class JointCounts(CellTally):
         weights: object,
         by: object = None,
         clusters: object = None,
+        *,
+        squared: bool = False,
     ) -> Self:
-        """Count codes of the class and of each model's decision; they are not checked again."""
+        """Count codes of the class and of each model's decision; they are not checked again.
+
+        With `squared` the cells are the same, and hold sums of squared weights.
+        """
         rows = read_rows(columns, weights, by, clusters)
+        if squared and rows.weights is not None:
+            rows = rows._replace(weights=rows.weights**2)
         sizes = (len(problem.classes), *(len(problem.decisions) for _ in models))
         cells, sums = distinct_cells(rows, sizes)
         return cls._trusted(

@@ -327,7 +327,7 @@ class ScoreTable(CellTally):
 
 def _checked_weights(weights: object, size: int) -> FloatArray:
     """Weights of both classes at each score."""
-    weight = _check.non_negative("weights", weights)
+    weight = _check.masses("weights", weights)
     if weight.ndim < 2 or weight.shape[-2:] != (size, 2) or size == 0:
         raise InputError(
             f"weights must have shape (…, {size}, 2), one row for each score and one column for "

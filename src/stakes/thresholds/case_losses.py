@@ -68,8 +68,7 @@ def score_driven_losses(
 ) -> tuple[FloatArray, FloatArray]:
     """Mean loss of a negative and of a positive case of each score, if the threshold is c."""
     alarm = distribution.moment(1, -np.inf, scores)
-    miss = distribution.moment(0, scores, np.inf) - distribution.moment(1, scores, np.inf)
-    return 2 * alarm, 2 * miss
+    return 2 * alarm, 2 * distribution.upper_moment(scores)
 
 
 def threshold_of_cut(table: ScoreTable, cut: IntArray) -> FloatArray:
