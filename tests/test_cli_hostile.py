@@ -424,6 +424,42 @@ def test_streams_that_are_full_or_closed_change_no_exit_code(folder):
     assert Path("a.json").read_text().startswith("{")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        *(
+            pytest.param(arguments, marks=pytest.mark.slow)
+            for arguments in (
+                ("--version",),
+                ("problem", "--help"),
+                ("evaluate", "--help"),
+                ("problem", "show", "p.toml"),
+                ("schema",),
+            )
+        ),
+    ],
+)
+def test_a_reader_that_closes_the_pipe_at_once_is_no_gate(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = process(*arguments, stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("evaluate", "--help")])
+def test_help_on_a_full_disk_names_standard_output(arguments):
+    with open("/dev/full", "w") as full:
+        done = process(*arguments, stdout=full)
+    sentence = "stakes: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_an_old_encoding_gets_what_stands_for_a_character(encoding):
