@@ -31,12 +31,13 @@ pytest.importorskip("pyarrow")
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from stakes import InputError, Problem
+from stakes import InputError, Limit, Problem
 from stakes._text import printable, text_table
 from stakes.cli import output
 from stakes.cli.commands import stakes as command
 from stakes.cli.output import refuse_other_than_page
 from stakes.render import Section, Table, refuse_too_long_to_write
+from stakes.report import Report
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -113,6 +114,48 @@ def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
     shown = file.getvalue()
     assert sign not in shown
     assert shown.count(printable(name)) >= 3  # of a sentence, lines may end between its words
+
+
+BROKEN = "block\nFORGED"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("problem", "show", "b.toml"),
+        ("problem", "check", f"{BROKEN}.toml"),
+        ("evaluate", "--replicates", "5"),
+        ("evaluate", "--replicates", "5", "--markdown", "-", "--brief"),
+        pytest.param(("audit",), marks=pytest.mark.slow),
+        pytest.param(("evaluate", "--markdown", "-"), marks=pytest.mark.slow),
+    ],
+)
+def test_a_line_break_in_a_name_begins_no_line(arguments):
+    costs = [[0, 25, 30], [180, 0, 5]]
+    names: dict[str, Any] = {"classes": ["legit", "fraud"], "unit": BROKEN}
+    decisions = ["approve", "hold", BROKEN]
+    if arguments[0] == "problem":
+        names["limits"] = [Limit.share(BROKEN, at_most=0.5)]
+    Problem(costs, **names, decisions=decisions, prior=[0.01, 0.99]).to_toml("b.toml")
+    Path(f"{BROKEN}.toml").write_text(Path("b.toml").read_text())
+    wide = ROWS.replace("truth,p\n", f'truth,p,"q{BROKEN}"\n').replace("0.", "0.3,0.")
+    Path("b.csv").write_text(wide)
+    models = ("--model", "p", "--model", f"q{BROKEN}")
+    evaluate = ("b.csv", "-p", "b.toml", "--calibrate", "none", *models)
+    done = run(*arguments, *(evaluate if arguments[0] != "problem" else ()))
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert not [line for line in lines if line.startswith("FORGED")]
+    assert any("FORGED" in line for line in lines)
+
+
+@pytest.mark.parametrize("brief", [(), ("--brief",)])
+def test_markdown_shows_controls_as_their_escapes_wherever_it_goes(brief):
+    Path("b.csv").write_text(ROWS.replace("truth,p", "truth,p\u202e\x1b[31m"))
+    evaluate = ("evaluate", "b.csv", *EVALUATE, *brief, "--markdown")
+    for text in (run(*evaluate, "-").stdout, (run(*evaluate, "b.md"), Path("b.md").read_text())[1]):
+        assert "p\\\\u202e" in text
+        assert not {"\x1b", "\u202e"} & set(text)
 
 
 # Sizes -------------------------------------------------------------------------------------------
@@ -475,6 +518,19 @@ def test_an_old_encoding_gets_what_stands_for_a_character(encoding):
     assert done.returncode == 0, done.stderr
     assert "-" in done.stdout
     assert "−" not in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", pytest.param("cp1252", marks=pytest.mark.slow)])
+def test_json_in_an_old_encoding_loses_no_letter(encoding):
+    name = "p\u014d\u2212\U0001f9ea\xe9"
+    Path("letters.csv").write_text(ROWS.replace("truth,p", f"truth,{name}"), encoding="utf-8")
+    done = process(
+        *("evaluate", "letters.csv", *EVALUATE, "--json", "-"),
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        encoding=encoding,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Report.from_json(done.stdout).models[0].model == name
 
 
 @pytest.mark.slow
