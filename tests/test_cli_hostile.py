@@ -28,14 +28,17 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
 from click.testing import CliRunner, Result
 from rich.console import Console
 
 from stakes import InputError, Limit, Problem
 from stakes._text import printable, text_table
+from stakes.adapters.data_files import write_rows
 from stakes.cli import output
 from stakes.cli.commands import stakes as command
 from stakes.cli.output import refuse_other_than_page
+from stakes.cli.rewriting import _KINDS, is_formula
 from stakes.render import Section, Table, refuse_too_long_to_write
 from stakes.report import Report
 
@@ -271,6 +274,22 @@ def test_what_standard_input_reads_is_not_overwritten(arguments):
     with open("rows.csv", "rb") as rows:
         refused(process(*arguments, "rows.csv", stdin=rows), "rows.csv must not be an input")
     assert Path("rows.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])
+def test_the_engine_writes_into_the_file_that_it_is_given(name):
+    """A file of its own, which it would rename, could be read by others until then."""
+    Path(name).touch(0o600)
+    before = Path(name).stat()
+    rows = iter([pa.RecordBatch.from_pydict({"p": [0.5]})])
+    write_rows(Path(name), _KINDS[Path(name).suffix], rows)
+    assert Path(name).stat().st_size
+    assert (Path(name).stat().st_ino, Path(name).stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n", *"＝＋－＠"])
+def test_what_a_spreadsheet_would_compute_is_a_formula(start):
+    assert is_formula(f"{start}1+1")
 
 
 def test_numbers_are_no_formulas():

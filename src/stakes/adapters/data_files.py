@@ -201,7 +201,9 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
         connection.register("new_rows", reader)
         try:
             options = how.get(kind, "FORMAT json")
-            connection.execute(f"COPY (FROM new_rows) TO {literal(str(path))} ({options})")
+            connection.execute(
+                f"COPY (FROM new_rows) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
+            )
         except duckdb.Error as error:
             if faults:
                 raise faults[0] from None
