@@ -287,7 +287,7 @@ def test_the_engine_writes_into_the_file_that_it_is_given(name):
     assert (Path(name).stat().st_ino, Path(name).stat().st_mode) == (before.st_ino, before.st_mode)
 
 
-@pytest.mark.parametrize("start", [*"=+-@\t\r\n", *"＝＋－＠"])
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
 def test_what_a_spreadsheet_would_compute_is_a_formula(start):
     assert is_formula(f"{start}1+1")
 
