@@ -344,6 +344,41 @@ def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, senten
     refused(run("evaluate", "bad.csv", *EVALUATE), sentence)
 
 
+OPEN = "must close every quote; line 82 opens one that stays open: "
+ENDS = "must end all of its lines in the same way; line 82 ends with '\\r\\n', the first with '\\n'"
+
+
+@pytest.mark.parametrize("far", ["", "legit,0.1\n" * 30_000])
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("fraud,0.3\r\n", ENDS),
+        ('"fraud,0.3\n', f"{OPEN}'\"fraud,0.3'"),
+        ('fraud,"0.3\n', f"{OPEN}'fraud,\"0.3'"),
+    ],
+)
+def test_lines_that_cannot_be_told_apart_are_named(row, sentence, far):
+    Path("bad.csv").write_text(ROWS + far + row + far, newline="")
+    line = str(82 + far.count("\n"))
+    refused(run("evaluate", "bad.csv", *EVALUATE), f"bad.csv {sentence.replace('82', line)}")
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+def test_names_that_appear_twice_are_refused_in_every_packing(packed):
+    twice = "must name every column once; 'p' appears twice"
+    twins = "must name every column once; 'p' and 'P' differ by case alone. Rename one."
+    row = '{"truth": "legit", "p": 0.5}\n'
+    for name, text, sentence in (
+        ("bad.csv", ROWS.replace("truth,p", "truth,p,p"), twice),
+        ("bad.csv", ROWS.replace("truth,p", "truth,p,P"), twins),
+        ("bad.jsonl", row + row.replace("}", ', "p": 0.7}'), f"{twice} in line 2. Rename one."),
+        ("bad.jsonl", row + row.replace("}", ', "P": 0.7}'), twins),
+    ):
+        with pa.output_stream(name + packed, compression="detect") as file:
+            file.write(text.encode())
+        refused(run("evaluate", name + packed, *EVALUATE), f"{name}{packed} {sentence}")
+
+
 def test_half_a_packed_stream_and_a_pipe_are_refused():
     packed = gzip.compress(ROWS.encode() * 50)
     done = run("evaluate", "-", *EVALUATE, stdin=packed[: len(packed) // 2])
@@ -384,6 +419,8 @@ def test_no_command_waits_for_a_pipe_that_nobody_writes_to(arguments):
     [
         ("a = " + "[" * 3000 + "]" * 3000, "too deep"),
         ("a = " + "9" * 5000, "4300 digits"),
+        (".".join(["a"] * 20_000) + " = 1", "too deep"),
+        (f"[{' . '.join(['a'] * 20_000)}]", "too deep"),
         ("unit = 5\n[costs]\na = { x = 0, y = 1 }\nb = { x = 1, y = 0 }\n", "unit must be a str"),
     ],
 )
