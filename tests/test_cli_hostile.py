@@ -431,6 +431,11 @@ def test_problem_files_that_break_readers_are_refused(text, fault):
     assert fault in done.stderr
 
 
+def test_replicates_for_which_nobody_waits_are_refused_before_a_row_is_read():
+    done = run("evaluate", "none.csv", "-p", "p.toml", "--replicates", "3000000")
+    refused(done, "Invalid value for '--replicates': 3000000 is not in the range 2<=x<=100000.")
+
+
 def test_a_condition_of_three_thousand_parts_is_refused():
     long = " and ".join(["cost > 1"] * 3000)
     done = run("evaluate", "rows.csv", *EVALUATE, "--fail-if", long)
