@@ -595,6 +595,18 @@ def test_json_in_an_old_encoding_loses_no_letter(encoding):
 
 
 @pytest.mark.slow
+def test_a_page_is_in_the_encoding_that_it_states():
+    done = process(
+        *("evaluate", "rows.csv", *EVALUATE, "--title", "\u014d\u2212\xe9", "--html", "-"),
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    assert '<meta charset="utf-8">' in done.stdout
+    assert "\u014d\u2212\xe9" in done.stdout
+
+
+@pytest.mark.slow
 def test_a_library_that_cannot_be_loaded_is_no_gate(tmp_path):
     start = (
         "import sys; sys.modules['click'] = None; from stakes import cli\n"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -215,8 +213,6 @@ def _pipe(kind: str, text: str) -> None:
     """Print an output file, in an encoding that loses no letter of it."""
     if kind == "html":
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as the page says
-    elif kind == "json" and sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
-        text = re.sub(r"[^\x00-\x7f]+", lambda letters: json.dumps(letters[0])[1:-1], text)
     click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
