@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,27 @@ def refuses(call, *fragments: str) -> None:
         call()
     for fragment in fragments:
         assert re.search(fragment, str(caught.value)), (fragment, str(caught.value))
+
+
+ENDLESS: dict[str, Any] = {"range": range(10**12), "no length": range(10**30), "count": count()}
+
+
+@pytest.mark.parametrize("endless", ENDLESS.values(), ids=ENDLESS)
+def test_labels_without_end_are_refused_before_they_fill_the_memory(endless):
+    refuses(lambda: Problem.zero_one(endless), "^classes must be .*labels; ")
+    refuses(lambda: Problem([[0, 1], [1, 0]], classes=endless), "^classes must be .*labels; ")
+    if isinstance(endless, range):
+        problem, scores = Problem.zero_one(2), [0.1, 0.2]
+        refuses(lambda: ScoreTable.from_scores([0, 1], endless), "^scores must have at most ")
+        refuses(lambda: stakes.evaluate(endless, scores, problem), "^y_true must have at most ")
+
+
+def test_signalling_nan_is_a_missing_label():
+    absent = [Decimal("sNaN"), 1] * 2
+    problem, scores = Problem.zero_one(2), [0.1, 0.9] * 2
+    refuses(lambda: stakes.evaluate(absent, scores, problem), "y_true must hold a label", "2 of 4")
+    refuses(lambda: Counts.from_decisions([0, 1] * 2, absent, problem), "must hold a label")
+    refuses(lambda: stakes.evaluate([0, 1] * 2, scores, problem, clusters=absent), "are missing")
 
 
 def test_every_error_is_a_value_error_and_a_stakes_error():

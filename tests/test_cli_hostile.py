@@ -459,8 +459,8 @@ def test_a_file_name_of_no_encoding_is_named_and_a_terminal_of_no_width_is_writt
     assert "rows\\x1b[31m.csv" in told
     assert "\x1b[31m.csv" not in told
     code, told = on_terminal("evaluate", odd, *EVALUATE)
-    fault = "must have a name in UTF-8; it has not. Rename the file."
-    assert (code, told.strip()) == (2, f"stakes: ro\\udcffws\\x1b[31m.csv {fault}")
+    assert code == 2
+    assert told.startswith("stakes: ro\\udcffws\\x1b[31m.csv must be a name that can be written as")
 
 
 def on_terminal(*arguments: str, **environment: str) -> tuple[int, str]:

@@ -117,6 +117,14 @@ def of_arrays(**extra: Any) -> Report:
     return evaluate(ROWS["what"], models, PROBLEM, **asked)
 
 
+def test_a_frame_that_names_a_column_twice_is_refused():
+    columns = [*TABLE.columns, TABLE.column(0)]
+    table = pa.Table.from_arrays(columns, names=[*TABLE.column_names, "p_forest"])
+    for frame in (table, table.to_pandas()):
+        with pytest.raises(InputError, match="frame must name every column once; 'p_forest' ap"):
+            evaluate_frame(frame, PROBLEM, **NAMED, **FAST)
+
+
 def unnamed(report: Report) -> Report:
     """The report made from arrays, whose rules know no columns."""
     return replace(report, rules=report.rules.with_columns({}))

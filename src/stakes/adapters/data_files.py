@@ -21,6 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from stakes._check import writable
 from stakes._files import temporary_folder
 from stakes.adapters.columns import shorter_times
 from stakes.errors import InputError, MissingExtraError
@@ -113,8 +114,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
         )
     # Python represents bytes that are not UTF-8 by lone surrogates; DuckDB takes only UTF-8.
     for path in paths:
-        if any("\ud800" <= character <= "\udfff" for character in str(path)):
-            raise InputError(f"{pattern} must have a name in UTF-8; it has not. Rename the file.")
+        writable(pattern, str(path), "a name")
         if path.is_dir():
             raise InputError(
                 f"{pattern} must be a file; it is a folder. Name the files, say "

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray, described
+from stakes._check import BoolArray, FloatArray, IntArray, described, writable
 from stakes._files import format_fault, sealed, text_of, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
@@ -114,9 +114,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
         _refuse(where, _NAMED[kind], data)
     if isinstance(data, int) and abs(data) >= _TOO_LARGE:
         _refuse(where, f"{_NAMED[kind]} below 2^63", data)
-    if isinstance(data, str) and any("\ud800" <= character <= "\udfff" for character in data):
-        _refuse(where, "text that can be written as UTF-8", data)
-    return data
+    return writable(where, data) if isinstance(data, str) else data
 
 
 def _is_double(number: float) -> bool:
