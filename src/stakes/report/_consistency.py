@@ -301,7 +301,8 @@ def _table_faults(report: Report) -> Iterator[str]:
         if shapes != (models, models, both, both) or not disagreement.models:
             yield "disagreement must have a number for each metric and each model"
     metrics = () if disagreement is None else disagreement.metrics
-    yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
+    if tuple(pick.metric for pick in report.picks) != tuple(metrics):
+        yield "picks must be those of the metrics of the disagreement, one for each"
     for regions in report.regions:
         limits = [(part.low, part.high) for part in regions.parts]
         if any(low > high for low, high in limits) or any(
