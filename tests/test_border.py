@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stakes
-from stakes import Counts, InputError, JointCounts, LossMoments, Problem, ScoreTable
+from stakes import (
+    Counts,
+    InputError,
+    JointCounts,
+    LossMoments,
+    Problem,
+    ScoreTable,
+    inference,
+    measures,
+    ranking,
+    scoring,
+)
 
 TWO_BY_THREE = Problem(
     [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
@@ -22,6 +36,52 @@ def refuses(call, *fragments: str) -> None:
         call()
     for fragment in fragments:
         assert re.search(fragment, str(caught.value)), (fragment, str(caught.value))
+
+
+ENDLESS: dict[str, Any] = {"range": range(10**12), "no length": range(10**30), "count": count()}
+
+
+@pytest.mark.parametrize("endless", ENDLESS.values(), ids=ENDLESS)
+def test_labels_without_end_are_refused_before_they_fill_the_memory(endless):
+    refuses(lambda: Problem.zero_one(endless), "^classes must be .*labels; ")
+    refuses(lambda: Problem([[0, 1], [1, 0]], classes=endless), "^classes must be .*labels; ")
+    if isinstance(endless, range):
+        problem, scores = Problem.zero_one(2), [0.1, 0.2]
+        refuses(lambda: ScoreTable.from_scores([0, 1], endless), "^scores must have at most ")
+        refuses(lambda: stakes.evaluate(endless, scores, problem), "^y_true must have at most ")
+
+
+ARRAY = np.array([[3.0, 0.0], [1.0, 2.0]])
+INNER: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "rate": (inference.wilson_bounds, (ARRAY / 3, ARRAY, 3.84)),
+    "threshold": (inference.wilson_bounds, (ARRAY / 3, ARRAY, 3.84)),
+    "hits": (inference.ratio_of_proportions_bounds, (ARRAY, ARRAY, ARRAY)),
+    "degrees": (inference.profile_threshold, (0.95, ARRAY)),
+    "sums": (measures.constant_sums, (ARRAY[..., None],)),
+    "coefficients": (measures.term_cost, (ARRAY[..., None], ARRAY[..., None], None)),
+    "weights": (ranking.weights_above, (ARRAY,)),
+    "shares": (scoring.mean_over_classes, (ARRAY[0], ARRAY[0])),
+    "positive": (scoring.posterior_pairs, (ARRAY[0],)),
+}
+
+
+@pytest.mark.parametrize("wrong", [[0.1, 0.2], [[3, 0], [1, 2]], "x", [None], {}])
+@pytest.mark.parametrize(("name", "call"), [*INNER.items(), ("weights", (ranking.hull_cuts, ()))])
+def test_functions_that_take_arrays_alone_refuse_lists_by_name(name, call, wrong):
+    function, arguments = call
+    if arguments:
+        function(*arguments)
+    place = list(inspect.signature(function).parameters).index(name)
+    changed = [*arguments[:place], wrong, *arguments[place + 1 :]]
+    refuses(lambda: function(*changed), f"^{name} must ")
+
+
+def test_signalling_nan_is_a_missing_label():
+    absent = [Decimal("sNaN"), 1] * 2
+    problem, scores = Problem.zero_one(2), [0.1, 0.9] * 2
+    refuses(lambda: stakes.evaluate(absent, scores, problem), "y_true must hold a label", "2 of 4")
+    refuses(lambda: Counts.from_decisions([0, 1] * 2, absent, problem), "must hold a label")
+    refuses(lambda: stakes.evaluate([0, 1] * 2, scores, problem, clusters=absent), "are missing")
 
 
 def test_every_error_is_a_value_error_and_a_stakes_error():

@@ -24,7 +24,7 @@ from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
 from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
-from stakes.adapters.data_files import Format, engine_errors, located
+from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import memory_size
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path, name):
 def test_what_an_engine_says_of_a_file_without_columns_becomes_a_rule_and_a_remedy():
     with (
         pytest.raises(InputError, match=r"^x must be comma-separated values; .* Write a line"),
-        engine_errors("x"),
+        engine_errors(Files("x", (), Format.CSV)),
     ):
         raise duckdb.InvalidInputException('Error when sniffing file "x".\nIt was not possible')
 

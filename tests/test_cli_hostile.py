@@ -28,15 +28,19 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from stakes import InputError, Problem
+from stakes import InputError, Limit, Problem
 from stakes._text import printable, text_table
+from stakes.adapters.data_files import write_rows
 from stakes.cli import output
 from stakes.cli.commands import stakes as command
 from stakes.cli.output import refuse_other_than_page
+from stakes.cli.rewriting import _KINDS, is_formula
 from stakes.render import Section, Table, refuse_too_long_to_write
+from stakes.report import Report
 
 SEPARATE: Any = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 COMMAND = (sys.executable, "-W", "error", "-m", "stakes")
@@ -113,6 +117,48 @@ def test_tables_on_a_terminal_show_names_as_their_escapes(sign):
     shown = file.getvalue()
     assert sign not in shown
     assert shown.count(printable(name)) >= 3  # of a sentence, lines may end between its words
+
+
+BROKEN = "block\nFORGED"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("problem", "show", "b.toml"),
+        ("problem", "check", f"{BROKEN}.toml"),
+        ("evaluate", "--replicates", "5"),
+        ("evaluate", "--replicates", "5", "--markdown", "-", "--brief"),
+        pytest.param(("audit",), marks=pytest.mark.slow),
+        pytest.param(("evaluate", "--markdown", "-"), marks=pytest.mark.slow),
+    ],
+)
+def test_a_line_break_in_a_name_begins_no_line(arguments):
+    costs = [[0, 25, 30], [180, 0, 5]]
+    names: dict[str, Any] = {"classes": ["legit", "fraud"], "unit": BROKEN}
+    decisions = ["approve", "hold", BROKEN]
+    if arguments[0] == "problem":
+        names["limits"] = [Limit.share(BROKEN, at_most=0.5)]
+    Problem(costs, **names, decisions=decisions, prior=[0.01, 0.99]).to_toml("b.toml")
+    Path(f"{BROKEN}.toml").write_text(Path("b.toml").read_text())
+    wide = ROWS.replace("truth,p\n", f'truth,p,"q{BROKEN}"\n').replace("0.", "0.3,0.")
+    Path("b.csv").write_text(wide)
+    models = ("--model", "p", "--model", f"q{BROKEN}")
+    evaluate = ("b.csv", "-p", "b.toml", "--calibrate", "none", *models)
+    done = run(*arguments, *(evaluate if arguments[0] != "problem" else ()))
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert not [line for line in lines if line.startswith("FORGED")]
+    assert any("FORGED" in line for line in lines)
+
+
+@pytest.mark.parametrize("brief", [(), ("--brief",)])
+def test_markdown_shows_controls_as_their_escapes_wherever_it_goes(brief):
+    Path("b.csv").write_text(ROWS.replace("truth,p", "truth,p\u202e\x1b[31m"))
+    evaluate = ("evaluate", "b.csv", *EVALUATE, *brief, "--markdown")
+    for text in (run(*evaluate, "-").stdout, (run(*evaluate, "b.md"), Path("b.md").read_text())[1]):
+        assert "p\\\\u202e" in text
+        assert not {"\x1b", "\u202e"} & set(text)
 
 
 # Sizes -------------------------------------------------------------------------------------------
@@ -230,6 +276,22 @@ def test_what_standard_input_reads_is_not_overwritten(arguments):
     assert Path("rows.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])
+def test_the_engine_writes_into_the_file_that_it_is_given(name):
+    """A file of its own, which it would rename, could be read by others until then."""
+    Path(name).touch(0o600)
+    before = Path(name).stat()
+    rows = iter([pa.RecordBatch.from_pydict({"p": [0.5]})])
+    write_rows(Path(name), _KINDS[Path(name).suffix], rows)
+    assert Path(name).stat().st_size
+    assert (Path(name).stat().st_ino, Path(name).stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize("start", [*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20"])
+def test_what_a_spreadsheet_would_compute_is_a_formula(start):
+    assert is_formula(f"{start}1+1")
+
+
 def test_numbers_are_no_formulas():
     Problem([[0, 25], [180, 0]], classes=["legit", "fraud"], decisions=[1, -1]).to_toml("n.toml")
     decide = ("decide", "rows.csv", "-p", "n.toml", "--model", "p", "-o", "out.csv")
@@ -282,6 +344,41 @@ def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, senten
     refused(run("evaluate", "bad.csv", *EVALUATE), sentence)
 
 
+OPEN = "must close every quote; line 82 opens one that stays open: "
+ENDS = "must end all of its lines in the same way; line 82 ends with '\\r\\n', the first with '\\n'"
+
+
+@pytest.mark.parametrize("far", ["", "legit,0.1\n" * 30_000])
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("fraud,0.3\r\n", ENDS),
+        ('"fraud,0.3\n', f"{OPEN}'\"fraud,0.3'"),
+        ('fraud,"0.3\n', f"{OPEN}'fraud,\"0.3'"),
+    ],
+)
+def test_lines_that_cannot_be_told_apart_are_named(row, sentence, far):
+    Path("bad.csv").write_text(ROWS + far + row + far, newline="")
+    line = str(82 + far.count("\n"))
+    refused(run("evaluate", "bad.csv", *EVALUATE), f"bad.csv {sentence.replace('82', line)}")
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+def test_names_that_appear_twice_are_refused_in_every_packing(packed):
+    twice = "must name every column once; 'p' appears twice"
+    twins = "must name every column once; 'p' and 'P' differ by case alone. Rename one."
+    row = '{"truth": "legit", "p": 0.5}\n'
+    for name, text, sentence in (
+        ("bad.csv", ROWS.replace("truth,p", "truth,p,p"), twice),
+        ("bad.csv", ROWS.replace("truth,p", "truth,p,P"), twins),
+        ("bad.jsonl", row + row.replace("}", ', "p": 0.7}'), f"{twice} in line 2. Rename one."),
+        ("bad.jsonl", row + row.replace("}", ', "P": 0.7}'), twins),
+    ):
+        with pa.output_stream(name + packed, compression="detect") as file:
+            file.write(text.encode())
+        refused(run("evaluate", name + packed, *EVALUATE), f"{name}{packed} {sentence}")
+
+
 def test_half_a_packed_stream_and_a_pipe_are_refused():
     packed = gzip.compress(ROWS.encode() * 50)
     done = run("evaluate", "-", *EVALUATE, stdin=packed[: len(packed) // 2])
@@ -322,6 +419,8 @@ def test_no_command_waits_for_a_pipe_that_nobody_writes_to(arguments):
     [
         ("a = " + "[" * 3000 + "]" * 3000, "too deep"),
         ("a = " + "9" * 5000, "4300 digits"),
+        (".".join(["a"] * 20_000) + " = 1", "too deep"),
+        (f"[{' . '.join(['a'] * 20_000)}]", "too deep"),
         ("unit = 5\n[costs]\na = { x = 0, y = 1 }\nb = { x = 1, y = 0 }\n", "unit must be a str"),
     ],
 )
@@ -330,6 +429,11 @@ def test_problem_files_that_break_readers_are_refused(text, fault):
     done = run("problem", "show", "odd.toml")
     assert (done.exit_code, done.stdout) == (2, "")
     assert fault in done.stderr
+
+
+def test_replicates_for_which_nobody_waits_are_refused_before_a_row_is_read():
+    done = run("evaluate", "none.csv", "-p", "p.toml", "--replicates", "3000000")
+    refused(done, "Invalid value for '--replicates': 3000000 is not in the range 2<=x<=100000.")
 
 
 def test_a_condition_of_three_thousand_parts_is_refused():
@@ -355,8 +459,8 @@ def test_a_file_name_of_no_encoding_is_named_and_a_terminal_of_no_width_is_writt
     assert "rows\\x1b[31m.csv" in told
     assert "\x1b[31m.csv" not in told
     code, told = on_terminal("evaluate", odd, *EVALUATE)
-    fault = "must have a name in UTF-8; it has not. Rename the file."
-    assert (code, told.strip()) == (2, f"stakes: ro\\udcffws\\x1b[31m.csv {fault}")
+    assert code == 2
+    assert told.startswith("stakes: ro\\udcffws\\x1b[31m.csv must be a name that can be written as")
 
 
 def on_terminal(*arguments: str, **environment: str) -> tuple[int, str]:
@@ -424,6 +528,42 @@ def test_streams_that_are_full_or_closed_change_no_exit_code(folder):
     assert Path("a.json").read_text().startswith("{")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        *(
+            pytest.param(arguments, marks=pytest.mark.slow)
+            for arguments in (
+                ("--version",),
+                ("problem", "--help"),
+                ("evaluate", "--help"),
+                ("problem", "show", "p.toml"),
+                ("schema",),
+            )
+        ),
+    ],
+)
+def test_a_reader_that_closes_the_pipe_at_once_is_no_gate(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = process(*arguments, stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("evaluate", "--help")])
+def test_help_on_a_full_disk_names_standard_output(arguments):
+    with open("/dev/full", "w") as full:
+        done = process(*arguments, stdout=full)
+    sentence = "stakes: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
 def test_an_old_encoding_gets_what_stands_for_a_character(encoding):
@@ -439,6 +579,31 @@ def test_an_old_encoding_gets_what_stands_for_a_character(encoding):
     assert done.returncode == 0, done.stderr
     assert "-" in done.stdout
     assert "−" not in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", pytest.param("cp1252", marks=pytest.mark.slow)])
+def test_json_in_an_old_encoding_loses_no_letter(encoding):
+    name = "p\u014d\u2212\U0001f9ea\xe9"
+    Path("letters.csv").write_text(ROWS.replace("truth,p", f"truth,{name}"), encoding="utf-8")
+    done = process(
+        *("evaluate", "letters.csv", *EVALUATE, "--json", "-"),
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        encoding=encoding,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Report.from_json(done.stdout).models[0].model == name
+
+
+@pytest.mark.slow
+def test_a_page_is_in_the_encoding_that_it_states():
+    done = process(
+        *("evaluate", "rows.csv", *EVALUATE, "--title", "\u014d\u2212\xe9", "--html", "-"),
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    assert '<meta charset="utf-8">' in done.stdout
+    assert "\u014d\u2212\xe9" in done.stdout
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stakes import InputError
-from stakes._files import write_whole
+from stakes._files import whole_file, write_whole
 
 
 def test_text_is_written_with_the_permissions_of_a_new_file(tmp_path):
@@ -19,6 +19,17 @@ def test_text_is_written_with_the_permissions_of_a_new_file(tmp_path):
     assert (tmp_path / "out.txt").read_bytes() == b"one\ntwo\n"
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert len(modes) == 1
+
+
+def test_what_replaces_a_private_file_is_private_while_it_is_written(tmp_path):
+    target = tmp_path / "out.txt"
+    target.write_text("old")
+    for mode in (0o600, 0o640, 0o666):
+        target.chmod(mode)
+        with whole_file(target) as part:
+            assert stat.S_IMODE(part.stat().st_mode) | 0o022 == mode | 0o022  # less the umask
+            part.write_text("new")
+        assert stat.S_IMODE(target.stat().st_mode) == mode
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):

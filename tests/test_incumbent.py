@@ -25,6 +25,7 @@ from stakes.evaluation.baseline import (
 from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
 from stakes.tally import JointCounts
+from tamper import sealed_again
 
 COSTS = np.array([[0.0, 3.0, 25.0], [180.0, 8.0, 0.0]])
 PROBLEM = Problem(COSTS, unit="EUR")
@@ -323,7 +324,7 @@ def test_a_report_without_the_new_fields_can_still_be_read(report):
     for system in (*data["systems"], data["verdict"]["deploy"]):
         if system is not None:
             del system["difference"], system["beyond_margin"]
-    old = Report.from_json(json.dumps(data))
+    old = Report.from_json(sealed_again(data))
     assert old.baseline is None
     assert old.systems[0].difference is None
     assert "Against" not in old.to_text()[old.to_text().index("Cost of each") :]

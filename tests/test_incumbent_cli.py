@@ -160,7 +160,7 @@ def test_diff_says_first_how_problems_differ_then_verdict_and_costs():
 
 
 def test_the_schema_is_printed():
-    assert '"const": "stakes-report/2"' in run("schema").stdout
+    assert '"const": "stakes-report/3"' in run("schema").stdout
 
 
 @pytest.mark.slow

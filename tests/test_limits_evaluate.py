@@ -14,6 +14,7 @@ from stakes.calibration import Affine
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
 from stakes.limits import capacity_curve, coverage_curve
+from tamper import sealed_again
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}
 REVIEW = Limit.share("review", at_most=0.05)
@@ -109,7 +110,7 @@ def test_reports_with_limits_travel_as_json_and_older_ones_can_be_read(report):
     for rule in older["rules"].values():
         rule["problem"].pop("limits")
         rule.pop("added", None)
-    read = Report.from_json(json.dumps(older))
+    read = Report.from_json(sealed_again(older))
     assert read.problem == PAYMENTS.with_limits(None)
     assert read.system("forest").limits == ()
 

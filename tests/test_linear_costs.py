@@ -14,6 +14,7 @@ from stakes._expression import Name, parse
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.report import Report
 from stakes.thresholds import ByThreshold, stakes_table
+from tamper import sealed_again
 
 WRITTEN = {
     "legit": {"approve": 0, "review": 3, "block": "5 + 0.02*amount"},
@@ -222,7 +223,7 @@ def test_sums_survive_json_and_old_files_without_them_are_read(report):
         system.pop("sums")
     for system in plain["models"]:
         system.pop("by_threshold")
-    old = Report.from_json(json.dumps(plain))
+    old = Report.from_json(sealed_again(plain))
     assert old.systems[0].sums is None
     assert old.systems[0].cost == report.systems[0].cost
     with pytest.raises(InputError, match="report must hold sums of the terms"):

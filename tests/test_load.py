@@ -83,7 +83,7 @@ def test_of_many_blind_decisions_the_cheapest_and_the_named_one_are_kept(monkeyp
     assert contenders(wider, problem).costs[2] == pytest.approx(costs[kept[0]] / N)
 
 
-@pytest.mark.parametrize("absurd", [10**12, 2**70, 1e308])
+@pytest.mark.parametrize("absurd", [10**7 + 1, 10**12, 2**70, 1e308])
 def test_more_draws_than_anybody_can_wait_for_are_refused_at_once(absurd):
     rng, problem = np.random.default_rng(0), Problem(COSTS)
     counts = Counts.from_decisions(Y, MODELS["a"], problem)
@@ -91,7 +91,7 @@ def test_more_draws_than_anybody_can_wait_for_are_refused_at_once(absurd):
         bootstrap(accuracy, Counts([[5, 2], [3, 4]]), replicates=absurd, rng=rng)
     with pytest.raises(InputError, match=r"draws must be .*1e\+07"):
         uncertain_problems(problem, draws=absurd, rng=rng)
-    with pytest.raises(InputError, match=r"replicates must be .*1e\+07"):
+    with pytest.raises(InputError, match=r"replicates must be .*100000\]"):
         evaluate(Y, {"a": Decisions(MODELS["a"])}, problem, replicates=absurd)
     assert counts.n_cases == N
 

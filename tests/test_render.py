@@ -97,7 +97,11 @@ def test_labels_with_line_breaks_do_not_tear_the_tables():
     )
     report = report_of(broken)
     whole = report_of(
-        Problem(FRAUD.costs, classes=["le git", "fr aud"], decisions=["app rove", "re view", "b"])
+        Problem(
+            FRAUD.costs,
+            classes=["le\\ngit", "fr\\u2028aud"],
+            decisions=["app\\r\\nrove", "re\\x85view", "b"],
+        )
     )
     assert report.to_text() == whole.to_text()
     assert report.to_markdown() == whole.to_markdown()

@@ -14,7 +14,7 @@ from tamper import documents, run
 @pytest.mark.slow
 def test_documents_that_nobody_changed_can_be_used():
     for _, data, use in documents():
-        use(data)
+        use(json.dumps(data))
 
 
 LARGE = pytest.param(500, tuple(KINDS), marks=pytest.mark.slow)
@@ -59,6 +59,9 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("systems.1.threshold", 0.5, "rules must have the thresholds of their systems"),
         ("models.0.auc.value", 0.925, "auc of 'new' must be that of its scores"),
         ("models.0.n_scores", 3, "models must have as many scores as their tables"),
+        ("models.0.class_bins", 10**9, r"class_bins of 'new' must hold sums of shape \(2, 10, 3\)"),
+        ("models.0.class_bins", [[[-1.0] * 3] * 10] * 2, "class_bins of 'new' must hold sums"),
+        ("picks", [], "picks must be those of the metrics of the disagreement, one for each"),
         ("naive.decision", [1], r"naive\.decision must be a label; got list \[1\]"),
         ("verdict.runner_up", "nobody", "verdict must name what the report holds; 'nobody' is"),
         ("systems", [], "systems must be one or more"),
@@ -82,6 +85,27 @@ def test_a_changed_report_is_refused_with_the_place_the_rule_and_the_evidence(pa
     for key in parents:
         parent = parent[key]
     parent[last] = value
+    with pytest.raises(InputError, match=message):
+        Report.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["verdict"].update(reason="It is cheap."), "changed since"),
+        (lambda data: data["systems"][1].update(told_apart=True), "changed since"),
+        (lambda data: data["assumptions"].update(level=0.9), "changed since"),
+        (lambda data: data["caveats"].append({"kind": "x", "text": "y"}), "caveats|changed since"),
+        (lambda data: data.update(later=1), "changed since"),
+        (lambda data: data.update(checksum="0"), "changed since"),
+        (lambda data: data.pop("checksum"), "changed since"),
+        (lambda data: data.update(schema="stakes-report/2"), "its schema is 'stakes-report/2'"),
+    ],
+)
+def test_what_cannot_be_worked_out_again_is_sealed(change, message):
+    data = json.loads(report_of("baseline").to_json())
+    assert Report.from_json(json.dumps(data, indent=1)) == report_of("baseline")
+    change(data)
     with pytest.raises(InputError, match=message):
         Report.from_json(json.dumps(data))
 

@@ -87,11 +87,14 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     target = check_target(path).resolve()
     stem = os.fsdecode(os.fsencode(target.name)[:200])  # names of files are limited in bytes
     part = target.with_name(f".{stem}.{secrets.token_hex(8)}.part")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     _UNFINISHED.add(part)
     try:
+        # Private from the start, if the target is: others could otherwise read it until it is done.
+        part.touch(0o666 if mode is None else mode, exist_ok=False)
         yield part
-        if target.exists():
-            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        if mode is not None:
+            part.chmod(mode)  # touch left out what the umask forbids
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(part, target)

@@ -16,6 +16,7 @@ __all__ = [
     "measured",
     "measured_column",
     "number",
+    "one_line",
     "percent",
     "point",
     "printable",
@@ -265,10 +266,21 @@ def printable(text: str) -> str:
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def one_line(text: str) -> str:
+    r"""Printable text with line breaks and tabs as their escapes, so that no name begins a line.
+
+    >>> one_line("approve\nExit code 0.")
+    'approve\\nExit code 0.'
+    """
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 # Tables ------------------------------------------------------------------------------------------
 
 
-def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
+def text_table(
+    header: Sequence[object], rows: Sequence[Sequence[object]], caption: str = ""
+) -> str:
     """A table of text; the first column is aligned to the left, the others to the right.
 
     >>> print(text_table(["", "approve", "block"], [["legit", "0", "25"], ["fraud", "180", "0"]]))
@@ -276,7 +288,7 @@ def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> st
     legit        0     25
     fraud      180      0
     """
-    cells = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in (header, *rows)]
+    cells = [[one_line(str(cell)) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
         "  ".join(
@@ -285,7 +297,7 @@ def text_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> st
         )
         for row in cells
     )
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join([one_line(caption)] * bool(caption) + [line.rstrip() for line in lines])
 
 
 def html_table(header: Sequence[object], rows: Sequence[Sequence[object]], caption: str) -> str:

@@ -148,7 +148,7 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
     arguments = {
         name: args[place] if place < len(args) else named.get(name)
         for place, name, check in wanted
-        if check is numbers
+        if check in (numbers, an_array)
     }
     shapes = {name: np.shape(value) for name, value in arguments.items() if value is not None}
     try:
@@ -235,7 +235,9 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
     if parts == (tuple[int, ...],):
         return a_shape
     if parts == (FloatArray,):
-        return numbers
+        return an_array
+    if parts == (FloatArray, float):
+        return lambda name, value: None if isinstance(value, float) else an_array(name, value)
     if parts == (Iterable[object],):
         return a_list
     if len(parts) == 1 and get_origin(parts[0]) is tuple:
@@ -384,6 +386,13 @@ def numbers(name: str, value: object) -> None:
     array = reals(name, value)
     if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
         _no(name, value, "real numbers", "Remove what is missing first.")
+
+
+def an_array(name: str, value: object) -> None:
+    """Refuse anything but an array of numbers; rooms hand these to each other."""
+    numbers(name, value)
+    if not isinstance(value, np.ndarray | np.generic):
+        _no(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
 
 
 def a_list(name: str, value: object) -> None:

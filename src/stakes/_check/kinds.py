@@ -22,6 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 Numbers = FloatArray | Any
 Label = str | int | bool
 Labels = tuple[Label, ...]
+_MOST_ROWS = 10**9  # entries of a range that are read; numpy would list any number of them
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -97,6 +98,11 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
 
     Tensors with a gradient, on another device or of a type that numpy lacks are refused.
     """
+    if isinstance(values, range) and values[_MOST_ROWS:]:
+        raise InputError(
+            f"{name} must have at most {_MOST_ROWS:,} entries; got {values!r}. Pass a part of it.",
+            argument=name,
+        )
     try:
         return np.asarray(values)
     except (RuntimeError, TypeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import KeysView, Mapping, Set
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +35,8 @@ from stakes._check.kinds import (
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
+_MOST_LABELS = 1_000_000  # far more than a table of costs can have
+_INCOMPARABLE = TypeError, ValueError, ArithmeticError  # pandas.NA; a signalling Decimal
 _FEW = 1000  # distinct objects up to which these are checked instead of every row
 _CLOSE = 30  # range of integers up to which all of them are labels, even those that do not occur
 _ONE_EACH = "Pass a list or an array of one dimension."
@@ -76,7 +78,13 @@ def labels(name: str, values: Any) -> Labels:
             f"run to run. Pass a list.",
             argument=name,
         )
-    listed_labels = tuple(plain(value) for value in values)
+    listed_labels = tuple(plain(value) for value in islice(values, _MOST_LABELS + 1))
+    if len(listed_labels) > _MOST_LABELS:
+        raise InputError(
+            f"{name} must be at most {_MOST_LABELS:,} labels; there are more. Merge those that are "
+            f"treated alike.",
+            argument=name,
+        )
     seen: set[Any] = set()
     for position, label in enumerate(listed_labels):
         if not isinstance(label, str | int | bool):
@@ -104,6 +112,8 @@ def is_listed(values: Any) -> bool:
         return values.ndim > 0
     try:
         len(values)
+    except OverflowError:  # a range that no machine can list
+        return True
     except TypeError:
         return not hasattr(values, "__len__")
     return True
@@ -245,7 +255,7 @@ def missing(array: npt.NDArray[Any]) -> BoolArray:
         return np.zeros(array.shape, dtype=bool)
     try:
         return np.asarray((array == None) | (array != array), dtype=bool)  # noqa: E711
-    except (TypeError, ValueError):  # comparisons with pandas.NA are neither true nor false
+    except _INCOMPARABLE:  # pandas.NA, for which comparisons are neither true nor false
         return np.array([_absent(item) for item in array.tolist()], dtype=bool)
 
 
@@ -261,7 +271,7 @@ def _few_and_present(array: npt.NDArray[Any]) -> bool:
 def _absent(item: Any) -> bool:
     try:
         return item is None or bool(item != item)
-    except (TypeError, ValueError):
+    except _INCOMPARABLE:
         return True
 
 

@@ -11,14 +11,17 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from stakes._check import writable
 from stakes._files import temporary_folder
 from stakes.adapters.columns import shorter_times
 from stakes.errors import InputError, MissingExtraError
@@ -51,10 +54,11 @@ _SUFFIXES = {
     **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), Format.ARROW),
 }
 _PACKED = {".gz", ".zst"}  # suffixes of compressed files
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
 _FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
+_UNREADABLE = OSError, UnicodeDecodeError, csv.Error
 _SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
 
 
@@ -110,8 +114,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
         )
     # Python represents bytes that are not UTF-8 by lone surrogates; DuckDB takes only UTF-8.
     for path in paths:
-        if any("\ud800" <= character <= "\udfff" for character in str(path)):
-            raise InputError(f"{pattern} must have a name in UTF-8; it has not. Rename the file.")
+        writable(pattern, str(path), "a name")
         if path.is_dir():
             raise InputError(
                 f"{pattern} must be a file; it is a folder. Name the files, say "
@@ -201,7 +204,9 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
         connection.register("new_rows", reader)
         try:
             options = how.get(kind, "FORMAT json")
-            connection.execute(f"COPY (FROM new_rows) TO {literal(str(path))} ({options})")
+            connection.execute(
+                f"COPY (FROM new_rows) TO {literal(str(path))} ({options}, USE_TMP_FILE false)"
+            )
         except duckdb.Error as error:
             if faults:
                 raise faults[0] from None
@@ -220,20 +225,25 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def refuse_torn(files: Files, n_columns: int) -> None:
+def refuse_torn(files: Files, columns: Sequence[str], connection: Any) -> None:
     """Refuse files that name a column twice, and CSV files whose rows differ in their length.
 
     DuckDB would rename the column in the first case, and read each line as a single column in the
-    second.
+    second. `columns` are the names that it gives.
     """
     if files.format is not Format.CSV:
-        refuse_alike(files.name, _written_names(files))
+        refuse_alike(files.name, _written_names(files, columns, connection))
         return
-    for path in files.paths:
-        # Files that cannot be read are reported by the engine.
-        unreadable = OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error
-        with suppress(*unreadable), _opened_text(path) as file:
-            _refuse_torn(files.name if len(files.paths) == 1 else str(path), file, n_columns)
+    _check_texts(files, partial(_refuse_torn, n_columns=len(columns)))
+    if len(columns) == 1:
+        _check_texts(files, _refuse_lines)
+
+
+def _check_texts(files: Files, check: Callable[[str, TextIO], None]) -> None:
+    """Check the text of every CSV file; those that cannot be read are reported by the engine."""
+    for path in files.paths if files.format is Format.CSV else ():
+        with suppress(*_UNREADABLE), _opened_text(path) as file:
+            check(files.name if len(files.paths) == 1 else str(path), file)
 
 
 def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
@@ -253,17 +263,39 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
             )
 
 
-def _written_names(files: Files) -> list[str]:
-    """The columns as a Parquet file, or the first row of a JSON file, names them."""
+def _refuse_lines(name: str, file: TextIO) -> None:
+    """Refuse quotes that stay open and lines that end in different ways; DuckDB names neither."""
+    first_end, opened = "", None
+    for number, line in enumerate(file, start=1):
+        if line.count('"') % 2:
+            opened = None if opened else (number, line.rstrip()[:60])
+        end = line[len(line.rstrip("\r\n")) :]
+        first_end = first_end or end
+        if end != first_end and end and not opened:
+            raise InputError(
+                f"{name} must end all of its lines in the same way; line {number} ends with "
+                f"{end!r}, the first with {first_end!r}. Convert them, say with dos2unix."
+            )
+    if opened:
+        raise InputError(
+            f"{name} must close every quote; line {opened[0]} opens one that stays open: "
+            f"{opened[1]!r}. Close or remove it."
+        )
+
+
+def _written_names(files: Files, columns: Sequence[str], connection: Any) -> list[str]:
+    """The columns as Parquet or JSON files name them; DuckDB calls a P beside a p ``P_1``."""
     if files.format is Format.PARQUET:
         from pyarrow.parquet import read_schema
 
         return list(read_schema(files.paths[0]).names)
-    if files.format is Format.JSON:
-        with suppress(OSError, ValueError), files.paths[0].open(encoding="utf-8") as file:
-            row = json.loads(file.readline())
-            return list(row) if isinstance(row, dict) else []
-    return []
+    known = set(map(str.lower, columns))
+    stems = (re.sub(r"_\d+$", "", column.lower()) for column in columns if column[-1:].isdigit())
+    if files.format is not Format.JSON or known.isdisjoint(stems):
+        return []
+    rows = f"SELECT json FROM read_json_objects({listed(files)}) LIMIT {_SNIFFED}"
+    [(names,)] = connection.execute(f"SELECT json_group_structure(json) FROM ({rows})").fetchall()
+    return list(json.loads(names))
 
 
 def refuse_alike(name: str, columns: Sequence[str]) -> None:
@@ -283,7 +315,7 @@ def unnamed(files: Files) -> list[str]:
     """The names that DuckDB gives to columns of a CSV file whose header has none, by position."""
     if files.format is not Format.CSV:
         return []
-    with suppress(OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error):
+    with suppress(*_UNREADABLE):
         with _opened_text(files.paths[0]) as file:
             first = file.readline()
         header = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
@@ -292,9 +324,18 @@ def unnamed(files: Files) -> list[str]:
 
 
 def _opened_text(path: Path) -> TextIO:
+    """The text of a file, which may be packed, with its line ends as they are."""
     with path.open("rb") as file:
-        packed = file.read(2) == _GZIP
-    return gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8")
+        start = file.read(4)
+    packing = "gzip" if start.startswith(_GZIP) else "zstd" if start == _ZSTD else None
+    stream = pa.input_stream(str(path), compression=packing)
+    return TextIOWrapper(stream, encoding="utf-8", newline="")
+
+
+def listed(files: Files) -> str:
+    """The paths as a list in SQL; special characters of globs, which are resolved, are escaped."""
+    texts = ("".join(f"[{c}]" if c in "*?[" else c for c in str(path)) for path in files.paths)
+    return "[" + ", ".join(map(literal, texts)) + "]"
 
 
 def label_text(name: str, kind: str, *, has_fraction: bool) -> str:
@@ -311,8 +352,9 @@ def label_text(name: str, kind: str, *, has_fraction: bool) -> str:
 
 
 @contextmanager
-def engine_errors(name: str) -> Iterator[None]:
+def engine_errors(files: Files) -> Iterator[None]:
     """Turn errors of the engine into an InputError that names the file."""
+    name = files.name
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
@@ -335,6 +377,13 @@ def engine_errors(name: str) -> Iterator[None]:
                 f"{name} must hold one kind of entry in every column; {other[3]!r} holds another "
                 f"in line {other[1]} than in the first: {other[2][:60]!r}. Correct that row."
             ) from None
+        twice = re.search(r'in line (\d+): .* has duplicate key "(.*)"', str(error))
+        if twice:
+            raise InputError(
+                f"{name} must name every column once; {twice[2]!r} appears twice in line "
+                f"{twice[1]}. Rename one."
+            ) from None
+        _check_texts(files, _refuse_lines)
         if "sniffing" in str(error):
             raise InputError(
                 f"{name} must be comma-separated values; its columns cannot be told apart. Write a "

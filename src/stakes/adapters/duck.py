@@ -38,6 +38,7 @@ from stakes.adapters.data_files import (
     Format,
     engine_errors,
     label_text,
+    listed,
     literal,
     located,
     refuse_alike,
@@ -263,7 +264,7 @@ class FileSource(Source):
         ]
         parts += [] if key is None else [f"{_name(key)}::BIGINT AS {_name(key_name(key))}"]
         query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
-        with engine_errors(self.name):
+        with engine_errors(self.files):
             self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")
             self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
             # Sums do not depend on the order of rows, and keeping it would need more memory.
@@ -283,7 +284,7 @@ class FileSource(Source):
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
-        return engine_errors(self.name)
+        return engine_errors(self.files)
 
     # SQL -----------------------------------------------------------------------------------------
 
@@ -305,14 +306,14 @@ class FileSource(Source):
         select = ", ".join(
             part if part == "*" else f"{part} AS _{k}" for k, part in enumerate(parts)
         )
-        with engine_errors(self.name):
+        with engine_errors(self.files):
             relation = self.connection.sql(f"SELECT {select} FROM {rows}")
             # The name of the method depends on the version of DuckDB.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield from reader(_BLOCK)
 
     def _fetch(self, query: str) -> list[tuple[Any, ...]]:
-        with engine_errors(self.name):
+        with engine_errors(self.files):
             return list(self.connection.execute(query).fetchall())
 
 
@@ -363,7 +364,7 @@ def opened_files(
         temporary_folder() as folder,
         duckdb.connect(config=OFFLINE) as connection,
     ):
-        with engine_errors(files.name):
+        with engine_errors(files):
             if files.format is Format.ARROW:
                 table, rows = _arrow(files.paths), "arrow_rows"
                 refuse_alike(files.name, table.schema.names)
@@ -371,8 +372,8 @@ def opened_files(
             else:
                 rows = _reader(files, {})
             described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        refuse_torn(files, len(described))
         types = {row[0]: row[1] for row in described}
+        refuse_torn(files, tuple(types), connection)
         watch = Watch() if watch is None else watch
         yield FileSource(
             files.name,
@@ -399,21 +400,15 @@ def _arrow(paths: tuple[Path, ...]) -> Any:
 
 def _reader(files: Files, types: Mapping[str, str]) -> str:
     """The table function of DuckDB that reads these files."""
-    listed = "[" + ", ".join(literal(_unglobbed(path)) for path in files.paths) + "]"
     if files.format is Format.PARQUET:
-        return f"read_parquet({listed}, union_by_name = true)"
+        return f"read_parquet({listed(files)}, union_by_name = true)"
     if files.format is Format.JSON:
-        return f"read_json({listed}, union_by_name = true)"
+        return f"read_json({listed(files)}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
     # Stated, because the sniffer might otherwise skip lines.
     plain = """header = true, quote = '"', comment = '', skip = 0"""
-    return f"read_csv({listed}, {plain}, union_by_name = true{extra})"
-
-
-def _unglobbed(path: Path) -> str:
-    """The path with the special characters of globs escaped: globs were resolved before."""
-    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
+    return f"read_csv({listed(files)}, {plain}, union_by_name = true{extra})"
 
 
 def _name(column: str) -> str:

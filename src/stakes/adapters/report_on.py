@@ -22,6 +22,7 @@ from stakes.adapters.tallies import n_passes, tallied_evidence
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
+    MOST_REPLICATES,
     Evidence,
     evaluate,
     read_operation,
@@ -119,7 +120,8 @@ def _concluded(
     uncertain: object = None,
 ) -> Report:
     rng = np.random.default_rng(_check.whole("seed", seed, low=0))
-    level, replicates = _check.level(level), _check.draws("replicates", replicates, low=2)
+    level = _check.level(level)
+    replicates = _check.whole("replicates", replicates, low=2, high=MOST_REPLICATES)
     operation = read_operation(
         running_costs, volume, period, [model.model for model in evidence.models]
     )

@@ -7,6 +7,7 @@ limit, only sums over them do.
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,6 +29,7 @@ from stakes.problem import Problem
 
 try:
     import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
 except ImportError:
     raise MissingExtraError(
         "frames need the package narwhals; it is not installed. "
@@ -291,6 +293,14 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
     """The rows of a frame of any library that narwhals supports."""
     try:
         known = nw.from_native(frame)
+        types = dict(known.collect_schema())
+    except DuplicateError as error:
+        twice = re.search("'.*'", str(error))
+        raise InputError(
+            f"frame must name every column once; {twice[0] if twice else 'one name'} appears "
+            f"twice. Rename one.",
+            argument="frame",
+        ) from None
     except TypeError:
         raise InputError(
             f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
@@ -299,7 +309,7 @@ def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None
             argument="frame",
         ) from None
     watch = Watch() if watch is None else watch
-    return FrameSource(name, dict(known.collect_schema()), known, watch=watch)
+    return FrameSource(name, types, known, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)

@@ -189,8 +189,7 @@ class Disagreement(Value):
                 f"Disagreement of shape {self.costs.shape[:-1]} x "
                 f"{len(self.metrics)} metrics x {len(self.models)} models"
             )
-        header, rows, caption = self._table()
-        return f"{caption}\n{text_table(header, rows)}"
+        return text_table(*self._table())
 
     def _repr_html_(self) -> str:
         return f"<p>{self!r}</p>" if self.costs.ndim > 1 else html_table(*self._table())

@@ -276,7 +276,7 @@ class ImpliedCosts(Value):
             for optimum in self.optima
         ]
         caption = f"ImpliedCosts: {self.value:.4g} at best; costs of a miss in false alarms"
-        return f"{caption}\n{text_table(header, rows)}"
+        return text_table(header, rows, caption)
 
 
 def _shown(costs: CostRange) -> str:

@@ -115,8 +115,7 @@ class WrongPicks(Value):
         return ["", *list(columns)[1:]], rows, f"WrongPicks over {self.draws} worlds{unit}"
 
     def __repr__(self) -> str:
-        header, rows, caption = self._table()
-        return f"{caption}\n{text_table(header, rows)}"
+        return text_table(*self._table())
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

@@ -191,8 +191,7 @@ def from_json(text: str | Path) -> CalibrationMap:
     body = parsed("text", text, _WHAT, form=_FORMAT, version=_VERSION)
     content = {key: part for key, part in body.items() if key not in _AROUND}
     fitted = decoded(content)  # before the checksum, because its messages are more specific
-    if "checksum" in body:  # the first release wrote none
-        verify("text", body, _WHAT)
+    verify("text", body, _WHAT)
     return fitted
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from stakes._text import text_table
+from stakes._text import one_line, text_table
 from stakes.audit import (
     FAMILIAR,
     AssessmentError,
@@ -112,7 +112,7 @@ def _disagreement(report: Report) -> str:
     cheapest = f"The cheapest system is {report.best.name}"
     if report.verdict.deploy is None:
         cheapest += f", and always choosing {report.naive.decision} costs no more"
-    return f"{disagreement}\n\n{cheapest}; {outcome}."
+    return f"{disagreement}\n\n{one_line(cheapest)}; {outcome}."
 
 
 def _implied(model: ModelQuality) -> Iterator[tuple[str, ...]]:

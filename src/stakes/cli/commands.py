@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
@@ -42,21 +44,18 @@ class _Front(click.Group):
         extra["standalone_mode"] = False
         sys.exit(self._run(*args, **extra))
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the arguments; ``--help`` and ``--version`` print already here."""
+        with _output_errors():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand, and flush its output while errors can still be reported."""
-        try:
+        with _output_errors():
             result = super().invoke(ctx)
             # A full disk or a closed pipe may show only here, when the buffer is written.
             sys.stdout.flush()
-        except BrokenPipeError:
-            raise _OutputClosed from None
-        except OSError as error:
-            if error.filename is not None:
-                raise
-            _refuse_lost_folder()
-            silence(sys.stdout)
-            raise OSError(error.errno, error.strerror or str(error), "standard output") from None
-        return result
+            return result
 
     def _run(self, *args: Any, **extra: Any) -> int:
         """Run the command, and return its exit code."""
@@ -80,6 +79,21 @@ class _Front(click.Group):
             put(traceback.format_exc(), err=True)
             return _fail("this is a bug in stakes, not in your data; please report it", _FAULT)
         return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    """Tell a standard output that is closed from one that is full, and name it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise _OutputClosed from None
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _refuse_lost_folder()
+        silence(sys.stdout)
+        raise OSError(error.errno, error.strerror or str(error), "standard output") from None
 
 
 def _refuse_lost_folder() -> None:

@@ -24,6 +24,7 @@ from stakes.cli.options import (
 )
 from stakes.cli.output import check_targets, notify, write
 from stakes.errors import InputError
+from stakes.evaluation import MOST_REPLICATES
 from stakes.report import Report
 
 _PASSED = (
@@ -69,7 +70,7 @@ _PASSED = (
 )
 @click.option(
     "--replicates",
-    type=click.IntRange(min=2),
+    type=click.IntRange(min=2, max=MOST_REPLICATES),
     default=500,
     show_default=True,
     help="Simulated samples behind the cost of miscalibration, with --calibrate none.",

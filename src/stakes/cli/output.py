@@ -204,10 +204,16 @@ def write(
             notify(f"wrote {path}")
     piped = [kind for kind, path in targets.items() if path == "-"]
     if piped:
-        text = writers[piped[0]](report, None)
-        click.echo(printable(text) if sys.stdout.isatty() else text)
+        _pipe(piped[0], writers[piped[0]](report, None))
     else:
         show(report)
+
+
+def _pipe(kind: str, text: str) -> None:
+    """Print an output file, in an encoding that loses no letter of it."""
+    if kind == "html":
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as the page says
+    click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 def show(report: Report) -> None:

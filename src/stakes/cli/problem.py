@@ -10,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._files import check_target
+from stakes._text import one_line
 from stakes.cli.options import read_problem
 from stakes.cli.output import notify, put
 from stakes.decide import reachable_decisions
@@ -48,9 +49,10 @@ def check(file: str) -> None:
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
     prior = "the prior of the data" if stakes.prior is None else "a stated prior"
-    put(f"{file}: {stakes.n_classes} classes, {stakes.n_decisions} decisions, {prior}.")
+    counts = f"{stakes.n_classes} classes, {stakes.n_decisions} decisions"
+    put(one_line(f"{file}: {counts}, {prior}."))
     for sentence in _oddities(stakes):
-        put(f"Odd: {sentence}")
+        put(one_line(f"Odd: {sentence}"))
 
 
 @problem.command()
@@ -85,14 +87,15 @@ def new(out: str, force: bool) -> None:
 def _consequences(stakes: Problem) -> Iterator[str]:
     """Sentences about the decisions that the costs lead to."""
     if stakes.columns:
-        yield f"Every case has its own costs, by its columns: {', '.join(stakes.columns)}."
+        columns = ", ".join(stakes.columns)
+        yield one_line(f"Every case has its own costs, by its columns: {columns}.")
         return
     if stakes.n_classes == 2:
         yield str(decision_regions(stakes))
     if stakes.prior is not None:
         naive = stakes.naive
         unit = f" {stakes.unit}" if stakes.unit else ""
-        yield (
+        yield one_line(
             f"Without looking at the case, {naive.decision} is best and costs {naive.cost:.4g}"
             f"{unit} per case; perfect decisions would cost {stakes.perfect_cost:.4g}{unit}."
         )

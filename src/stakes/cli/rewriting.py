@@ -29,7 +29,7 @@ _KINDS = {
 }
 _PREDICTIONS = ("posteriors", "scores")  # what functions call the columns that are read here
 # A spreadsheet runs a cell that begins with one of these as a formula (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def is_formula(cell: object) -> bool:

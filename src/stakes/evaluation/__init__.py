@@ -21,7 +21,7 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
-from stakes.evaluation.evaluate_rows import evaluate
+from stakes.evaluation.evaluate_rows import MOST_REPLICATES, evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, PairsOf, Sample
 from stakes.evaluation.folds import (
     KEY_FOLDS,
@@ -44,6 +44,7 @@ __all__ = [
     "CLASS_BINS",
     "KEY_FOLDS",
     "LIBRARIES",
+    "MOST_REPLICATES",
     "MOST_TERMS",
     "MOST_WEIGHT",
     "Cases",

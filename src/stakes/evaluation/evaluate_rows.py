@@ -33,6 +33,7 @@ from stakes.report import Report
 from stakes.rows import Decisions
 
 _SELECT = Select()
+MOST_REPLICATES = 100_000  # they know a share to 0.2 %; more would only take time
 
 
 def evaluate(
@@ -92,7 +93,8 @@ def evaluate(
         that was fitted on other folds. The folds are the same for all models and keep clusters
         whole. By default `Select` chooses the kind of map within the folds.
     level : confidence level of all intervals, and of the sentences that quote them
-    replicates : number of simulated samples that separate the cost of bad calibration from chance
+    replicates : number of simulated samples that separate the cost of bad calibration from chance,
+        at most 100,000
         They are drawn for two classes where ``calibrator`` is None; intervals need none.
     seed : seed of these samples and of the folds; the report prints it
     baseline : the incumbent, with which every system is compared
@@ -139,7 +141,7 @@ def evaluate(
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
     level = _check.level(level)
-    replicates = _check.draws("replicates", replicates, low=2)
+    replicates = _check.whole("replicates", replicates, low=2, high=MOST_REPLICATES)
     _check.whole("seed", seed, low=0)
     refuse_needless(data, problem)
     if case_costs is not None:

@@ -224,7 +224,7 @@ def _smooth_bounds(
         plausible = np.quantile(_calibrated(table, replicates, rng), (1 + level) / 2, axis=0)
     else:
         _check.generator(rng)
-        count = _check.whole("replicates", replicates, low=2)
+        count = _check.draws("replicates", replicates, low=2)
         if cases.few:
             return np.full(4, np.nan), np.full(4, np.nan)
         high, plausible = _clustered_bounds(table, cases, errors, level, count, rng)

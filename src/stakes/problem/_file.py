@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from stakes.problem._columns import LARGEST
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
+_DEEPEST = 1000  # parts of a key such as a.b.c
 _LIMIT = {"decision", "given", "at_most", "at_least"}
 
 
@@ -73,7 +75,11 @@ def _parsed(path: str | Path) -> dict[str, Any]:
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:
-        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))  # with a mark or without
+        text = Path(path).read_bytes().decode("utf-8-sig")  # with a mark or without
+        # Python takes time that grows with the square of the parts of a key.
+        if any(part.count(".") > _DEEPEST for part in re.split(r"[\n=,\[\]{}]", text)):
+            raise RecursionError
+        return tomllib.loads(text)
     except UnicodeDecodeError:
         raise InputError(
             f"{path} must be a TOML file in UTF-8; it is not text. Save it as UTF-8."

@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._text import html_table, printable, text_table
+from stakes._text import html_table, one_line, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._belief import Beliefs, split_beliefs
@@ -770,10 +770,8 @@ class Problem(Charged):
         return shown_table(self.classes, self.decisions, self.written, self.prior, self.unit)
 
     def __repr__(self) -> str:
-        header, rows, caption = self._table()
-        limits = limits_line(self.limits)
-        table = f"{printable(caption)}\n{text_table(header, rows)}"
-        return f"{table}\n{printable(limits)}" if limits else table
+        limits, table = limits_line(self.limits), text_table(*self._table())
+        return f"{table}\n{one_line(limits)}" if limits else table
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

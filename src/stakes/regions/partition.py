@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
-from stakes._text import text_table
+from stakes._text import one_line, text_table
 from stakes._value import Value
 from stakes.curve import Curve
 from stakes.errors import InputError
@@ -192,7 +192,7 @@ class Regions(Value):
         ]
         text = text_table([self.axis, "cheapest"], rows)
         never = ", ".join(map(str, self.never_cheapest))
-        return text + (f"\nnever cheapest: {never}" if never else "")
+        return text + (f"\nnever cheapest: {one_line(never)}" if never else "")
 
     __repr__ = __str__
 

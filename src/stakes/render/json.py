@@ -15,8 +15,8 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray, IntArray, described
-from stakes._files import format_fault, text_of, write_whole
+from stakes._check import BoolArray, FloatArray, IntArray, described, writable
+from stakes._files import format_fault, sealed, text_of, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -24,7 +24,7 @@ from stakes.report import Report, refuse_inconsistent
 from stakes.rule import Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
-SCHEMA = "stakes-report/2"
+SCHEMA = "stakes-report/3"
 _MOST_NUMBERS = 80_000_000  # numbers that are written; each takes some forty bytes of memory
 
 # Compared by equality, because the internals of NDArray[…] differ between versions of numpy.
@@ -114,9 +114,7 @@ def _plain(kind: Any, data: Any, where: str) -> Any:
         _refuse(where, _NAMED[kind], data)
     if isinstance(data, int) and abs(data) >= _TOO_LARGE:
         _refuse(where, f"{_NAMED[kind]} below 2^63", data)
-    if isinstance(data, str) and any("\ud800" <= character <= "\udfff" for character in data):
-        _refuse(where, "text that can be written as UTF-8", data)
-    return data
+    return writable(where, data) if isinstance(data, str) else data
 
 
 def _is_double(number: float) -> bool:
@@ -151,7 +149,7 @@ def _value(kind: Any, data: dict[str, Any], where: str) -> Any:
 
 
 def to_json(report: Report, path: str | Path | None = None) -> str:
-    """The report as JSON, also written to a file if a path is passed.
+    """The report as JSON with a checksum, also written to a file if a path is passed.
 
     Parameters
     ----------
@@ -172,7 +170,7 @@ def to_json(report: Report, path: str | Path | None = None) -> str:
     True
     """
     refuse_too_long(report)
-    text = json.dumps({"schema": SCHEMA, **plain(report)}, ensure_ascii=False, allow_nan=False)
+    text = sealed({"schema": SCHEMA, **plain(report)})
     if path is not None:
         write_whole(path, text)
     return text
@@ -196,7 +194,7 @@ def from_json(source: str | Path) -> Report:
     ...     from_json("{}")
     ... except InputError as error:
     ...     print(str(error).split(";")[0])
-    source must be a report of schema 'stakes-report/2'
+    source must be a report of schema 'stakes-report/3'
     """
     text = text_of("source", source, "a report")
     try:
@@ -206,7 +204,7 @@ def from_json(source: str | Path) -> Report:
             f"source must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
             argument="source",
         ) from None
-    schema = data.pop("schema", None) if isinstance(data, dict) else None
+    schema = data.get("schema") if isinstance(data, dict) else None
     if schema is None and isinstance(data, dict) and "format" in data:
         raise InputError(
             f"source must be a report; {format_fault(data, SCHEMA)}. Pass what to_json wrote.",
@@ -219,12 +217,13 @@ def from_json(source: str | Path) -> Report:
         )
     try:
         report: Report = read_value(Report, data, "report")
-        refuse_inconsistent(report)
+        refuse_inconsistent(report)  # before the checksum, because its messages are more specific
     except KeyError as error:
         fault = f"{error} is missing"
     except (TypeError, ValueError, OverflowError) as error:
         fault = str(error)
     else:
+        verify("source", data, "a report")
         return report
     raise InputError(
         f"source must be a whole report as to_json wrote it; it is not: "

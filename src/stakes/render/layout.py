@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
 
-from stakes._text import PAD
+from stakes._text import PAD, one_line
 from stakes.render.line_picture import LinePicture
 
 WIDTH = 96  # columns of text
 _GAP = 2  # spaces between two columns of a table
 NAME = 30  # most characters of a name in a cell
-_BREAKS = re.compile(r"[ \x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _PERCENT = r"(?<=\d) (?=%)|(?<=[<>]) (?=\d)"
 _TIE = "\u00a0"  # no-break space
 _SPACES = str.maketrans({_TIE: " ", PAD: " "})
@@ -86,10 +85,10 @@ def listed(names: Iterable[object], room: int) -> str:
 
 
 def cleaned(part: Section, unit: str | None) -> Section:
-    """The section without line breaks and control characters, which would break a table."""
+    """The section with line breaks and control characters of names as their escapes."""
 
     def clean(text: str) -> str:
-        return tied(_BREAKS.sub(" ", text).strip(" "), unit)
+        return tied(one_line(text).strip(" "), unit)
 
     table = part.table
     if table is not None:

@@ -13,6 +13,7 @@ from stakes.render.json import SCHEMA
 from stakes.report import RANGES, Report
 from stakes.rule import Rules
 
+_AROUND = {"schema": {"const": SCHEMA}, "checksum": {"type": "string"}}  # beside the fields
 _NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -56,7 +57,7 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
     --------
     >>> schema = report_schema()
     >>> schema["properties"]["schema"], "verdict" in schema["required"]
-    ({'const': 'stakes-report/2'}, True)
+    ({'const': 'stakes-report/3'}, True)
     """
     definitions: dict[str, dict[str, Any]] = {
         name: {"anyOf": [item, {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}]}
@@ -68,8 +69,8 @@ def report_schema(*, closed: bool = False) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A report of stakes",
         **schema,
-        "properties": {"schema": {"const": SCHEMA}, **schema["properties"]},
-        "required": ["schema", *schema["required"]],
+        "properties": {**_AROUND, **schema["properties"]},
+        "required": [*_AROUND, *schema["required"]],
         "$defs": definitions,
     }
 
@@ -108,7 +109,7 @@ def _schema_of(kind: Any, definitions: dict[str, dict[str, Any]], closed: bool) 
             "additionalProperties": not closed,
         }
         if closed and kind is Report:
-            definitions[name]["properties"] |= {"schema": {"const": SCHEMA}}
+            definitions[name]["properties"] |= _AROUND
     return {"$ref": f"#/$defs/{name}"}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stakes._check import whole
 from stakes._files import write_whole
-from stakes._text import html_table, text_table
+from stakes._text import html_table, one_line, text_table
 from stakes.render.against import brief_sections
 from stakes.render.layout import WIDTH, Section, Table, plain
 from stakes.render.tables import sections, stakes_sections
@@ -146,8 +146,8 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text with all characters escaped that Markdown would interpret."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
+    """Text with all characters escaped that Markdown or a terminal would interpret."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", one_line(text))
 
 
 def to_notebook(report: Report) -> str:

@@ -172,7 +172,7 @@ def _rules(report: Report) -> Iterator[str]:
 
 
 def _qualities(report: Report) -> Iterator[str]:
-    """Areas under curves must lie in [0, 1] and agree with the score tables of the report."""
+    """Areas under curves must agree with the score tables of the report, and bins with classes."""
     for model in report.models:
         area, table = model.auc, model.table
         if area is not None and not (0 <= area.value <= 1 or math.isnan(area.value)):
@@ -180,6 +180,9 @@ def _qualities(report: Report) -> Iterator[str]:
         for scores, number in ((table, model.n_scores), (model.recalibrated, model.n_recalibrated)):
             if scores is not None and number is not None and number < scores.scores.size:
                 yield f"models must have as many scores as their tables; {model.model!r} has fewer"
+        bins, shape = model.class_bins, (report.problem.n_classes, 10, 3)
+        if bins is not None and not (bins.shape == shape and (bins >= 0).all()):
+            yield f"class_bins of {model.model!r} must hold sums of shape {shape}"
         is_whole = table is not None and model.n_scores == table.scores.size
         if area is None or table is None or not is_whole:
             continue
@@ -298,7 +301,8 @@ def _table_faults(report: Report) -> Iterator[str]:
         if shapes != (models, models, both, both) or not disagreement.models:
             yield "disagreement must have a number for each metric and each model"
     metrics = () if disagreement is None else disagreement.metrics
-    yield from _unknown("picks", [pick.metric for pick in report.picks], metrics)
+    if tuple(pick.metric for pick in report.picks) != tuple(metrics):
+        yield "picks must be those of the metrics of the disagreement, one for each"
     for regions in report.regions:
         limits = [(part.low, part.high) for part in regions.parts]
         if any(low > high for low, high in limits) or any(
