@@ -217,10 +217,12 @@ def run(
         name, tampering, use = every[number % len(every)]
         field, what, data = tampering.mutant()
         changed = checksum(data) != checksum(tampering.data)
+        fates["the same" if not changed else "refused with the old checksum"] += 1
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 if changed and is_read(use, json.dumps(data)):
+                    fates["refused with the old checksum"] -= 1
                     leaks.append(f"{name}: {what}: read in spite of its checksum")
                 use(sealed_again(data))
             fates["harmless"] += 1
