@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def exact_error(weights, costs, prior=None) -> float:
     ]
     samples = [list(chain(*cells))] if prior is None else cells
     shares = [Fraction(1)] if prior is None else [Fraction(share) for share in prior]
-    square = Fraction(0)
+    square: Any = Fraction(0)
     for share, sample in zip(shares, samples, strict=True):
         size = sum(n for n, _ in sample)
         mean = sum(n * c for n, c in sample) / size

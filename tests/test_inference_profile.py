@@ -521,6 +521,23 @@ def test_decisions_out_of_reach_make_no_upper_end_higher_unless_they_occur():
     assert occurring == profile_interval(Counts(table), problem)
 
 
+def test_decisions_out_of_reach_make_no_normalised_cost_higher():
+    problem, counts = Problem([[0, 1, 50], [9, 1, 0]]), Counts([[60, 10, 0], [3, 8, 0]])
+    everything = profile_normalized_interval(counts, problem)
+    limited = profile_normalized_interval(counts, problem, reachable=[True, True, False])
+    assert everything.high > limited.high + 0.1
+
+
+@pytest.mark.parametrize("table", [[[60, 10], [3, 8]], [[95, 5], [0, 0]]])
+@pytest.mark.parametrize("power", [-400, -101, -30, 30, 101])
+def test_normalised_costs_have_no_unit(table, power):
+    """Powers of two are exact, so that nothing may change; costs lie within 1e100 of zero."""
+    costs = np.array([[0, 1], [9, 0]])
+    plain = profile_normalized_interval(Counts(table), Problem(costs))
+    scaled = profile_normalized_interval(Counts(table), Problem(costs * 2.0**power))
+    np.testing.assert_allclose((scaled.low, scaled.high), (plain.low, plain.high), rtol=1e-12)
+
+
 def test_one_cluster_tells_nothing_and_a_class_in_one_cluster_nothing_about_its_part():
     problem = Problem(COSTS)
     alone = profile_interval(Counts([[[80, 10, 2], [1, 2, 9]]]), problem, scheme=Clusters())

@@ -193,6 +193,21 @@ def test_fewer_than_thirty_clusters_are_corrected_by_bonferroni_with_student():
     assert pair.critical == pytest.approx(stats.t.ppf(0.975, 5))
 
 
+@pytest.mark.parametrize(("clusters", "few"), [(29, True), (30, False)])
+def test_thirty_clusters_are_enough_to_know_how_errors_go_together(clusters, few):
+    joint = tally(120, by=np.arange(120) % clusters)
+    choice = contenders(joint, PROBLEM, level=0.95)
+    assert choice.errors.degrees == clusters - 1
+    bonferroni = stats.t.ppf(1 - 0.025 / 3, clusters - 1)
+    assert (choice.critical.min() == pytest.approx(bonferroni)) == few
+    assert choice.critical.max() <= bonferroni * (1 + 1e-9)
+    names = ["system 0", "system 1"]
+    pair = contenders(joint, PROBLEM, level=0.95, among=names)
+    chances = probability_cheapest(pair)[[pair.names.index(name) for name in names]]
+    gap = np.diff(pair.costs) / pair.errors.variances[0, 1] ** 0.5
+    assert (chances[0] == pytest.approx(stats.t.cdf(gap, clusters - 1))) == few
+
+
 def test_one_cluster_says_nothing_about_the_others():
     joint = tally(by=np.zeros(150, int))
     spread = np.ptp(PROBLEM.costs, axis=1)  # of both problems

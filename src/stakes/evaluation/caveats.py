@@ -30,7 +30,7 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 
-_FEW_CLUSTERS = 6
+_FEW_CLUSTERS = 6  # below, intervals rest on normal cluster effects: see `profile_interval`
 _SHIFT = 1.25  # ratio of the odds of a class, prior to data, from which a caveat is due
 _COSTLY = 0.05  # share of the cost due to bad calibration, from which a caveat is due
 

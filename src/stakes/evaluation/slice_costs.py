@@ -17,7 +17,7 @@ from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
 SMALLEST = 10  # cases of a class below which they say little about it
-_FEW_CLUSTERS = 10
+_FEW_CLUSTERS = 10  # like `SMALLEST`, a note on how little a group shows; caveats are stricter
 _MANY_GROUPS = 20  # up to this number of groups, they may have any size
 _CASES = 5  # beyond, a group must have this many cases on average
 _MOST_GROUPS = 1000

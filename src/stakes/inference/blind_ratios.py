@@ -10,7 +10,6 @@ from stakes._check import BoolArray, FloatArray
 from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.likelihood import costliest_shares, pseudo_cases
 
-_FAR = 100  # binary exponent of costs from which products of them might overflow
 _STEPS = 50  # Dinkelbach's method needs about six
 MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data
 
@@ -23,9 +22,9 @@ def normalized_bounds(
     The normalised cost divides by the cost of the cheapest blind decision: it is the largest of the
     ratios to all of them, and its bounds are the largest of theirs.
     """
-    power = int(np.frexp(regrets.max())[1])
-    if abs(power) > _FAR:  # ratios have no unit; products of such costs could over- or underflow
-        regrets, added = regrets * 2.0**-power, added * 2.0**-power
+    # Ratios have no unit; the products of very large or small costs could over- or underflow.
+    power = np.frexp(regrets.max())[1]
+    regrets, added = np.ldexp(regrets, -power), np.ldexp(added, -power)
     cells, regret, possible = _pooled(cells, regrets, able)
     losses = regret + added[..., None, None]
     blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
@@ -121,8 +120,7 @@ def _greatest_ratio(
         shares, _ = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
         shares = shares[..., 0, :]
         above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
-        step = above / np.where(below > 0, below, 1.0)
-        step = np.where(below > 0, step, ratio)
+        step = np.divide(above, below, out=ratio.copy(), where=below > 0)
         move = step - ratio
         # The first step has no predecessor: its slope is then 0, and the plain step is taken.
         apart = np.where(ratio != before, ratio - before, np.inf)
