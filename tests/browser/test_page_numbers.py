@@ -30,8 +30,10 @@ from stakes._text import (
     measured_column,
     number,
     percent,
+    plain,
     probability,
     proportion,
+    small_amount,
     whole_percent,
 )
 from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
@@ -364,6 +366,10 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
     values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
     page = opened(demo)
     assert written(page, "short", values) == [number(value) for value in values]
+    assert written(page, "plain", values) == [plain(value) for value in values]
+    pairs = list(zip(values, reversed(values), strict=True))
+    small = "pairs => pairs.map(([amount, cost]) => stakesPage.write.smallAmount(amount, cost))"
+    assert page.run(small, pairs) == [small_amount(amount, cost) for amount, cost in pairs]
     shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5, 0.995]
     shares += [0.01, 0.99, 0.004, 0.99999, 1e-9, 1 - 1e-9, 0.00985, 0.5, 0.125]
     for name, write in (

@@ -5,6 +5,7 @@ const PAD = "\u2007"; // a space as wide as a digit, which aligns decimal points
 const NOISE = 1e-12; // relative to the scale of a table: below it, a number is rounding error
 const SMALLEST = 1e-60;
 const LARGEST_PLAIN = 1e15; // larger numbers are written with powers of ten
+const SMALLEST_PLAIN = 1e-9; // and smaller ones even in sentences
 
 const withMinusSigns = (text) => text.replaceAll("-", "−");
 const grouped = (value, places) =>
@@ -23,6 +24,24 @@ function short(value, digits = 4) {
   if (size >= 1e4 && size < LARGEST_PLAIN) return withMinusSigns(grouped(value, 0));
   if (size >= 1e-4 && size < 1e4) return withMinusSigns(String(rounded));
   return withMinusSigns(rounded.toExponential().replace("+", ""));
+}
+
+/** A number for a sentence: as `short`, but as a decimal down to a billionth. */
+function plain(value, digits = 4) {
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (!(size >= SMALLEST_PLAIN && size < 1e-4)) return short(value, digits);
+  const [factor, power] = rounded.toExponential().split("e");
+  return withMinusSigns(rounded.toFixed(factor.replace(/\D/g, "").length - 1 - Number(power)));
+}
+
+/**
+ * An amount too small for the decimals of the cost that it stands beside: two significant digits,
+ * unless even four digits of the cost would not show it.
+ */
+function smallAmount(amount, cost) {
+  const lastDigit = Number.isFinite(cost) && cost ? Number(`1e${powerOf(cost) - 3}`) : 0;
+  return amount > 0 && amount < lastDigit ? `less than ${plain(lastDigit, 1)}` : plain(amount, 2);
 }
 
 /** All digits. */

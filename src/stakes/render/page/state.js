@@ -100,11 +100,11 @@ const costText = (value) =>
   result.places === null
     ? short(withoutNoise(value, result.naive.cost))
     : fixed(withoutNoise(value, result.naive.cost), result.places);
-/** The same in a sentence, with its unit; a small cost keeps a digit and does not read as 0. */
+/** The same in a sentence, with its unit; a small cost does not read as 0. */
 function costInSentence(value) {
   const cost = withoutNoise(value, result.naive.cost);
-  const text = costText(cost);
-  return withUnit(/[1-9∞d]/.test(text) ? text : short(cost, 1));
+  const text = result.places === null ? plain(cost) : costText(cost);
+  return withUnit(/[1-9∞d]/.test(text) ? text : smallAmount(cost, result.best.cost));
 }
 
 /** Decimals for costs; under changed stakes the relative width of the interval is assumed to stay. */
