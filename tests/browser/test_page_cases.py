@@ -25,7 +25,7 @@ READ = """settings => settings.map(given => {
     const pick = ({name, cost}) => [name, cost];
     return {
         costs: Object.fromEntries([...made.systems, ...made.rivals].map(pick)),
-        naive: made.naive, unaided: made.unaided, looking: made.looking, best: made.best.name,
+        naive: made.naive, unaided: made.unaided, deploysModel: made.deploysModel, best: made.best.name,
         tables: stakesPage.tables(),
     };
 })"""
@@ -122,7 +122,7 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
         blind = min(*always.values(), expected[NO_MODEL])
         assert displayed["unaided"]["cost"] == pytest.approx(blind, rel=1e-9, abs=1e-9)
         candidates = [expected[system.name] for system in report.systems if system.candidate]
-        assert displayed["looking"] == (min(candidates) < blind - 1e-9)
+        assert displayed["deploysModel"] == (min(candidates) < blind - 1e-9)
     assert page.complaints == []
 
 
@@ -135,7 +135,7 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
     for system in (*report.systems, *filter(None, [report.no_model])):
         assert displayed["costs"][system.name] == pytest.approx(system.cost.value, rel=1e-12)
     assert displayed["best"] == report.best.name
-    assert displayed["looking"] == (report.verdict.deploy is not None)
+    assert displayed["deploysModel"] == (report.verdict.deploy is not None)
     rows = {row[0]: row[2:] for row in displayed["tables"]["margins"][1:]}
     assert set(rows) == {margin.what for margin in report.margins}
     for margin in report.margins:

@@ -19,8 +19,8 @@ from stakes.report import Stakes
 
 NEXT = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 STANDING = """() => {
-    const {sure} = stakesPage.result();
-    return {possible: sure.possible(), verdict: sure.verdict()};
+    const {inference} = stakesPage.result();
+    return {possible: inference.possible(), verdict: inference.verdict()};
 }"""
 
 
@@ -85,7 +85,7 @@ def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
         assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
         assert choice not in possible
         text = page.text("#verdict-changed")
-        alike = page.run("name => stakesPage.result().sure.decidesBlind(name)", choice)
+        alike = page.run("name => stakesPage.result().inference.decidesBlind(name)", choice)
         why = "decides the same here" if alike else "clearly costs more here"
         assert text.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
         assert written(row["what"], value) in shown
@@ -171,14 +171,14 @@ def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
 
 READ = """settings => settings.map(given => {
     stakesPage.set(given);
-    const {sure, systems, rival} = stakesPage.result();
+    const {inference, systems, rival} = stakesPage.result();
     const names = systems.filter(one => one.candidate).map(one => one.name);
     return {
-        costs: names.map(name => [name, sure.cost(name)]),
-        chances: names.map(name => sure.chance(name)),
-        contenders: sure.contenders(), expected: sure.expected(), saving: sure.saving(),
-        possible: sure.possible(), verdict: sure.verdict(),
-        more: rival ? [rival.name, sure.more(rival.name)] : null,
+        costs: names.map(name => [name, inference.cost(name)]),
+        chances: names.map(name => inference.chance(name)),
+        contenders: inference.contenders(), expected: inference.expected(), saving: inference.saving(),
+        possible: inference.possible(), verdict: inference.verdict(),
+        more: rival ? [rival.name, inference.more(rival.name)] : null,
     };
 })"""
 

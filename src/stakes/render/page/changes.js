@@ -8,15 +8,15 @@ function textWithInterval(interval, level = `${percent(DATA.level)} interval `) 
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
-function wasAndNow({ sure }) {
-  const [was, now] = [REPORTED_CHOICE, choiceNow()];
-  if (!sure) {
+function wasAndNow({ inference }) {
+  const [was, now] = [reportedChoice, choiceNow()];
+  if (!inference) {
     const doubt = "how sure that is cannot be said from this page: evaluate again with these costs";
     return was === now
       ? `Still ${now}, by the costs on these cases; ${doubt}.`
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
-  const others = sure.possible().filter((name) => name !== now);
+  const others = inference.possible().filter((name) => name !== now);
   // rules of the two models that are named anyway need no mention
   const compared = new Set([was, now].map(modelOf));
   const rest = others.filter((name) => !compared.has(modelOf(name)));
@@ -25,7 +25,7 @@ function wasAndNow({ sure }) {
     return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
   if (others.includes(was))
     return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${which}` : ""}.`;
-  if (sure.decidesBlind(was) && now === sure.blind)
+  if (inference.decidesBlind(was) && now === inference.blind)
     return `Was ${was}, now ${now}: ${was} decides the same here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
   return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
 }
@@ -35,12 +35,12 @@ const isApproximate = (system) =>
   !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
 /** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
-function limitsOfChange({ best, sure }) {
+function limitsOfChange({ best, inference }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
   return [
     ...(isApproximate(best) ? ["Approximate, mostly to a few percent: see “≈” below."] : []),
-    ...(sure ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
+    ...(inference ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }
 
@@ -53,11 +53,11 @@ const whyUnsure = () =>
  * than the verdict of the report.
  */
 function changedParagraphs(outcome) {
-  const { best, rival, unaided, looking, sure } = outcome;
+  const { best, rival, unaided, deploysModel, inference } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
   const stays = best.way === "fixed" && dependsOnStakes(best);
-  const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
-  const saving = sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
+  const expected = inference ? inference.expected() : [best.cost, NaN, NaN];
+  const saving = inference ? inference.saving() : [unaided.cost - best.cost, NaN, NaN];
   const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
   const always = `${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case`;
   const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
@@ -65,13 +65,13 @@ function changedParagraphs(outcome) {
   const winner = [
     stays
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
-      : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${textWithInterval(expected)}.`,
+      : `${inference ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${textWithInterval(expected)}.`,
     `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${part}${nothing}.`,
   ];
-  const rest = [...(rival && looking ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
+  const rest = [...(rival && deploysModel ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
   return [
     [wasAndNow(outcome)],
-    looking ? winner : noneSentences(outcome, stays, expected, saving),
+    deploysModel ? winner : noneSentences(outcome, stays, expected, saving),
     ...(rest.length ? [rest] : []),
   ].map((sentences) => sentences.join(" "));
 }
@@ -97,11 +97,11 @@ function noneSentences({ best, unaided }, stays, expected, saving) {
 }
 
 /** A sentence about the runner-up. */
-function runnerUp({ best, rival, sure }) {
-  if (!sure) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
-  const more = sure.more(rival.name);
+function runnerUp({ best, rival, inference }) {
+  if (!inference) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
+  const more = inference.more(rival.name);
   if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
-  const comparison = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
+  const comparison = inference.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
   const [value] = measured(more);
   return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${comparison}.`;
 }

@@ -16,7 +16,7 @@ let everyClass = false;
 
 /** A bar for every true class: what its cases contribute to the cost, and what one of them costs. */
 function showClassCosts({ counts }, parts, what) {
-  place("class-costs-part").hidden = TWO;
+  byId("class-costs-part").hidden = TWO;
   if (TWO) return;
   const each = classParts(parts);
   const total = sum(each.map(({ part }) => part));
@@ -27,16 +27,16 @@ function showClassCosts({ counts }, parts, what) {
     bar.style.width = `${(100 * Math.abs(part || 0)) / most}%`;
     const share = total > 0 && part >= 0 ? ` · ${wholePercent(part / total)}` : "";
     const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
-    return explain(row, classes[k], [
+    return withTip(row, classes[k], [
       ["cases counted", exact(sum(counts[k]))],
       ["prior", exactPercent(result.prior[k])],
       [`${what} of one such case`, exact(part / result.prior[k])],
       [`part of the ${what} per case`, exact(part)],
     ]);
   });
-  place("class-costs").replaceChildren(...rows);
-  place("class-costs-name").textContent = tied(withUnit(`What each class adds to the ${what} per case`).replace(/ (\S+)$/, unit ? ", $1" : " $1"));
-  const button = place("class-costs-all");
+  byId("class-costs").replaceChildren(...rows);
+  byId("class-costs-name").textContent = tied(withUnit(`What each class adds to the ${what} per case`).replace(/ (\S+)$/, unit ? ", $1" : " $1"));
+  const button = byId("class-costs-all");
   button.hidden = each.length <= FIRST_CLASSES;
   button.textContent = everyClass ? `Show the first ${FIRST_CLASSES}` : `Show all ${each.length} classes`;
 }
@@ -75,8 +75,8 @@ function showClassReliability() {
   const k = shownClass();
   const models = binnedModels();
   const best = models.includes(MODELS[result.best.model]) ? MODELS[result.best.model] : models[0];
-  place("class-pick").value = String(k);
-  place("class-chips").replaceChildren(...modelChips(showClassReliability, (model) => model.class_bins));
+  byId("class-pick").value = String(k);
+  byId("class-chips").replaceChildren(...modelChips(showClassReliability, (model) => model.class_bins));
   const line = (model) => ({
     name: model.name,
     label: model.name,
@@ -85,8 +85,8 @@ function showClassReliability() {
   });
   const bins = best ? best.class_bins[k].map(binOf) : [];
   const most = Math.max(...bins.map(({ cases }) => cases));
-  place("class-reliability-note").textContent = tied(classNote(k, best, most));
-  drawChart(place("class-reliability"), {
+  byId("class-reliability-note").textContent = tied(classNote(k, best, most));
+  drawChart(byId("class-reliability"), {
     title: `Observed share over the probability of ${classes[k]}`,
     x: shareAxis(`probability of ${classes[k]}`, [0, 1]),
     y: shareAxis(`share that is ${classes[k]}; below: cases`, [0, 1]),
@@ -143,12 +143,12 @@ function reliabilityToSave() {
 
 /** Connect the list of classes and the button that shows all of them. */
 function buildClasses() {
-  place("class-costs-all").addEventListener("click", () => {
+  byId("class-costs-all").addEventListener("click", () => {
     everyClass = !everyClass;
     showMoney();
   });
   if (!BINNED_CLASSES) return;
-  const picker = place("class-pick");
+  const picker = byId("class-pick");
   picker.append(...classes.map((label, k) => html("option", { value: k }, label)));
   picker.addEventListener("change", () => {
     classShown = Number(picker.value);

@@ -400,8 +400,8 @@ function intervalOfCounts(counts, stated, prior, available = decisions.map(() =>
 
 /** Interval of the cost of a single system under these stakes. */
 function intervalOfSystem(system, stakes, reachableNow) {
-  const sure = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
-  return sure ? sure.cost(system.name).slice(1) : [NaN, NaN];
+  const inference = inferenceAt([{ ...system, candidate: true }], stakes, reachableNow);
+  return inference ? inference.cost(system.name).slice(1) : [NaN, NaN];
 }
 
 /** The prior if it is stated; null if it is estimated by the class shares of the sample. */

@@ -9,7 +9,7 @@ const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 /** With many models, tables have columns only for those in the charts; downloads have all. */
 const inTables = (i) => !CROWDED || !hidden.has(i);
-const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
+const condition = (x, label, format = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${format(x)}`) }] : []);
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
 const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(Number.isInteger));
@@ -45,7 +45,7 @@ const curve = (model, top, at, bounds, banded) => ({
 
 /** Show all curves that the tallies of this report allow. */
 function showCurves() {
-  place("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
+  byId("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
   else if (STAKED) showThresholds();
   showRoc();
@@ -61,7 +61,7 @@ function modelChips(show, hasCurve) {
       "button",
       { type: "button", class: "chip", "aria-pressed": String(!hidden.has(i)), title: model.name },
       html("i", { class: `swatch ${model.look}` }),
-      middle(model.name, 48),
+      shortened(model.name, 48),
     );
     chip.addEventListener("click", () => {
       const host = chip.parentNode;
@@ -109,7 +109,7 @@ function showThresholds() {
   const series = shown.map((model) => thresholdCurve(model));
   const heights = [naive.cost, ...series.flatMap(({ points }) => points.map((point) => point[1]))];
   const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
-  drawChart(place("cost-curve"), {
+  drawChart(byId("cost-curve"), {
     title: "Cost per case over the threshold",
     x: shareAxis(`threshold on the probability of ${classes[1]}`, [0, 1]),
     y: { label: COST_AXIS, domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
@@ -140,7 +140,7 @@ function thresholdCurve(model) {
 /** Loss over the cost proportion, for two decisions. */
 function showCostCurves() {
   const { prior } = result;
-  const driven = place("driven").checked;
+  const driven = byId("driven").checked;
   const cutOf = (model) => {
     if (!driven) return (c) => lossCut(model.table, model.hull, prior, c);
     const scores = posteriorsOf(model.table, prior);
@@ -161,14 +161,14 @@ function showCostCurves() {
   const models = driven ? probable() : visible();
   const banded = bandedModel(models);
   const lines = models.map(lossLine);
-  place("cost-curve-note").textContent =
+  byId("cost-curve-note").textContent =
     " Shaded: not looking costs no more." +
     bandText(banded?.name, driven ? "" : ", as if its thresholds had not been chosen on these cases");
-  drawChart(place("cost-curve"), {
+  drawChart(byId("cost-curve"), {
     title: "Loss over the cost proportion",
     x: { label: "cost proportion", domain: [0, 1] },
     y: { label: "loss per case, both costs summing to 2", domain: [0, top * 1.12] },
-    shaded: cheaperBlind(naive, lines),
+    shaded: constantIsCheapest(naive, lines),
     series: [{ name: "not looking", look: "plain", at: naive, points: corner }, ...lines],
     marks: condition(proportion(), "yours", pointText),
     dots: [],
@@ -191,12 +191,12 @@ function showPriorCurves() {
       intervalOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
     return curve(model, top, at, bounds, banded);
   });
-  place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
-  drawChart(place("cost-curve"), {
+  byId("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
+  drawChart(byId("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions adjusted`,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, lines),
+    shaded: constantIsCheapest(naive, lines),
     series: [
       {
         name: "not looking",
@@ -213,7 +213,7 @@ function showPriorCurves() {
 
 /** The upper end of an axis of priors: well beyond the stated prior and that of the data. */
 function priorReach() {
-  if (place("whole").checked) return 1;
+  if (byId("whole").checked) return 1;
   const reach = Math.max(
     4 * REPORTED.prior[LAST],
     1.5 * DATA.holds_for[LAST],
@@ -253,12 +253,12 @@ function showRoc() {
     });
   const seen = touched
     ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
+      `${cutFormat({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
     : TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";
-  place("roc-note").textContent = tied(seen + rocBandText(banded?.name));
-  drawChart(place("roc"), {
+  byId("roc-note").textContent = tied(seen + rocBandText(banded?.name));
+  drawChart(byId("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: shareAxis("false-alarm rate", [0, 1]),
     y: shareAxis("hit rate", [0, 1]),
@@ -337,8 +337,8 @@ function showNetBenefit() {
     const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
     return { ...line, points: line.points.filter(([p]) => p < 1) }; // it jumps at 1
   });
-  place("net-benefit-note").textContent = bandText(banded?.name);
-  drawChart(place("net-benefit"), {
+  byId("net-benefit-note").textContent = bandText(banded?.name);
+  drawChart(byId("net-benefit"), {
     title: "Net benefit over the threshold probability",
     x: shareAxis("threshold probability", [0, far]),
     y: { label: "net benefit, in true positives per case", domain: [-0.18 * top, 1.05 * top] },
@@ -367,7 +367,7 @@ function showNetBenefit() {
 function showReliability() {
   const { prior } = result;
   const models = probable();
-  const far = reachOf(models, prior);
+  const far = probabilityReach(models, prior);
   const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
     (line) => {
       const table = line.table ?? line.model.table;
@@ -379,8 +379,8 @@ function showReliability() {
   const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
   const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // the others are empty
   const known = !RATES_UNKNOWN;
-  place("reliability-note").textContent = tied(reliabilityNote(first, most));
-  drawChart(place("reliability"), {
+  byId("reliability-note").textContent = tied(reliabilityNote(first, most));
+  drawChart(byId("reliability"), {
     title: "Observed share over the probability",
     x: shareAxis(`probability of ${classes[1]}`, [0, far]),
     y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, far]),
@@ -453,7 +453,7 @@ function tenthsOf({ weights, totals }, scores, prior, far) {
 }
 
 /** A round probability above which half of the models have hardly any cases. */
-function reachOf(models, prior) {
+function probabilityReach(models, prior) {
   const highest = models.map((model) => {
     const weight = (i) =>
       sum(prior.map((share, k) => (share * model.table.weights[k][i]) / model.table.totals[k]));
@@ -476,12 +476,12 @@ function showRegions() {
   const parts = lowest(lines);
   if (reading === "anew") drawPriorCurves(top);
   else drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
-  if (FLIPPED) place("regions-hint").textContent = zonesHint();
+  if (FLIPPED) byId("regions-hint").textContent = zonesHint();
   band("prior-band", priorName(LAST), parts, {
     bounds: [0, top],
     now: prior[LAST],
-    say: probabilityText,
-    tell: exactPercent,
+    format: probabilityText,
+    formatExact: exactPercent,
     inset: drawn["prior-chart"].inset,
   });
   if (!BINARY || FACTORS) return;
@@ -494,7 +494,7 @@ function showRegions() {
     bounds: [-reach, reach],
     now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
     place: (r) => Math.max(-reach, Math.min(reach, Math.log10(r))),
-    say: ratioText,
+    format: ratioText,
   });
 }
 
@@ -518,7 +518,7 @@ function shade(rival) {
 }
 
 /** A band and, below it, every part in words. */
-function band(id, axis, parts, { place: at = (x) => x, say = pointText, tell = exact, now, ...spec }) {
+function band(id, axis, parts, { place: at = (x) => x, format = pointText, formatExact = exact, now, ...spec }) {
   const { rivals } = result;
   const names = (part) => part.names.map((i) => rivals[i].name);
   saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
@@ -527,17 +527,17 @@ function band(id, axis, parts, { place: at = (x) => x, say = pointText, tell = e
     high: at(part.high),
     label: names(part).join(", ") || "undefined",
     look: part.names.length ? shade(rivals[part.names[0]]) : "plain",
-    edge: say(part.high),
-    span: `${say(part.low)} to ${say(part.high)}`,
+    edge: format(part.high),
+    span: `${format(part.low)} to ${format(part.high)}`,
     lines: [
-      ["from", tell(part.low)],
-      ["to", tell(part.high)],
+      ["from", formatExact(part.low)],
+      ["to", formatExact(part.high)],
     ],
   }));
   if (FLIPPED) return; // zones take their place
   const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
-  drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
-  place(id).append(partsInWords(shown));
+  drawBand(byId(id), { ...spec, now: at(now), title, parts: shown });
+  byId(id).append(partsInWords(shown));
 }
 
 const partsInWords = (parts) =>
@@ -561,7 +561,7 @@ const PRIOR_STEPS = range(61).map((i) => i / 60);
 function showPriorNote(series) {
   const line = series.find(({ banded }) => banded);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
-  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
+  byId("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
 }
 
 /** Cost over the prior, with the current decisions: a straight line for each system. */
@@ -587,12 +587,12 @@ function drawPriorLines(lines, winners, top) {
     points: PRIOR_STEPS.map((step) => [step * top, at(line)(step * top)]),
   }));
   showPriorNote(series);
-  drawChart(place("prior-chart"), {
+  drawChart(byId("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
     ratio: 0.4,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, series),
+    shaded: constantIsCheapest(naive, series),
     series: [
       {
         name: "best without looking",

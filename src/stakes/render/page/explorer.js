@@ -171,12 +171,12 @@ function histogram({ table, scores, axis }) {
   });
 }
 
-const explorerWidth = () => clamped(roomOf(place("explorer")), PANEL.widths);
+const explorerWidth = () => clamped(widthOfHost(byId("explorer")), PANEL.widths);
 
 /** Draw the explorer and its numbers; a focused cut keeps the focus. */
 function showExplorer() {
   const view = exploration();
-  const host = place("explorer");
+  const host = byId("explorer");
   const focused = [...host.querySelectorAll(".cut")].indexOf(document.activeElement);
   const width = explorerWidth();
   const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
@@ -192,7 +192,7 @@ function showExplorer() {
     ),
   );
   if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
-  place("explorer-name").textContent = explorerTitle(view);
+  byId("explorer-name").textContent = explorerTitle(view);
   showButtons(view);
   showExplorerNumbers(view);
 }
@@ -207,8 +207,8 @@ const referenceOf = (button, { references, cuts }) =>
 function showButtons(view) {
   for (const button of BUTTONS) {
     const reference = referenceOf(button, view);
-    place(button).hidden = !reference;
-    if (reference) place(button).textContent = reference.button;
+    byId(button).hidden = !reference;
+    if (reference) byId(button).textContent = reference.button;
   }
 }
 
@@ -221,8 +221,7 @@ function setCuts(cuts) {
 const explorerTitle = ({ name, raw, axis }) =>
   `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
 
-const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
-const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
+const cutFormat = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
 
 /** A histogram for each class; bars have the colour of the decision that their cases receive. */
 function classPanels(view, x, width) {
@@ -256,10 +255,10 @@ function explorerAxis(view, x, width, height) {
   const { low, high, at, log } = view.axis;
   const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
   const values = log ? odds.filter((p) => logOdds(p) > low && logOdds(p) < high) : ticks(low, high, 5);
-  const say = sayCut(view);
+  const format = cutFormat(view);
   let freeFrom = -Infinity;
   return values.map((value) => {
-    const text = say(value);
+    const text = format(value);
     const [centre, half] = [x(at(value)), widthOf(text, TICK) / 2];
     if (centre - half < Math.max(freeFrom, 0) || centre + half > width) return null;
     freeFrom = centre + half + 6;
@@ -288,7 +287,7 @@ function cutMarks({ axis: { low, high, at } }, x, reference, height) {
 
 /** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
 function labelCentres({ cuts, axis: { low, high, at }, ...view }, x, width) {
-  const halves = cuts.map((cut) => widthOf(sayCut(view)(cut), LABEL) / 2 + 3);
+  const halves = cuts.map((cut) => widthOf(cutFormat(view)(cut), LABEL) / 2 + 3);
   let end = 0;
   const centres = cuts.map((cut, i) => {
     const centre = Math.max(x(clamped(at(cut), [low, high])), end + halves[i]);
@@ -308,7 +307,7 @@ function cutHandle(view, x, i, centre, height) {
   const { low, high, at, from } = view.axis;
   const position = x(clamped(at(cut), [low, high]));
   const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
-  const text = sayCut(view)(cut);
+  const text = cutFormat(view)(cut);
   const node = svg(
     "g",
     {
@@ -328,7 +327,7 @@ function cutHandle(view, x, i, centre, height) {
   );
   node.addEventListener("pointerdown", (event) => {
     draggedCut = i;
-    place("explorer").setPointerCapture(event.pointerId);
+    byId("explorer").setPointerCapture(event.pointerId);
     node.focus();
     event.preventDefault();
   });
@@ -361,7 +360,7 @@ function showExplorerNumbers(view) {
       : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
   });
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
-  place("explorer-cost").replaceChildren(
+  byId("explorer-cost").replaceChildren(
     html("b", {}, tied(`${costInSentence(cost)} per case`)),
     tied(`: ${others.join(", ")}.${total}`),
   );
@@ -380,8 +379,8 @@ function showExplorerNumbers(view) {
     look: "reference-row",
     cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
   };
-  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
-  place("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, counts)));
+  byId("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
+  byId("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, counts)));
   saved.explorer = [
     ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
@@ -407,7 +406,7 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
 
 /** Connect the list of tables, the buttons and the dragging of cuts. */
 function buildExplorer() {
-  const picker = place("explorer-pick");
+  const picker = byId("explorer-pick");
   picker.append(
     html("option", { value: "" }, "that of the cheapest system"),
     ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
@@ -417,9 +416,9 @@ function buildExplorer() {
     setCuts(null);
   });
   for (const button of BUTTONS) {
-    place(button).addEventListener("click", () => setCuts(referenceOf(button, exploration()).cuts));
+    byId(button).addEventListener("click", () => setCuts(referenceOf(button, exploration()).cuts));
   }
-  const host = place("explorer");
+  const host = byId("explorer");
   host.addEventListener("pointermove", (event) => {
     if (draggedCut === null) return;
     const view = exploration();

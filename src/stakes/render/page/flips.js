@@ -6,7 +6,7 @@ const FLIPPED = !TERMS; // with costs that differ between cases, the page shows 
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
 const FARTHEST = 20; // costs are searched up to this multiple of the largest
 const MOST_MOVES = 12;
-let REPORTED_CHOICE = null;
+let reportedChoice = null;
 let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
 /**
@@ -20,8 +20,8 @@ function standingAt(stakes, kept) {
     : SYSTEMS.filter((system) => system.candidate && (!system.added || isMoved(prior))).map((system) =>
         withCosts(system, decide(system, stakes), stakes, NaN),
       );
-  const sure = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
-  return sure || standingByEstimates(rivals, stakes);
+  const inference = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
+  return inference || standingByEstimates(rivals, stakes);
 }
 
 /** The same by the estimated costs alone, if the page cannot compute intervals. */
@@ -29,15 +29,15 @@ function standingByEstimates(systems, { costs, prior }) {
   const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
   const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
-  const looking = best.cost < naive.cost - TIE * Math.abs(naive.cost);
-  const name = looking ? best.name : `always ${decisions[naive.decision]}`;
+  const deploysModel = best.cost < naive.cost - TIE * Math.abs(naive.cost);
+  const name = deploysModel ? best.name : `always ${decisions[naive.decision]}`;
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
 }
 
 /** The current recommendation. */
 function choiceNow() {
-  const { best, unaided, looking } = result;
-  return looking ? best.name : unaided.name;
+  const { best, unaided, deploysModel } = result;
+  return deploysModel ? best.name : unaided.name;
 }
 
 // What moves --------------------------------------------------------------------------------------
@@ -206,11 +206,11 @@ let searchedKey = null; // key of the stakes of the search that is running
 /** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
   const defined = FLIPPED && Number.isFinite(result.best.cost);
-  place("flips-section").hidden = !defined;
-  place("nearest-flip").hidden = !defined && FLIPPED;
+  byId("flips-section").hidden = !defined;
+  byId("nearest-flip").hidden = !defined && FLIPPED;
   if (!defined) return;
   const choice = choiceNow();
-  place("flips-hint").textContent = flipsHint();
+  byId("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
   if (knownFlips) {
     if (knownFlips.key === key) showFlipTable(knownFlips.rows, choice);
@@ -218,7 +218,7 @@ function showFlips() {
   }
   if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
   searchedKey = key;
-  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being computed.");
+  if (!knownFlips) byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being computed.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
@@ -243,10 +243,10 @@ function flipsHint() {
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
   const cannot = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
-  const sure = JOINT
+  const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are searched.`);
+  return tied(`Each number moved alone. ${how} ${certainty}${cannot} Costs up to ${FARTHEST} times the largest are searched.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
@@ -280,7 +280,7 @@ function showFlipTable(rows, choice) {
   }));
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
   const rest = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
-  place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
+  byId("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
   showNearest(flips, choice);
   const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
@@ -295,7 +295,7 @@ function showNearest([nearest], choice) {
   const sentence = nearest
     ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this within the range searched.`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+  byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
 // Zones -------------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ function zoneAxes() {
       points: range(40).map((i) => ((i + 0.5) / 40) * top),
       stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
-      say: probabilityText,
-      tell: exactPercent,
+      format: probabilityText,
+      formatExact: exactPercent,
       inset: drawn["prior-chart"].inset,
     },
   ];
@@ -323,13 +323,13 @@ function zoneAxes() {
     points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
     stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
-    say: pointText,
+    format: pointText,
   };
   const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
   return [
     ...priorOnly,
     { ...proportions, id: "proportion-band" },
-    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
+    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), format: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
   ];
 }
 
@@ -379,7 +379,7 @@ function joinedZones(zones) {
 }
 
 /** Draw the zones of an axis as a band. */
-function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
+function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => Math.max(low, Math.min(high, at(x)));
   const lookOf = (possible) => {
     const system = result.systems.find((other) => other.name === possible[0]);
@@ -390,22 +390,22 @@ function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at =
     high: within(zone.high),
     label: zone.label,
     look: lookOf(zone.possible),
-    edge: say(zone.high),
-    span: `${say(zone.low)} to ${say(zone.high)}`,
+    edge: format(zone.high),
+    span: `${format(zone.low)} to ${format(zone.high)}`,
     lines: [
-      ["from", tell(as(zone.low))],
-      ["to", tell(as(zone.high))],
+      ["from", formatExact(as(zone.low))],
+      ["to", formatExact(as(zone.high))],
       ...zone.possible.slice(0, 8).map((system) => ["", system]),
     ],
   }));
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
-  drawBand(place(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
+  drawBand(byId(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
   const today = within(now);
   const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
   const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
-  place(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
+  byId(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
   if (nearest.length < shown.length)
-    place(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
+    byId(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
 /** Rows of the download: the zones of all axes. */
@@ -439,12 +439,12 @@ function drawPriorCurves(top) {
     points: curves[i],
   }));
   showPriorNote(series);
-  drawChart(place("prior-chart"), {
+  drawChart(byId("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, decided anew`,
     ratio: 0.4,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, series),
+    shaded: constantIsCheapest(naive, series),
     series: [
       { name: "best without looking", label: "not looking", look: "plain", at: naive, points: points.map((x) => [x, naive(x)]) },
       ...series,
@@ -456,7 +456,7 @@ function drawPriorCurves(top) {
 
 /** Connect the choice between decisions that follow a move and decisions that stay. */
 function buildReadings() {
-  place("readings").hidden = !CAN_DECIDE_ANEW;
+  byId("readings").hidden = !CAN_DECIDE_ANEW;
   for (const input of document.querySelectorAll("[name=reading]"))
     input.addEventListener("change", () => {
       reading = input.value;

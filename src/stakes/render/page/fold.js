@@ -35,7 +35,7 @@ function foldedSystems(ranked) {
     if (below.length) buttons.set(head, [unfoldButton(model, below.length)]);
     return unfolded.has(model) ? [head, ...others] : [head];
   });
-  if (CROWDED) place("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
+  if (CROWDED) byId("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
   const isBound = (system) => bounds.includes(system);
   return { shown: [...systems.filter((system) => !isBound(system)), ...systems.filter(isBound)], buttons };
 }
@@ -46,7 +46,7 @@ const isListed = (model, rank) =>
 
 /** The table after the reader asked for more or fewer rows: no height is kept. */
 function showOtherSystems() {
-  place("systems").style.minHeight = "";
+  byId("systems").style.minHeight = "";
   showSystems();
 }
 
@@ -62,7 +62,7 @@ function unfoldButton(model, more) {
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
     showOtherSystems();
-    [...place("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
+    [...byId("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
 }
@@ -81,7 +81,7 @@ function buildFilter() {
     toggle.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
     showOtherSystems();
   });
-  place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
+  byId("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
 const FIRST_ROWS = 15; // rows that a long table shows initially
@@ -122,13 +122,13 @@ const INVITATIONS = [
  * nothing jumps when the reader first moves a slider. An invitation fills the room until then.
  */
 function reserveRoom() {
-  const card = place("verdict-title").parentNode;
-  const [stack, invitation] = [card.querySelector(".stack"), place("invitation")];
+  const card = byId("verdict-title").parentNode;
+  const [stack, invitation] = [card.querySelector(".stack"), byId("invitation")];
   const current = copyOf(state);
   const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
   const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  for (const part of [card, stack, place("flips"), place("systems")]) part.style.minHeight = "";
+  for (const part of [card, stack, byId("flips"), byId("systems")]) part.style.minHeight = "";
   invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
@@ -137,11 +137,11 @@ function reserveRoom() {
     showVerdict();
     showTotal();
     if (RULED) showRule();
-    const sentences = place("verdict-changed");
+    const sentences = byId("verdict-changed");
     const others = card.offsetHeight - stack.offsetHeight;
     return { sentences: sentences.offsetHeight, letters: sentences.textContent.length, others };
   });
-  const reported = place("verdict-reported").offsetHeight;
+  const reported = byId("verdict-reported").offsetHeight;
   const changed = Math.max(...trials.map(({ sentences }) => sentences));
   const others = Math.max(...trials.map((trial) => trial.others));
   // other stakes may need slightly longer sentences
@@ -149,7 +149,7 @@ function reserveRoom() {
   const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - others - reported);
   const growth = below < 0 ? Infinity : below; // the card stays on the first screen if it fits there now
   const height = Math.max(reported, changed, Math.min(changed + spare, reported + growth));
-  longestThatFits(invitation, INVITATIONS, place("verdict-reported"), height);
+  longestThatFits(invitation, INVITATIONS, byId("verdict-reported"), height);
   reserveReminder(Math.max(...trials.map(({ letters }) => letters)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
   card.style.minHeight = `${height + others}px`;
@@ -168,12 +168,12 @@ let reminder = null; // what the verdict under changed stakes says of the report
 
 /** Choose how much of the verdict of the report fits below the one under changed stakes. */
 function reserveReminder(letters, room) {
-  const sentences = [...place("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
+  const sentences = [...byId("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
   const texts = sentences.map((_, i) => `As reported: ${sentences.slice(0, sentences.length - i).join(" ")}`);
   const trial = html("p", { class: "reminder" });
-  place("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
+  byId("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
   reminder = { letters, text: longestThatFits(trial, texts, trial, room - 12) };
-  place("verdict-changed").replaceChildren();
+  byId("verdict-changed").replaceChildren();
 }
 
 /** The reminder as a paragraph, unless the sentences above it are longer than usual. */
@@ -184,7 +184,7 @@ function reminderOf(paragraphs) {
 
 /** Reserve the height of the longest explanation of a rule, but at most one line more than now. */
 function reserveRuleRoom() {
-  const host = place("rule-meaning");
+  const host = byId("rule-meaning");
   host.style.minHeight = "";
   const heightOf = (system) => {
     host.textContent = ruleMeaning(system);
@@ -197,7 +197,7 @@ function reserveRuleRoom() {
 
 /** Keep the heights of verdict, flips and systems: they may grow, but never shrink under the reader. */
 function keepHeights() {
-  const parts = [place("verdict-title").parentNode, place("flips"), place("systems")];
+  const parts = [byId("verdict-title").parentNode, byId("flips"), byId("systems")];
   // Read all before writing: one layout, not three. Not in whole pixels: a shift of half a pixel repaints all below.
   const heights = parts.map((part) => part.getBoundingClientRect().height);
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
@@ -223,7 +223,7 @@ const QUIET = 80; // milliseconds without a change before parts out of view are 
 
 /** Whether a part of the page is in view or just outside it. */
 function isInView(id) {
-  const node = place(id);
+  const node = byId(id);
   const box = node.getBoundingClientRect();
   return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
 }

@@ -64,7 +64,7 @@ function control({ name, read, write, slider, field }) {
     line.min = Math.min(reach.min, position);
     line.max = Math.max(reach.max, position);
     line.value = position;
-    line.setAttribute("aria-valuetext", slider.say(value));
+    line.setAttribute("aria-valuetext", slider.format(value));
   });
   return { name, box, line };
 }
@@ -94,7 +94,7 @@ function costControl(k, d, t, change) {
       else costs[k][d][t] = clipped;
       change({ costs });
     },
-    slider: { limits: (value) => costLimits(value, t), to: same, from: same, say: t ? short : money },
+    slider: { limits: (value) => costLimits(value, t), to: same, from: same, format: t ? short : money },
   });
 }
 
@@ -116,7 +116,7 @@ function priorControl(k, change) {
       limits: () => ({ min: -7, max: 7, step: 0.05 }),
       to: (value) => Math.max(-9, Math.min(9, Math.log(value / (100 - value)))),
       from: (odds) => Number((100 / (1 + Math.exp(-odds))).toPrecision(6)),
-      say: (value) => percent(fromPercent(value)),
+      format: (value) => percent(fromPercent(value)),
     },
   });
 }
@@ -181,5 +181,5 @@ function buildGrid(host, change) {
 /** Copy the stakes into the inputs; a reset is possible once they differ from the report. */
 function showInputs() {
   inputUpdates.forEach((show) => show());
-  place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
+  byId("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

@@ -4,10 +4,11 @@
 
 const TIE = 1e-12; // relative to the largest cost: equal costs may differ by rounding
 const EDGE = 1e-12; // a flip this close to a prior of zero or one is rounding, not a flip
-const TOGETHER = 1e-9; // relative: moves are ratios of small differences, which rounding affects more
+const SAME_MOVE = 1e-9; // relative: moves are ratios of small differences, which rounding affects more
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
+const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
 const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 
 // Costs of counts ---------------------------------------------------------------------------------
@@ -45,6 +46,12 @@ const classCosts = (counts, costs, running = 0) =>
 /** Cost per case; a class of prior zero is ignored. */
 function expectedCost(counts, costs, prior) {
   return sum(classCosts(counts, costs).map((cost, k) => (prior[k] > 0 ? prior[k] * cost : 0)));
+}
+
+/** Share of all cases that receives each decision once deployed. */
+function deployedShares(counts, prior) {
+  const rates = decisionRates(counts);
+  return counts[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0))));
 }
 
 /** Contribution of each cell to the cost per case. */
@@ -302,8 +309,8 @@ function reliabilityBlocks(table, hull, scores, prior) {
 /** Intervals of [0, 1] with the names of the lowest lines on each; tied lines are listed together. */
 function lowestLines(allLines) {
   const tolerance = TIE * largest(allLines.flatMap((line) => [line.start, line.end]));
-  const above = (line) => (other) => other.start < line.start - tolerance && other.end < line.end - tolerance;
-  const lines = allLines.filter((line) => !allLines.some(above(line))); // a dominated line is never the lowest
+  const isBelow = (line) => (other) => other.start < line.start - tolerance && other.end < line.end - tolerance;
+  const lines = allLines.filter((line) => !allLines.some(isBelow(line))); // a dominated line is never the lowest
   const crossings = [0, 1];
   lines.forEach((first, i) => {
     for (const second of lines.slice(i + 1)) {
@@ -420,12 +427,12 @@ function marginOf(excess, slopes, best, value, domain) {
     return { low: NaN, high: NaN, lowRival: null, highRival: null };
   }
   const [low, high] = [-1, 1].map((sign) => {
-    const nearing = (rival) => rival !== best && sign * slopes[rival] < 0;
-    const moves = slopes.map((slope, i) => (nearing(i) ? excess[i] / Math.abs(slope) : Infinity));
+    const approaches = (rival) => rival !== best && sign * slopes[rival] < 0;
+    const moves = slopes.map((slope, i) => (approaches(i) ? excess[i] / Math.abs(slope) : Infinity));
     // where several systems tie at the same point, the steepest is the cheapest beyond it
     const steepness = (rival) => Math.abs(slopes[rival]);
-    const together = lowestOf(moves, TOGETHER * Math.min(...moves));
-    const [rival = null] = together.sort((a, b) => steepness(b) - steepness(a));
+    const tiedRivals = lowestOf(moves, SAME_MOVE * Math.min(...moves));
+    const [rival = null] = tiedRivals.sort((a, b) => steepness(b) - steepness(a));
     const point = rival === null ? sign * Infinity : value + sign * moves[rival];
     const distanceToEdge = sign > 0 ? domain[1] - point : point - domain[0];
     return distanceToEdge > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };

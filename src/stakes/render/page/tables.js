@@ -40,14 +40,14 @@ function showDisagreement() {
     const last = numberCell(regret, worse ? "worse" : "fine", costText(regret));
     const compared = index !== null && clear[index] !== null;
     const known = compared ? [intervalText(numbers(more[index])), yes[clear[index]]] : ["", ""];
-    const sure = result.changed && index !== null ? [unknown, unknown] : known;
-    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...(anyCompared ? sure : []), ...cells] };
+    const inferenceCells = result.changed && index !== null ? [unknown, unknown] : known;
+    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...(anyCompared ? inferenceCells : []), ...cells] };
   };
   const rows = [
     row("expected cost", costs, best, "best", inLine(costText)),
     ...metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, inLine((value) => metricText(value)), index)),
   ];
-  place("disagreement").replaceChildren(
+  byId("disagreement").replaceChildren(
     tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
@@ -64,7 +64,7 @@ function showImplied() {
   if (BINARY)
     rows.push({ look: "best", cells: ["your costs", ...models.map(() => numberCell(miss / alarm))] });
   const head = models.map((model) => nameWithSwatch(model.name, model.look));
-  place("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
+  byId("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
 }
 
 /** A cell with the range of cost ratios for which the best threshold of a metric is optimal. */
@@ -114,11 +114,11 @@ function showMargins() {
   if (FLIPPED) return; // the page shows flips instead
   const { rivals } = result;
   const allMargins = marginsNow();
-  const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
+  const format = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
   const end = (point, i, margin) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [numberCell(point, null, say(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
+      : [numberCell(point, null, format(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
   const rows = allMargins.slice(0, 12).map((margin) => ({
     cells: [
       marginName(margin),
@@ -127,34 +127,34 @@ function showMargins() {
       ...end(margin.high, margin.highRival, margin),
     ],
   }));
-  place("margins-section").hidden = !rows.length;
-  place("margins").replaceChildren(
+  byId("margins-section").hidden = !rows.length;
+  byId("margins").replaceChildren(
     tableOf(
       MARGINS_HEAD.map((text) => (text === "which" ? textCell(text) : text)),
       rows,
     ),
   );
-  const { best, unaided, looking, changed } = result;
-  const cheaperInSampleOnly = !changed && !looking && best.cost < unaided.cost;
-  place("margins-note").textContent = [
+  const { best, unaided, deploysModel, changed } = result;
+  const cheaperInSampleOnly = !changed && !deploysModel && best.cost < unaided.cost;
+  byId("margins-note").textContent = [
     allMargins.length > 12 ? `The nearest twelve of ${allMargins.length}; the CSV has all.` : "",
     cheaperInSampleOnly ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
-  showNearestMargin(allMargins[0], marginName, say);
+  showNearestMargin(allMargins[0], marginName, format);
 }
 
 /** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
-function showNearestMargin(margin, name, say) {
+function showNearestMargin(margin, name, format) {
   const sides = margin
     ? [[margin.low, margin.lowRival], [margin.high, margin.highRival]].filter(([, rival]) => rival !== null)
     : [];
   const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - margin.value) - Math.abs(b - margin.value))[0] ?? [];
-  const [now, then] = margin ? [margin.value, point].map((value) => say(value, margin)) : [];
+  const [now, then] = margin ? [margin.value, point].map((value) => format(value, margin)) : [];
   const sentence =
     rival === undefined
       ? "none, if today’s decisions stay: no number that is moved alone changes this."
       : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(margin)} ${point > margin.value ? "rises" : "falls"} to ${then} (now ${now}).`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+  byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
 }
 
 // What does not follow the stakes -----------------------------------------------------------------
@@ -207,15 +207,15 @@ function buildQuality() {
         })),
     );
   const losses = allColumns.filter(({ loss }) => loss);
-  place("quality").replaceChildren(
+  byId("quality").replaceChildren(
     table(
       "model",
       allColumns.filter(({ loss }) => !loss),
     ),
   );
-  if (losses.length) place("losses").replaceChildren(table("expected loss over all costs", losses));
+  if (losses.length) byId("losses").replaceChildren(table("expected loss over all costs", losses));
   const advised = MODELS.filter((model) => model.advice);
-  place("advice").replaceChildren(
+  byId("advice").replaceChildren(
     ...advised.map((model) => html("p", {}, html("b", {}, model.name), `: ${model.advice}.`)),
   );
   saved.quality = [
@@ -265,7 +265,7 @@ function buildSlices() {
     "clearly",
     "",
   ];
-  place("slices").replaceChildren(tableOf(head, rows));
+  byId("slices").replaceChildren(tableOf(head, rows));
   saved.slices = [
     ["group", "cases", "system", "cost per case", "low", "high", "note"],
     ...DATA.slices.flatMap((slice) =>
