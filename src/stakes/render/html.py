@@ -34,9 +34,9 @@ from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
-    *("numbers", "intervals", "digits", "text", "charts", "state", "contenders", "inputs"),
-    *("rule", "sections", "changes", "tables", "curves", "classes", "explorer", "fold", "share"),
-    *("flips", "page"),
+    *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts", "bands"),
+    *("state", "contenders", "inputs", "rule", "sections", "money", "changes", "tables"),
+    *("curves", "reliability", "regions", "explorer", "fold", "share", "flips", "page"),
 )
 
 

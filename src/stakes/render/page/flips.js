@@ -1,5 +1,6 @@
 // Flips: how far each cost or prior can move, alone, before the current choice is clearly no longer
-// the cheapest. There are two readings: decisions follow the move, as with the sliders, or they stay.
+// the cheapest. There are two readings: decisions are made anew for the moved number, as with the
+// sliders, or today's decisions stay.
 
 const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((system) => system.candidate && system.way !== "fixed");
 const FLIPPED = !TERMS; // with costs that differ between cases, the page shows margins instead
@@ -66,7 +67,7 @@ function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
-    shift: (now, step) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + step),
+    shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
     between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
     stakesAt: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
   }));
@@ -105,12 +106,11 @@ function namesWithMovedPrior(choice) {
  */
 function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.bounds;
-  const inside = (value) => Math.min(Math.max(value, least), most);
   const isStillPossible = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
   const stays = (value) => isStillPossible(standingAt(move.stakesAt(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
-    const value = inside(move.shift(move.now, side * step));
+    const value = clamped(move.shift(move.now, side * step), move.bounds);
     if (value === near || (value - move.now) * side <= 0) break;
     yield;
     if (!stays(value)) {
@@ -218,7 +218,7 @@ function showFlips() {
   }
   if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
   searchedKey = key;
-  if (!knownFlips) byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being computed.");
+  if (!knownFlips) showNearestChange("still being computed.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
@@ -252,9 +252,9 @@ function flipsHint() {
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
 function flipsByDistance(rows) {
   const flips = rows.flatMap(({ move, low, high }) =>
-    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
+    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, distance: Math.abs(flip.value - move.now) / move.size })),
   );
-  return flips.sort((a, b) => a.way - b.way || 0);
+  return flips.sort((a, b) => a.distance - b.distance || 0);
 }
 
 /** How a number moves at a flip, as a reader would type it; priors are in percent. */
@@ -267,8 +267,8 @@ const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(n
 function showFlipTable(rows, choice) {
   const flips = flipsByDistance(rows);
   const nearest = (row) => flips.findIndex(({ move }) => move === row.move);
-  const unmovedLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
-  rows.sort((a, b) => unmovedLast(a) - unmovedLast(b));
+  const neverLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
+  rows.sort((a, b) => neverLast(a) - neverLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
   const lines = flips.map((flip) => ({
     cells: [
@@ -295,7 +295,7 @@ function showNearest([nearest], choice) {
   const sentence = nearest
     ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this within the range searched.`;
-  byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+  showNearestChange(sentence);
 }
 
 // Zones -------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ function zoneAxes() {
       inset: drawn["prior-chart"].inset,
     },
   ];
-  if (!BINARY) return priorOnly;
+  if (!BINARY || FACTORS) return priorOnly; // running costs have no place on an axis of proportions
   const proportions = {
     name: "cost proportion",
     bounds: [0, 1],
@@ -325,11 +325,10 @@ function zoneAxes() {
     now: proportion(),
     format: pointText,
   };
-  const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
   return [
     ...priorOnly,
     { ...proportions, id: "proportion-band" },
-    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), format: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
+    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratioOf(c)), format: (c) => ratioText(ratioOf(c)), as: ratioOf, name: "false alarm : miss" },
   ];
 }
 
@@ -380,7 +379,7 @@ function joinedZones(zones) {
 
 /** Draw the zones of an axis as a band. */
 function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
-  const within = (x) => Math.max(low, Math.min(high, at(x)));
+  const within = (x) => clamped(at(x), [low, high]);
   const lookOf = (possible) => {
     const system = result.systems.find((other) => other.name === possible[0]);
     return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
@@ -405,7 +404,7 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
   const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
   byId(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
   if (nearest.length < shown.length)
-    byId(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
+    byId(id).append(html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`));
 }
 
 /** Rows of the download: the zones of all axes. */
@@ -417,42 +416,7 @@ function saveZones() {
 }
 
 const zonesHint = () =>
-  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Deciding blindly is a rival, too, as “always …”. The triangle marks the present value.`;
-
-/** Cost over the prior, with decisions that follow the prior. */
-function drawPriorCurves(top) {
-  const stakesAt = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
-  const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
-  const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
-  const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
-  const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
-  const bounds = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
-  const heights = points.map(naive).filter(Number.isFinite);
-  const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
-  const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
-  const series = systems.map((system, i) => ({
-    ...(BANDED && winners.has(i) ? { bounds: bounds(system), banded: system.name === result.best.name } : {}),
-    name: winners.has(i) ? system.name : null,
-    label: winners.has(i) ? system.name : null,
-    look: `${system.look}${winners.has(i) ? "" : " faint"}`,
-    at: cost(system),
-    points: curves[i],
-  }));
-  showPriorNote(series);
-  drawChart(byId("prior-chart"), {
-    title: `Cost per case over the ${priorName(LAST)}, decided anew`,
-    ratio: 0.4,
-    x: shareAxis(priorName(LAST), [0, top]),
-    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: constantIsCheapest(naive, series),
-    series: [
-      { name: "best without looking", label: "not looking", look: "plain", at: naive, points: points.map((x) => [x, naive(x)]) },
-      ...series,
-    ],
-    marks: condition(state.prior[LAST], "now"),
-    dots: [],
-  });
-}
+  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …”. The triangle marks the present value.`;
 
 /** Connect the choice between decisions that follow a move and decisions that stay. */
 function buildReadings() {

@@ -142,7 +142,8 @@ function startPage() {
   showNeededSections();
   buildKey();
   buildPicker();
-  buildClasses();
+  buildClassCosts();
+  buildClassPicker();
   buildFilter();
   hideCostlyModels();
   if (EXPLORABLE.length) buildExplorer();

@@ -1,13 +1,12 @@
-// Sections: the verdict, the systems, and where the money goes. `saved` has the rows of each download,
-// or a function that computes them on demand.
+// Sections: the verdict and the systems. `saved` has the rows of each download, or a function that
+// computes them on demand.
 
 const saved = {};
 const CHANCE_HEAD = "chance of being cheapest";
-// a single candidate is always the cheapest
+// whether chances are shown: a single candidate is always the cheapest
 const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1;
 const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
-let pickedSystem = null; // name of the system whose cells are shown; null for the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
 
@@ -68,7 +67,6 @@ function factsOf(outcome) {
     const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
     return { name: inUnit(name), value, note, text: known ? measured(interval)[0] : costText(value) };
   };
-  const always = unaided.name;
   const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";
   const remaining = changed && inference ? inference.contenders() : DATA.contenders;
   const contenders = {
@@ -80,9 +78,9 @@ function factsOf(outcome) {
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   return [
-    ...(deploysModel ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
+    ...(deploysModel ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(costLabel, expected[0], expected),
-    ...(deploysModel ? [savedShare(measure(`saved against ${always}`, saving[0], saving), saving, unaided)] : []),
+    ...(deploysModel ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
     ...(deploysModel && rivals > 1 ? [contenders] : []),
   ];
 }
@@ -179,20 +177,20 @@ function showSystems() {
   });
   const rivalCount = shown.filter((system) => !bounds.includes(system)).length;
   const rivals = rows.slice(0, rivalCount);
-  const blind = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
-  const perfectRows = rows.slice(shown.length + blind.length);
-  const inOrder = deploysModel ? [...rivals, ...blind, ...perfectRows] : [...blind, ...rivals, ...perfectRows];
+  const withoutModel = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
+  const perfectRows = rows.slice(shown.length + withoutModel.length);
+  const mainRows = [...(deploysModel ? [rivals, withoutModel] : [withoutModel, rivals]).flat(), ...perfectRows];
   const boundsGroup = {
     title: "Bounds: tuned on these very cases, not to be deployed",
     rows: rows.slice(rivalCount, shown.length),
   };
-  byId("systems").replaceChildren(tableOf(head, inOrder, [boundsGroup]));
+  byId("systems").replaceChildren(tableOf(head, mainRows, [boundsGroup]));
   saved.systems = systemsToSave;
 }
 
 /** A number, or a dash where costs that differ between cases were changed: it is not known then. */
 const knownCell = (value, look, text) =>
-  TERMS && result.changed && Number.isNaN(value) ? { text: "–", look: "unknown" } : numberCell(value, look, text);
+  TERMS && result.changed && Number.isNaN(value) ? UNKNOWN_CELL : numberCell(value, look, text);
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
@@ -206,7 +204,7 @@ function systemsToSave() {
   return [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...[CHANCE_HEAD, "threshold", "may win", ...periodHead()],
+      ...[CHANCE_HEAD, "threshold", "may be deployed", ...periodHead()],
     ],
     ...result.ranked.map((system) => [
       ...[system.name, MODELS[system.model].name, system.rule, system.cost],
@@ -228,7 +226,7 @@ function chanceOf(system, { changed, inference }) {
 
 /** A one-character mark, so that rows keep their heights; the hint below the table explains it. */
 const noteMark = (text) =>
-  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
+  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "decisions of the report": "=" }[text]);
 
 /** A system or a reference as a row of the table. */
 function systemRow(entry, top, cost, furtherCells, buttons) {
@@ -237,10 +235,10 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const keepsDecisions = changed && entry.way === "fixed" && !TERMS;
   const isSystem = "model" in entry;
   const approximate = changed && !keepsDecisions && isSystem && isApproximate(entry);
-  const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "as tallied")] : [];
+  const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "decisions of the report")] : [];
   const probability = isSystem && entry.candidate ? chanceOf(entry, result) : null;
-  const unknown = isSystem && entry.candidate ? { text: "–", look: "unknown" } : "";
-  const chance = probability !== null ? chanceText(probability) : unknown;
+  const missing = isSystem && entry.candidate ? UNKNOWN_CELL : "";
+  const chance = probability !== null ? chanceText(probability) : missing;
   const look = entry.look || "plain";
   const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
@@ -261,9 +259,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
 
 /** Share of the cases that will receive each decision once deployed, as a thin stacked bar. */
 function decisionMix(system) {
-  const rates = decisionRates(system.counts);
-  const part = (d) => sum(result.prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0)));
-  const shares = decisions.map((_, d) => part(d));
+  const shares = deployedShares(system.counts, result.prior);
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
   const width = BINARY ? 66 : 84;
   const label = decisions.map((name, d) => `${name} ${wholePercent(shares[d])}`).join(", ");
@@ -295,130 +291,4 @@ function buildKey() {
     html("span", { title: name }, html("i", { class: `block ${tone(d)}` }), shortened(name, 48)),
   );
   byId("key").replaceChildren("Decisions, once deployed: ", ...entries);
-}
-
-// Where the money goes ----------------------------------------------------------------------------
-
-/** Connect the list of systems whose cells can be shown. */
-function buildPicker() {
-  const offered = SYSTEMS.filter((system) => !system.added);
-  const options = offered.map((system, i) => html("option", { value: i }, system.name));
-  const picker = byId("money-pick");
-  picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
-  picker.addEventListener("change", () => {
-    pickedSystem = picker.value === "" ? null : offered[Number(picker.value)].name;
-    showMoney();
-  });
-}
-
-/** Show the counts of a system and the share of its cost that each cell has. */
-function showMoney() {
-  const system = result.systems.find((other) => other.name === pickedSystem) || result.best;
-  const gains = system.costs.flat().some((cost) => cost < 0); // a gain has no share of a cost
-  const byRegret = gains && !TERMS;
-  const quantity = byRegret ? "regret" : "cost";
-  const basis = byRegret ? regretOf(system.costs) : system.costs;
-  const parts = costParts(system.counts, basis, result.prior);
-  const total = sum(parts.flat());
-  const cells = classes.flatMap((_, k) =>
-    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
-  );
-  const runningNote = system.running ? ", running costs apart" : "";
-  byId("money-hint").textContent = byRegret
-    ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
-    : gains
-      ? `What each cell costs per case, once deployed${runningNote}; below it the cases that were counted.`
-      : `Each cell’s share of the cost, once deployed${runningNote}; below it the cases that were counted.`;
-  const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
-  const rates = decisionRates(system.counts);
-  const tooltipLines = ({ k, d, part, share }) => [
-    ["cases", exact(system.counts[k][d])],
-    ["share of the class", exactPercent(rates[k][d])],
-    [TERMS ? "mean cost of each" : "cost of each", money(system.costs[k][d])],
-    [`${quantity} per case`, exact(part)],
-    [`share of the ${quantity}`, exactPercent(share)],
-  ];
-  const cellOf = (cell) => {
-    const { k, d, part, share } = cell;
-    const node = html(
-      "td",
-      { class: "cell" },
-      html("b", {}, part ? (gains && TERMS ? costText(part) : wholePercent(share)) : "–"),
-      html("small", {}, short(system.counts[k][d])),
-    );
-    node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
-    return withTip(node, `${decisions[d]} for ${classes[k]}`, tooltipLines(cell));
-  };
-  const body = classes.map((label, k) =>
-    html(
-      "tr",
-      {},
-      html("th", { scope: "row", title: label }, shortened(label, 26)),
-      cells.filter((cell) => cell.k === k).map(cellOf),
-      gains && TERMS ? null : html("td", { class: "of-class" }, total ? wholePercent(sum(parts[k]) / total) : "–"),
-    ),
-  );
-  const head = decisions.map((name) => html("th", { scope: "col", title: name }, shortened(name, 26)));
-  byId("money").replaceChildren(
-    withArrowKeys(
-      html(
-        "table",
-        { class: "cells" },
-        headOf([
-          html("td", {}),
-          head,
-          gains && TERMS ? null : html("th", { scope: "col" }, `of the ${quantity}`),
-        ]),
-        html("tbody", {}, body),
-      ),
-    ),
-  );
-  byId("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);
-  showCostliestCells(cells, peak, tooltipLines, gains && TERMS);
-  showClassCosts(system, parts, quantity);
-  saved.classes = classCostsToSave;
-  saved.decisions = decisionsToSave;
-}
-
-const MOST_CELLS = 6; // cells that the list of the costliest has
-let listRows = 0; // rows of that list: a cost that is 0 today may soon be one of them
-
-/** The cells that cost the most, in descending order. */
-function showCostliestCells(cells, peak, tooltipLines, amountOnly) {
-  const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
-  const rows = costly.slice(0, MOST_CELLS).map((cell) => {
-    const bar = html("i", {});
-    bar.style.width = `${(100 * cell.part) / peak}%`;
-    const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
-    const row = html(
-      "li",
-      {},
-      name,
-      html(
-        "span",
-        { class: "amount" },
-        tied(amountOnly ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
-      ),
-      bar,
-    );
-    return withTip(row, `${decisions[cell.d]} for ${classes[cell.k]}`, tooltipLines(cell));
-  });
-  listRows = Math.max(listRows, Math.min(MOST_CELLS, cells.length, rows.length + Number(!result.changed)));
-  const spare = range(listRows - rows.length).map(() => html("li", { class: "spare", "aria-hidden": true }, "\u00a0", html("i", {})));
-  byId("costliest").replaceChildren(...rows, ...spare);
-}
-
-/** Rows of the download: counts and costs by system, class and decision. */
-function decisionsToSave() {
-  const head = ["system", "class", "decision", "cases", "share of class", "cost of each", "part of cost per case"];
-  const rows = result.systems.flatMap((system) => {
-    const rates = decisionRates(system.counts);
-    const parts = costParts(system.counts, system.costs, result.prior);
-    return classes.flatMap((label, k) =>
-      decisions.map((decision, d) =>
-        [system.name, label, decision, system.counts[k][d], rates[k][d], system.costs[k][d], parts[k][d]],
-      ),
-    );
-  });
-  return [head, ...rows];
 }
