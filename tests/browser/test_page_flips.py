@@ -85,7 +85,7 @@ def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
         assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
         assert choice not in possible
         text = page.text("#verdict-changed")
-        alike = page.run("name => stakesPage.result().inference.decidesBlind(name)", choice)
+        alike = page.run("name => stakesPage.result().inference.isConstant(name)", choice)
         why = "decides the same here" if alike else "clearly costs more here"
         assert text.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
         assert written(row["what"], value) in shown

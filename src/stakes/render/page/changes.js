@@ -26,7 +26,7 @@ function wasAndNow({ inference }) {
     return others.length ? `Still ${now}, but the data cannot tell it from ${otherNames}.` : `Still ${now}, clearly the cheapest.`;
   if (others.includes(was))
     return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${otherNames}` : ""}.`;
-  if (inference.decidesBlind(was) && now === inference.blind)
+  if (inference.isConstant(was) && now === inference.constant)
     return `Was ${was}, now ${now}: ${was} decides the same here${doubt}.`;
   return `Was ${was}, now ${now}: ${was} clearly costs more here${doubt}.`;
 }

@@ -20,10 +20,12 @@ const tableOfSums = ({ thresholds, sums }) =>
   scoreTable(thresholds.slice(1), [0, 1].map((k) => sums.map((termSums) => termSums[k][0])));
 const EXPLORABLE = (TWO ? MODELS.filter((model) => model.hull) : []).flatMap(explorableOf);
 const LIMITED = DATA.limits.length > 0;
+const BUTTONS = ["explorer-bayes", "explorer-best"]; // that bring the cuts of a reference
 let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
 let movedCuts = null; // cuts that the reader set; null for those of the rule
 let draggedCut = null; // index of the cut being dragged
 
+/** The scores that are explored: those that the reader picked, or by which the cheapest system decides. */
 const explored = () =>
   EXPLORABLE[pickedTable] ??
   EXPLORABLE.find(
@@ -49,40 +51,42 @@ function countsOfCuts({ table, scores }, order, cuts) {
   });
 }
 
-/** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
-function bestCuts({ table, scores, sums: costsOfCuts }, order, { costs, prior }) {
-  if (TERMS) {
-    const cheapest = lowestOf(costsOfCuts)[0];
-    return [cheapest > 0 ? scores[cheapest - 1] : -Infinity];
-  }
-  const size = scores.length;
+/** For each decision, what all cases below each cut would cost if they received it. */
+function costsBelowCuts({ table, scores }, order, { costs, prior }) {
   const perCase = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
-  const spent = order.map((d) => {
+  return order.map((d) => {
     const sums = [0];
-    for (const j of range(size)) {
-      sums.push(sums[j] + sum(perCase.map((u, k) => u * table.weights[k][j] * costs[k][d])));
+    for (const j of range(scores.length)) {
+      sums.push(sums[j] + sum(perCase.map((factor, k) => factor * table.weights[k][j] * costs[k][d])));
     }
     return sums;
   });
-  let least = spent[0];
+}
+
+/** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
+function bestCuts(view, order, stakes) {
+  const { scores, costsOfCuts } = view;
+  const thresholdBelow = (j) => (j > 0 ? scores[j - 1] : -Infinity);
+  if (TERMS) return [thresholdBelow(lowestOf(costsOfCuts)[0])];
+  const spent = costsBelowCuts(view, order, stakes);
+  let least = spent[0]; // cost of the cases below each cut, with the decisions so far
   const choices = order.slice(1).map((_, i) => {
     const spentAfter = spent[i + 1];
     const choice = [];
     let low = Infinity;
     let bestStart = 0;
-    const next = spentAfter.map((paid, j) => {
-      if (least[j] - spentAfter[j] <= low) [low, bestStart] = [least[j] - spentAfter[j], j];
+    least = spentAfter.map((paid, j) => {
+      if (least[j] - paid <= low) [low, bestStart] = [least[j] - paid, j];
       choice.push(bestStart);
       return paid + low;
     });
-    least = next;
     return choice;
   });
   const cuts = [];
-  let end = size;
+  let end = scores.length;
   for (const choice of choices.reverse()) {
     end = choice[end];
-    cuts.unshift(end > 0 ? scores[end - 1] : -Infinity);
+    cuts.unshift(thresholdBelow(end));
   }
   return cuts;
 }
@@ -109,23 +113,23 @@ function bayesCuts(costs) {
 /** Cuts to compare with: those of the rule, if it cuts scores, and the best on these cases or without limits. */
 function referenceCuts(view, order, priced) {
   const rule = view.raw || TERMS ? null : bayesCuts(priced);
-  const [mark, button, name] = LIMITED ? ["rule", "Cuts of the rule", "the cuts of the rule"] : ["Bayes", "Bayes cuts", "the Bayes cuts"];
-  const first = rule && rule.cuts.length === order.length - 1 ? [{ ...rule, at: BUTTONS[0], mark, button, name }] : [];
+  const [mark, label, name] = LIMITED ? ["rule", "Cuts of the rule", "the cuts of the rule"] : ["Bayes", "Bayes cuts", "the Bayes cuts"];
+  const first = rule && rule.cuts.length === order.length - 1 ? [{ ...rule, button: BUTTONS[0], mark, label, name }] : [];
   if (LIMITED && !view.raw)
-    return [...first, { ...bayesCuts(result.costs), at: BUTTONS[1], mark: "no limit", button: "Cuts without limits", name: "the Bayes cuts without limits" }];
-  const ignorant = LIMITED ? " and ignore the limits" : "";
-  const best = { order, cuts: bestCuts(view, order, result), at: BUTTONS[1], mark: "best", button: "Best cuts" };
-  return [...first, { ...best, name: `the best cuts on these cases, which know the answers${ignorant}` }];
+    return [...first, { ...bayesCuts(result.costs), button: BUTTONS[1], mark: "no limit", label: "Cuts without limits", name: "the Bayes cuts without limits" }];
+  const ignoring = LIMITED ? " and without the limits" : "";
+  const best = { order, cuts: bestCuts(view, order, result), button: BUTTONS[1], mark: "best", label: "Best cuts" };
+  return [...first, { ...best, name: `the best cuts on these cases, chosen with hindsight${ignoring}` }];
 }
 
 /** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
 function exploration() {
   const option = explored();
-  const moved = option.raw || TERMS ? option.table.scores : posteriorsOf(option.table, result.prior);
+  const posteriors = option.raw || TERMS ? option.table.scores : posteriorsOf(option.table, result.prior);
   // posteriors of exactly 0 or 1 cannot be moved to every prior
-  const scores = moved.some(Number.isNaN) ? option.table.scores : moved;
-  const sums = TERMS && thresholdCosts(option.model.stakes.sums, state.costs, result.prior);
-  const view = { ...option, scores, sums };
+  const scores = posteriors.some(Number.isNaN) ? option.table.scores : posteriors;
+  const costsOfCuts = TERMS && thresholdCosts(option.model.stakes.sums, state.costs, result.prior);
+  const view = { ...option, scores, costsOfCuts };
   const priced = pricedCosts(option);
   const order = TERMS ? [0, 1] : orderOfDecisions(priced);
   const references = referenceCuts(view, order, priced);
@@ -137,7 +141,7 @@ function exploration() {
 /** Cost per case where the decisions change in this order, each above its cut. */
 function costOfCuts(view, order, cuts) {
   const cost = TERMS
-    ? view.sums[cutAbove(view.scores, cuts[0])]
+    ? view.costsOfCuts[cutAbove(view.scores, cuts[0])]
     : expectedCost(countsOfCuts(view, order, cuts), result.costs, result.prior);
   return cost + view.model.running;
 }
@@ -146,11 +150,11 @@ function costOfCuts(view, order, cuts) {
 function scoreAxis({ table, scores, raw }, cuts) {
   const weight = (i) => sum(table.totals.map((total, k) => (total ? table.weights[k][i] / total : 0)));
   const total = sum(range(scores.length).map(weight));
-  let running = 0;
-  const passed = (share) => (i) => (running += weight(i)) >= share * total;
-  const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
-  running = 0;
-  const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
+  const quantile = (share) => {
+    let below = 0;
+    return scores[range(scores.length).findIndex((i) => (below += weight(i)) >= share * total)];
+  };
+  const [low, high] = [quantile(0.005) ?? 0, quantile(0.995) ?? 1];
   if (!raw) return probabilityAxis([low || 0.001, high === 1 ? 0.999 : high, ...cuts]); // 0 and 1 have no log-odds
   const inner = [low, high, ...cuts].filter(Number.isFinite);
   const [least, most] = [Math.min(...inner), Math.max(...inner)];
@@ -197,18 +201,16 @@ function showExplorer() {
   showExplorerNumbers(view);
 }
 
-const BUTTONS = ["explorer-bayes", "explorer-best"];
-
 /** The reference that a button brings; none if it has another number of cuts. */
 const referenceOf = (button, { references, cuts }) =>
-  references.find((reference) => reference.at === button && reference.cuts.length === cuts.length);
+  references.find((reference) => reference.button === button && reference.cuts.length === cuts.length);
 
 /** Show the buttons of the references that have as many cuts. */
 function showButtons(view) {
   for (const button of BUTTONS) {
     const reference = referenceOf(button, view);
     byId(button).hidden = !reference;
-    if (reference) byId(button).textContent = reference.button;
+    if (reference) byId(button).textContent = reference.label;
   }
 }
 
@@ -266,16 +268,16 @@ function explorerAxis(view, x, width, height) {
   });
 }
 
-/** Marks of the cuts of a reference, each with its name unless that would cover the last one. */
+/** Marks of the cuts of a reference, each with its name unless that would cover the previous one. */
 function cutMarks({ axis: { low, high, at } }, x, reference, height) {
-  const second = reference.at === BUTTONS[1];
+  const second = reference.button === BUTTONS[1];
   const half = widthOf(reference.mark, TICK) / 2;
-  let free = 0;
+  let freeFrom = 0;
   return reference.cuts.map((cut) => {
     const position = x(clamped(at(cut), [low, high]));
     const centre = clamped(position, [half, x(high) + PANEL.side - half]);
-    const named = centre - half >= free;
-    if (named) free = centre + half + 4;
+    const named = centre - half >= freeFrom;
+    if (named) freeFrom = centre + half + 4;
     return svg(
       "g",
       { class: `cut-mark${second ? " second" : ""}` },
@@ -350,9 +352,16 @@ function moveCut({ cuts }, i, value) {
 
 /** Show the cost of the cuts, compared with the references, and their counts. */
 function showExplorerNumbers(view) {
-  const { counts, order, cuts, references } = view;
-  const cost = costOfCuts(view, order, cuts);
-  const others = references.map((reference) => {
+  const cost = costOfCuts(view, view.order, view.cuts);
+  showCostOfCuts(view, cost);
+  byId("explorer-table").replaceChildren(countsTable(view));
+  byId("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, view.counts)));
+  saved.explorer = () => explorerToSave(view, cost);
+}
+
+/** The cost of the cuts as a sentence, compared with that of the references. */
+function showCostOfCuts(view, cost) {
+  const comparisons = view.references.map((reference) => {
     const { name } = reference;
     const excess = withoutNoise(cost - costOfCuts(view, reference.order, reference.cuts), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
@@ -362,29 +371,38 @@ function showExplorerNumbers(view) {
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
   byId("explorer-cost").replaceChildren(
     html("b", {}, tied(`${costInSentence(cost)} per case`)),
-    tied(`: ${others.join(", ")}.${total}`),
+    tied(`: ${comparisons.join(", ")}.${total}`),
   );
+}
+
+/** Counts by class and decision, and the share and the number of cases that receive each decision. */
+function countsTable({ counts }) {
   const rates = decisionRates(counts);
-  const share = (d) => sum(result.prior.map((prior, k) => (prior > 0 ? prior * rates[k][d] : 0)));
+  const shares = deployedShares(counts, result.prior);
   const rows = classes.map((label, k) => ({
     cells: [
       label,
       ...decisions.map((_, d) => numberCell(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
     ],
   }));
-  const deployedRow = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
+  const deployedRow = { look: "reference-row", cells: ["of all cases, once deployed", ...shares.map(wholePercent)] };
   const volume = DATA.volume || 1000;
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
-  const capacity = {
+  const capacityRow = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
+    cells: [`of ${short(volume)} cases${period}`, ...shares.map((share) => numberCell(volume * share, null, short(volume * share, 3)))],
   };
-  byId("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
-  byId("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, counts)));
-  saved.explorer = [
+  return tableOf(["class", ...decisions], [...rows, deployedRow, capacityRow]);
+}
+
+/** Rows of the download: counts by class and decision, with the cut above which the decision is made. */
+function explorerToSave({ name, counts, order, cuts }, cost) {
+  const rates = decisionRates(counts);
+  const shares = deployedShares(counts, result.prior);
+  return [
     ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
-      view.order.map((d, i) => [view.name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, share(d)]),
+      order.map((d, i) => [name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, shares[d]]),
     ),
   ];
 }
@@ -395,12 +413,12 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
   const rows = within === null ? counts : [counts[within]];
   const prior = within === null ? result.prior : [1];
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
-  const counted = !DATA.clustered && rows.flat().every(Number.isInteger);
-  const bounds = counted ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
+  const hasInterval = !DATA.clustered && rows.flat().every(Number.isInteger);
+  const bounds = hasInterval ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
   const nearest = sign > 0 ? Math.min(...bounds) : Math.max(...bounds);
   const [kept, possible] = [value, nearest].map((share) => sign * (share - bound) <= TIE);
   const outcome = kept ? "kept" : possible ? "within noise" : "broken";
-  const interval = counted ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
+  const interval = hasInterval ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
   return html("li", { class: possible ? null : "worse" }, tied(`${text}; here ${probabilityText(value)}${interval}: ${outcome}.`));
 }
 
@@ -408,7 +426,7 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
 function buildExplorer() {
   const picker = byId("explorer-pick");
   picker.append(
-    html("option", { value: "" }, "that of the cheapest system"),
+    html("option", { value: "" }, "the model of the cheapest system"),
     ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
   );
   picker.addEventListener("change", () => {
@@ -423,9 +441,9 @@ function buildExplorer() {
     if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
-    const room = explorerWidth() - 2 * PANEL.side;
-    const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
-    moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
+    const width = explorerWidth() - 2 * PANEL.side;
+    const position = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / width;
+    moveCut(view, draggedCut, from(clamped(low + position * (high - low), [low, high])));
   });
   const release = () => (draggedCut = null);
   host.addEventListener("pointerup", release);

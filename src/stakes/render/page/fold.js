@@ -127,35 +127,35 @@ function reserveRoom() {
   const current = copyOf(state);
   const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
-  const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
+  const nearlySame = (cost) => (Array.isArray(cost) ? cost.map(nearlySame) : 1.001 * cost);
   for (const part of [card, stack, byId("flips"), byId("systems")]) part.style.minHeight = "";
   invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
-  const trials = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+  const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
     setStakes(stakes);
     showVerdict();
     showTotal();
     if (RULED) showRule();
     const sentences = byId("verdict-changed");
-    const others = card.offsetHeight - stack.offsetHeight;
-    return { sentences: sentences.offsetHeight, letters: sentences.textContent.length, others };
+    const aroundThem = card.offsetHeight - stack.offsetHeight;
+    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem };
   });
   const reported = byId("verdict-reported").offsetHeight;
   const changed = Math.max(...trials.map(({ sentences }) => sentences));
-  const others = Math.max(...trials.map((trial) => trial.others));
+  const aroundThem = Math.max(...trials.map((trial) => trial.aroundThem));
   // other stakes may need slightly longer sentences
   const spare = parseFloat(getComputedStyle(stack).lineHeight);
-  const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - others - reported);
+  const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - aroundThem - reported);
   const growth = below < 0 ? Infinity : below; // the card stays on the first screen if it fits there now
   const height = Math.max(reported, changed, Math.min(changed + spare, reported + growth));
   longestThatFits(invitation, INVITATIONS, byId("verdict-reported"), height);
-  reserveReminder(Math.max(...trials.map(({ letters }) => letters)), height - changed - spare);
+  reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
-  card.style.minHeight = `${height + others}px`;
+  card.style.minHeight = `${height + aroundThem}px`;
 }
 
-/** Write the first of some texts with which a part is at most so high; none if all are too long. */
+/** Write the first of some texts that keeps an element within a height; none if all are too long. */
 function longestThatFits(node, texts, part, height) {
   for (const text of [...texts, ""]) {
     node.textContent = text;
@@ -167,19 +167,19 @@ function longestThatFits(node, texts, part, height) {
 let reminder = null; // what the verdict under changed stakes says of the report, if there is room
 
 /** Choose how much of the verdict of the report fits below the one under changed stakes. */
-function reserveReminder(letters, room) {
+function reserveReminder(length, height) {
   const sentences = [...byId("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
   const texts = sentences.map((_, i) => `As reported: ${sentences.slice(0, sentences.length - i).join(" ")}`);
   const trial = html("p", { class: "reminder" });
   byId("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
-  reminder = { letters, text: longestThatFits(trial, texts, trial, room - 12) };
+  reminder = { length, text: longestThatFits(trial, texts, trial, height - 12) };
   byId("verdict-changed").replaceChildren();
 }
 
 /** The reminder as a paragraph, unless the sentences above it are longer than usual. */
 function reminderOf(paragraphs) {
-  const letters = paragraphs.join("").length;
-  return reminder && reminder.text && letters <= reminder.letters + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
+  const length = paragraphs.join("").length;
+  return reminder && reminder.text && length <= reminder.length + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
 }
 
 /** Reserve the height of the longest explanation of a rule, but at most one line more than now. */
@@ -203,15 +203,15 @@ function keepHeights() {
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 
-const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
+const PAPER = { width: 660, fontSize: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
 
 /** Shrink wide tables to the width of paper, so that no column is cut off. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
     table.style.minWidth = 0; // its natural width
-    const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
+    const zoom = Math.min(1, PAPER.width / (PAPER.fontSize * table.scrollWidth));
     table.style.minWidth = "";
-    table.style.setProperty("--shrink", size.toFixed(3));
+    table.style.setProperty("--shrink", zoom.toFixed(3));
   }
 }
 

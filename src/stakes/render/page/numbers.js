@@ -1,5 +1,5 @@
-// Numbers: measures, curves and regions of the Python library, computed again from the tallies that
-// the page embeds. Pure functions that do not touch the document.
+// Numbers: measures and curves of the Python library, computed again from the tallies that the page
+// embeds. Pure functions that do not touch the document.
 // Rows of counts and costs are classes, columns are decisions. The positive class is the second.
 
 const TIE = 1e-12; // relative to the largest cost: equal costs may differ by rounding
@@ -9,6 +9,19 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
 const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
+/** A function whose value is computed on first use and kept. */
+function lazy(make) {
+  let value;
+  return () => (value === undefined ? (value = make()) : value);
+}
+/** The same for a function of an index. */
+function memoized(make) {
+  const values = new Map();
+  return (i) => {
+    if (!values.has(i)) values.set(i, make(i));
+    return values.get(i);
+  };
+}
 const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 
 // Costs of counts ---------------------------------------------------------------------------------

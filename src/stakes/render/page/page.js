@@ -108,7 +108,7 @@ function listenToDownloads() {
 
 /** Connect the buttons, the window and printing. */
 function listen() {
-  const on = (id, event, act) => byId(id).addEventListener(event, act);
+  const on = (id, event, handler) => byId(id).addEventListener(event, handler);
   on("reset", "click", () => {
     DATA.volume = REPORTED_VOLUME;
     setNow(copyOf(REPORTED));
@@ -180,7 +180,7 @@ function startPage() {
   });
 }
 
-/** Start a page without sliders: under limits other thresholds can be tried, and nothing else changes. */
+/** Start a page without sliders: only other thresholds can be tried on it. */
 function startStillPage() {
   setStakes({});
   document.body.append(tip);
