@@ -61,9 +61,9 @@ def test_the_policy_forbids_requests_even_to_the_page_itself(demo, opened):
     assert tried == "blocked"
     assert [url.split("/")[-1] for url in page.requests] == ["report.html"]
     added = """() => {
-        const made = document.createElement("script");
-        made.textContent = "window.broken = 1";
-        document.body.append(made);
+        const script = document.createElement("script");
+        script.textContent = "window.broken = 1";
+        document.body.append(script);
         return window.broken;
     }"""
     assert page.run(added) is None
@@ -335,9 +335,9 @@ def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
         "costs": wanted.tolist(),
         "prior": [1 - 0.37, 0.37],
     }
-    first = page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])")
-    page.run("given => stakesPage.set(given)", page.run("() => stakesPage.state()"))
-    assert page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])") == first
+    first = page.run("() => stakesPage.result().ranked.map(({name, cost}) => [name, cost])")
+    page.run("stakes => stakesPage.set(stakes)", page.run("() => stakesPage.state()"))
+    assert page.run("() => stakesPage.result().ranked.map(({name, cost}) => [name, cost])") == first
 
 
 @pytest.mark.slow

@@ -167,17 +167,31 @@ def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     assert " or " in page.text("#prior-band .parts")
 
 
+@pytest.mark.slow
+def test_running_costs_leave_zones_over_the_prior_only(opened):
+    """They are in the unit of the problem; costs on an axis of proportions sum to 2."""
+    y, rng = np.arange(200) % 2, np.random.default_rng(2)
+    p = np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=200), 0.01, 0.99)
+    problem = Problem.binary(false_alarm=100, miss=500)
+    options = {"calibrator": None, "replicates": 10}
+    for running, n_axes in (({}, 3), ({"a": 7.0}, 1)):
+        page = opened(evaluate(y, {"a": p, "b": p**2}, problem, running_costs=running, **options))
+        page.run("() => stakesPage.finished()")
+        zones = page.run("() => stakesPage.tables().zones")
+        assert len({row[0] for row in zones[1:]}) == n_axes
+
+
 # How sure it is ----------------------------------------------------------------------------------
 
-READ = """settings => settings.map(given => {
-    stakesPage.set(given);
+READ = """settings => settings.map(stakes => {
+    stakesPage.set(stakes);
     const {inference, systems, rival} = stakesPage.result();
-    const names = systems.filter(one => one.candidate).map(one => one.name);
+    const names = systems.filter(system => system.candidate).map(system => system.name);
     return {
         costs: names.map(name => [name, inference.cost(name)]),
         chances: names.map(name => inference.chance(name)),
-        contenders: inference.contenders(), expected: inference.expected(), saving: inference.saving(),
-        possible: inference.possible(), verdict: inference.verdict(),
+        contenders: inference.contenders(), expected: inference.expected(),
+        saving: inference.saving(), possible: inference.possible(), verdict: inference.verdict(),
         more: rival ? [rival.name, inference.more(rival.name)] : null,
     };
 })"""

@@ -52,15 +52,15 @@ from stakes.regions import (
 from stakes.scoring import HullBins
 
 SETTINGS = 50
-READ = """settings => settings.map(given => {
-    stakesPage.set(given);
-    const made = stakesPage.result();
+READ = """settings => settings.map(stakes => {
+    stakesPage.set(stakes);
+    const {systems, best, naive, perfect} = stakesPage.result();
     const pick = ({name, counts, cost, normalized, threshold}) =>
         ({name, counts, cost, normalized, threshold});
     const {regions, margins} = stakesPage.tables();
     return {
-        systems: made.systems.map(pick), best: made.best.name, naive: made.naive,
-        perfect: made.perfect, tables: {regions, margins},
+        systems: systems.map(pick), best: best.name, naive, perfect,
+        tables: {regions, margins},
     };
 })"""
 

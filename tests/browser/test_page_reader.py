@@ -174,8 +174,9 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 ALL = {"type": "tag", "values": TAGS}
 COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 AXE = """async runOnly => {
-    const found = await axe.run(document, {resultTypes: ["violations"], preload: false, runOnly});
-    return found.violations.map(one => [one.id, one.nodes[0].html.slice(0, 120)].join(": "));
+    const options = {resultTypes: ["violations"], preload: false, runOnly};
+    const {violations} = await axe.run(document, options);
+    return violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 120)].join(": "));
 }"""
 
 
@@ -239,7 +240,7 @@ LIGHT = """() => {
             .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
     };
-    const ratio = (one, two) => Math.max(one, two) / Math.min(one, two);
+    const ratio = (first, second) => Math.max(first, second) / Math.min(first, second);
     const paper = light("transparent");
     const least = (selector, property) => Math.min(...[...document.querySelectorAll(selector)]
         .map(node => ratio(light(getComputedStyle(node)[property]), paper)));
@@ -474,14 +475,14 @@ def test_the_band_of_decisions_has_the_axis_of_the_rule(shown):
     page.run("() => stakesPage.set({costs: [[0, 0.3, 30], [5, 0.3, 0]]})")
     assert "log-odds" in page.text("#rule-name")
     widths = page.run(
-        "() => [...document.querySelectorAll('#rule rect')].map(one => one.width.baseVal.value)"
+        "() => [...document.querySelectorAll('#rule rect')].map(rect => rect.width.baseVal.value)"
     )
     assert min(widths) > 0.04 * sum(widths)
 
 
 # Trying thresholds -------------------------------------------------------------------------------
 
-CUTS = "() => [...document.querySelectorAll('#explorer .cut')].map(one => one.ariaValueText)"
+CUTS = "() => [...document.querySelectorAll('#explorer .cut')].map(cut => cut.ariaValueText)"
 
 
 @pytest.mark.slow

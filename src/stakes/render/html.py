@@ -35,8 +35,9 @@ from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
     *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts", "bands"),
-    *("state", "contenders", "inputs", "rule", "sections", "money", "changes", "tables"),
-    *("curves", "reliability", "regions", "explorer", "fold", "share", "flips", "page"),
+    *("state", "pairs", "contenders", "inputs", "rule", "sections", "money", "changes", "tables"),
+    *("curves", "reliability", "regions", "cuts", "explorer", "fold", "schedule", "share"),
+    *("flips", "zones", "page"),
 )
 
 

@@ -242,7 +242,7 @@ function bandOf({ x, y, spec }, { look, borders, bounds }) {
 function stepsOf(bounds, [low, high]) {
   const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
   const intervals = steps.map((x) => [x, ...bounds(x)]).filter((interval) => interval.every(Number.isFinite));
-  return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
+  return [1, 2].map((bound) => intervals.map((interval) => [interval[0], interval[bound]]));
 }
 
 /** A line through its finite points. */
@@ -369,7 +369,7 @@ function crosshair(picture, { x, left, right, foot, spec }) {
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const interval = ({ bounds }) => (bounds ? ` (${bounds(at).map((end) => formatOf(spec.y)(end, 3)).join(" to ")})` : "");
+    const interval = ({ bounds }) => (bounds ? ` (${bounds(at).map((bound) => formatOf(spec.y)(bound, 3)).join(" to ")})` : "");
     const lines = readable.map((line) => [line.name, formatOf(spec.y)(valueAt(line, at), 6) + interval(line), line.look]);
     showTip(
       `${spec.x.label} ${formatOf(spec.x)(at)}`,

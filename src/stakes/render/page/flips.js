@@ -163,42 +163,7 @@ const inOrder = (names) => {
 /** A number as a reader would type it. */
 const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
 
-// Work in pieces, so that the page stays responsive -----------------------------------------------
-
-let currentRun = 0;
-let finished = Promise.resolve();
-let finishPieces = () => {}; // does the remaining work synchronously
-
-const PRINT_DEADLINE = 4000; // milliseconds that printing waits for the search
-
-/** Run a piece of work, a function or one step of a generator; true once it is complete. */
-function runPiece(piece) {
-  if (typeof piece !== "function") return piece.next().done;
-  piece();
-  return true;
-}
-
-/** Run work piece by piece; a new run, started when the stakes change, replaces it. */
-function runInPieces(pieces, done) {
-  currentRun += 1;
-  const thisRun = currentRun;
-  finished = new Promise((resolve) => {
-    finishPieces = () => {
-      const start = performance.now();
-      while (thisRun === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
-        if (runPiece(pieces[0])) pieces.shift();
-    };
-    const next = () => {
-      if (thisRun !== currentRun) return resolve(false);
-      const start = performance.now();
-      while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
-      if (pieces.length) return setTimeout(next);
-      done();
-      return resolve(true);
-    };
-    setTimeout(next, QUIET);
-  });
-}
+// The table of flips ------------------------------------------------------------------------------
 
 let knownFlips = null; // results of the last complete search, with the key of its stakes
 let searchedKey = null; // key of the stakes of the search that is running
@@ -238,15 +203,15 @@ function showFlips() {
 
 /** Explanation of how the flips were searched. */
 function flipsHint() {
-  const how = {
+  const decided = {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
-  const cannot = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
+  const limitation = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
   const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${how} ${certainty}${cannot} Costs up to ${FARTHEST} times the largest are searched.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
@@ -279,8 +244,8 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
-  const rest = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
-  byId("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
+  const neverNote = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
+  byId("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [neverNote] : []));
   showNearest(flips, choice);
   const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
@@ -297,126 +262,6 @@ function showNearest([nearest], choice) {
     : `none, ${when}: no number that is moved alone changes this within the range searched.`;
   showNearestChange(sentence);
 }
-
-// Zones -------------------------------------------------------------------------------------------
-
-/** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
-function zoneAxes() {
-  const top = priorReach();
-  const priorOnly = [
-    {
-      id: "prior-band",
-      name: priorName(LAST),
-      bounds: [0, top],
-      points: range(40).map((i) => ((i + 0.5) / 40) * top),
-      stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
-      now: state.prior[LAST],
-      format: probabilityText,
-      formatExact: exactPercent,
-      inset: drawn["prior-chart"].inset,
-    },
-  ];
-  if (!BINARY || FACTORS) return priorOnly; // running costs have no place on an axis of proportions
-  const proportions = {
-    name: "cost proportion",
-    bounds: [0, 1],
-    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
-    stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
-    now: proportion(),
-    format: pointText,
-  };
-  return [
-    ...priorOnly,
-    { ...proportions, id: "proportion-band" },
-    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratioOf(c)), format: (c) => ratioText(ratioOf(c)), as: ratioOf, name: "false alarm : miss" },
-  ];
-}
-
-/** Pieces of work that search for the zones of an axis, and a last one that draws them. */
-function zonePieces(axis, kept, zones) {
-  const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
-  const zonesFound = [];
-  if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
-  const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
-  const visit = (x) => () => {
-    const possible = names(x);
-    const last = zonesFound[zonesFound.length - 1];
-    if (last && key(last.possible) === key(possible)) last.high = x;
-    else if (last) {
-      let [near, far] = [last.high, x];
-      for (let step = 0; step < 5; step += 1) {
-        const midpoint = (near + far) / 2;
-        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
-        else far = midpoint;
-      }
-      last.high = near;
-      zonesFound.push({ low: near, high: x, possible });
-    } else zonesFound.push({ low: axis.bounds[0], high: x, possible });
-  };
-  return [
-    ...axis.points.map(visit),
-    () => {
-      zonesFound[zonesFound.length - 1].high = axis.bounds[1];
-      zones.set(axis.id, zonesFound);
-      drawZones(axis, zonesFound);
-    },
-  ];
-}
-
-const MOST_ZONES = 5; // that are listed in words
-
-/** Neighbouring zones of the same models as one: they differ in the rules of these only. */
-function joinedZones(zones) {
-  const joined = [];
-  for (const { low, high, possible } of zones) {
-    const label = inWords(inOrder(possible));
-    const last = joined[joined.length - 1];
-    if (last?.label === label) Object.assign(last, { high, possible: [...new Set([...last.possible, ...possible])] });
-    else joined.push({ low, high, possible, label });
-  }
-  return joined;
-}
-
-/** Draw the zones of an axis as a band. */
-function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
-  const within = (x) => clamped(at(x), [low, high]);
-  const lookOf = (possible) => {
-    const system = result.systems.find((other) => other.name === possible[0]);
-    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
-  };
-  const shown = joinedZones(zones).map((zone) => ({
-    low: within(zone.low),
-    high: within(zone.high),
-    label: zone.label,
-    look: lookOf(zone.possible),
-    edge: format(zone.high),
-    span: `${format(zone.low)} to ${format(zone.high)}`,
-    lines: [
-      ["from", formatExact(as(zone.low))],
-      ["to", formatExact(as(zone.high))],
-      ...zone.possible.slice(0, 8).map((system) => ["", system]),
-    ],
-  }));
-  const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
-  drawBand(byId(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
-  const today = within(now);
-  const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
-  const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
-  byId(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
-  if (nearest.length < shown.length)
-    byId(id).append(html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`));
-}
-
-/** Rows of the download: the zones of all axes. */
-function saveZones() {
-  saved.zones = [["axis", "low", "high", "may be the cheapest"]];
-  for (const { id, of, name, as = (x) => x } of zoneAxes())
-    for (const { low, high, possible } of knownFlips.zones.get(of || id))
-      saved.zones.push([name, as(low), as(high), possible.join("; ")]);
-}
-
-const zonesHint = () =>
-  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …”. The triangle marks the present value.`;
 
 /** Connect the choice between decisions that follow a move and decisions that stay. */
 function buildReadings() {

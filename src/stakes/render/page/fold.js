@@ -1,5 +1,4 @@
-// Folding: what a long page leaves out until it is asked for, the heights that it reserves, and the
-// order in which its parts are updated.
+// Folding: what a long page leaves out until it is asked for, and the heights that it reserves.
 
 const FIRST_MODELS = 10; // models that a long table shows initially
 const CHARTED_MODELS = 5; // models that the charts show initially if there are many
@@ -213,43 +212,4 @@ function fitPaper() {
     table.style.minWidth = "";
     table.style.setProperty("--shrink", zoom.toFixed(3));
   }
-}
-
-// Parts in view are updated first -----------------------------------------------------------------
-
-let waiting = []; // parts that are still to be updated after a change
-let pause = null; // timer of the next update
-const QUIET = 80; // milliseconds without a change before parts out of view are updated
-
-/** Whether a part of the page is in view or just outside it. */
-function isInView(id) {
-  const node = byId(id);
-  const box = node.getBoundingClientRect();
-  return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
-}
-
-const ALWAYS_SHOWN = 3; // parts that are always updated at once: inputs, verdict and facts
-
-/**
- * Update what is in view now, and the rest one part at a time once the stakes no longer change. All
- * positions are read before anything is written, so that the browser lays the page out once.
- */
-function showSoon(parts) {
-  const now = new Set(parts.filter(([id], i) => i < ALWAYS_SHOWN || isInView(id)));
-  keepHeights();
-  now.forEach(([, show]) => show());
-  waiting = parts.filter((part) => !now.has(part));
-  clearTimeout(pause);
-  pause = setTimeout(showNext, QUIET);
-}
-
-/** Update the next waiting part, and schedule the one after it. */
-function showNext() {
-  waiting.shift()?.[1]();
-  if (waiting.length) pause = setTimeout(showNext);
-}
-
-/** Update immediately whatever is still waiting. */
-function finishShowing() {
-  waiting.splice(0).forEach(([, show]) => show());
 }

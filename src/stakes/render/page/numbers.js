@@ -78,7 +78,7 @@ function costParts(counts, costs, prior) {
 const decisionCosts = (costs, prior) =>
   costs[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * costs[k][d] : 0))));
 
-/** The best constant decision, made without looking at the case; the first of those that tie. */
+/** The best constant decision, the same for every case; the first of those that tie. */
 function naiveDecision(costs, prior) {
   const costOfDecision = decisionCosts(costs, prior);
   const cost = Math.min(...costOfDecision);
@@ -338,8 +338,8 @@ function metricCut(table, metric) {
   const goodness = range(table.scores.length + 1).map((j) =>
     METRICS[metric](cutCounts(table, j), sum(table.totals)),
   );
-  const known = goodness.filter((value) => !Number.isNaN(value));
-  const limit = Math.max(...known) - TIE * Math.max(...known.map(Math.abs));
+  const defined = goodness.filter((value) => !Number.isNaN(value));
+  const limit = Math.max(...defined) - TIE * Math.max(...defined.map(Math.abs));
   return goodness.findIndex((value) => value >= limit);
 }
 

@@ -18,7 +18,7 @@ function binDot(name, { low, high, cases, mean, share, bounds }, look, hasInterv
     ["mean probability", exactPercent(mean)],
     ["observed share", exactPercent(share)],
     ["cases", exact(cases)],
-    ...(hasInterval ? [[percent(DATA.level), bounds.map((end) => probabilityText(end)).join(" to ")]] : []),
+    ...(hasInterval ? [[percent(DATA.level), bounds.map((bound) => probabilityText(bound)).join(" to ")]] : []),
   ];
   return { x: mean, y: share, look, title: `${name}, ${probabilityText(low)} to ${probabilityText(high)}`, lines };
 }

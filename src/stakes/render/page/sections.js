@@ -63,9 +63,9 @@ function factsOf(outcome) {
   const { unaided, deploysModel, changed, inference } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
   const measure = (name, value, interval) => {
-    const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
-    return { name: inUnit(name), value, note, text: known ? measured(interval)[0] : costText(value) };
+    const hasBounds = Number.isFinite(interval[1]);
+    const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+    return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
   const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";
   const remaining = changed && inference ? inference.contenders() : DATA.contenders;
@@ -133,10 +133,10 @@ function intervalOf(system, { changed, inference }) {
 function costColumns(rows, outcome) {
   const { changed, places } = outcome;
   const intervals = rows.map((system) => intervalOf(system, outcome));
-  const known = intervals.some(([, low]) => Number.isFinite(low));
+  const anyInterval = intervals.some(([, low]) => Number.isFinite(low));
   const shares = (system) => (changed || system.added ? [system.normalized, NaN, NaN] : system.reportedShare);
   const times = (value) => (DATA.volume || 0) * value;
-  if (!known || places === null) {
+  if (!anyInterval || places === null) {
     return [
       rows.map((system) => [costText(system.cost), "", ""]),
       rows.map((system) => [metricText(system.normalized)]),

@@ -88,11 +88,11 @@ function showTotal() {
   const box = byId("volume");
   if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
   if (!DATA.volume || !result.deploysModel) return;
-  const interval = savingOf(result).map((end) => DATA.volume * end);
+  const interval = savingOf(result).map((value) => DATA.volume * value);
   const [saving] = interval;
-  const known = Number.isFinite(interval[1]);
-  const text = known ? measured(interval)[0] : totalText(saving);
-  const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+  const hasBounds = Number.isFinite(interval[1]);
+  const text = hasBounds ? measured(interval)[0] : totalText(saving);
+  const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
   byId("facts").append(factNode({ name: inUnit(`saved ${periodHead()[0]}`), value: saving, text, note }));
 }
 
