@@ -145,7 +145,7 @@ def test_the_band_of_a_roc_curve_holds_the_boxes_of_both_rates(clinic, opened):
             assert bands(page, "roc", alarms + 1e-12)[name][1] >= most_hits - 1e-9
     assert page.page.locator("#roc path.interval").count() == 1
     note = page.text("#roc-note")
-    assert f"at each threshold of {clinic.best.model} both rates lie in it with 95 %" in note
+    assert f"at each threshold of {clinic.best.model}, both rates lie in it with 95 %" in note
 
 
 @pytest.mark.slow
