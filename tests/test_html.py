@@ -291,3 +291,24 @@ def test_a_page_under_limits_shows_them_and_says_why_it_has_no_sliders():
     assert "This problem has limits, so this page has no sliders" in page
     assert "at the margin" in page
     assert "Cost against capacity" in page
+
+
+@pytest.mark.parametrize(
+    ("costs", "decides", "reason"),
+    [
+        ([[0, 1], ["amount", 0]], False, None),
+        ([[0, 1], ["amount", 0]], True, "the page does not hold what the cases"),
+        ([[0, 1, 2], ["amount", 5, 0]], False, "with 3 decisions even their order"),
+        ([[0, 1], ["amount", 0], [1, 0]], False, "with 3 classes no single probability decides"),
+    ],
+    ids=["two decisions", "a model that decides", "three decisions", "three classes"],
+)
+def test_a_page_of_case_costs_says_why_no_other_thresholds_can_be_tried(costs, decides, reason):
+    y, rng = np.arange(60) % len(costs), np.random.default_rng(2)
+    posteriors = rng.dirichlet(np.ones(len(costs)), 60)
+    model = Decisions(y % 2) if decides else posteriors
+    data = {"amount": rng.lognormal(1, 1, 60)}
+    report = evaluate(y, {"m": model}, Problem(costs), data=data, calibrator=None, replicates=10)
+    text = unescape(to_html(report))
+    assert ("Other thresholds cannot be tried here" in text) is (reason is not None)
+    assert reason is None or f"every case has its own costs, and {reason}" in text

@@ -18,11 +18,13 @@ __all__ = [
     "number",
     "one_line",
     "percent",
+    "plain",
     "point",
     "printable",
     "probability",
     "proportion",
     "settled",
+    "small_amount",
     "supported",
     "text_table",
     "whole_percent",
@@ -31,7 +33,7 @@ __all__ = [
 PAD = "\u2007"  # a space as wide as a digit, which aligns decimal points
 _MINUS = str.maketrans("-", "−")
 _GROUPED, _POWERS = Decimal(10_000), Decimal(10**15)
-_SMALL = Decimal("0.0001")
+_SMALL, _SMALLEST_PLAIN = Decimal("0.0001"), Decimal("1e-9")
 _NOISE = 1e-12  # relative to the scale of a table: smaller numbers are rounding errors
 _TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without powers of ten
 # What a terminal would interpret: control characters, text directions, halves of characters.
@@ -67,6 +69,32 @@ def number(value: float, digits: int = 4) -> str:
     else:
         text = _power(rounded.normalize())
     return text.translate(_MINUS)
+
+
+def plain(value: float, digits: int = 4) -> str:
+    """A number for a sentence: as `number`, but as a decimal down to a billionth.
+
+    >>> plain(0.000041234, 2), plain(1.5e-7), plain(-0.00002), plain(12345), plain(3e-10)
+    ('0.000041', '0.00000015', '−0.00002', '12,345', '3e−10')
+    """
+    if not isfinite(value):
+        return number(value)
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(float(value)))
+    if _SMALLEST_PLAIN <= abs(rounded) < _SMALL:
+        return f"{rounded.normalize():f}".translate(_MINUS)
+    return number(value, digits)
+
+
+def small_amount(amount: float, cost: float) -> str:
+    """An amount too small for the decimals of the cost that it stands beside.
+
+    It has two significant digits, unless even four digits of the cost would not show it.
+
+    >>> small_amount(0.00044, 0.1574), small_amount(0.00004, 0.1574), small_amount(0.0, 0.1574)
+    ('0.00044', 'less than 0.0001', '0')
+    """
+    last_digit = 10.0 ** (Decimal(cost).adjusted() - 3) if isfinite(cost) and cost else 0.0
+    return f"less than {plain(last_digit, 1)}" if 0 < amount < last_digit else plain(amount, 2)
 
 
 def fixed(value: float, decimals: int) -> str:

@@ -61,9 +61,9 @@ def test_the_policy_forbids_requests_even_to_the_page_itself(demo, opened):
     assert tried == "blocked"
     assert [url.split("/")[-1] for url in page.requests] == ["report.html"]
     added = """() => {
-        const made = document.createElement("script");
-        made.textContent = "window.broken = 1";
-        document.body.append(made);
+        const script = document.createElement("script");
+        script.textContent = "window.broken = 1";
+        document.body.append(script);
         return window.broken;
     }"""
     assert page.run(added) is None
@@ -97,7 +97,7 @@ def test_the_verdict_is_that_of_the_report_until_something_moves(demo, opened):
     assert demo.verdict.sentences[0] in page.text("#verdict-reported")
     page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
     assert not shown.is_visible()
-    best = page.run("() => stakesPage.result().sure.expected()[0]")
+    best = page.run("() => stakesPage.result().inference.expected()[0]")
     assert f"expect it to cost {best:.3f} loan margins per case" in page.text("#verdict-changed")
     page.page.get_by_role("button", name="Reset").click()
     assert shown.is_visible()
@@ -335,9 +335,9 @@ def test_inputs_set_the_same_stakes_as_the_script(demo, opened):
         "costs": wanted.tolist(),
         "prior": [1 - 0.37, 0.37],
     }
-    first = page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])")
-    page.run("given => stakesPage.set(given)", page.run("() => stakesPage.state()"))
-    assert page.run("() => stakesPage.result().ranked.map(one => [one.name, one.cost])") == first
+    first = page.run("() => stakesPage.result().ranked.map(({name, cost}) => [name, cost])")
+    page.run("stakes => stakesPage.set(stakes)", page.run("() => stakesPage.state()"))
+    assert page.run("() => stakesPage.result().ranked.map(({name, cost}) => [name, cost])") == first
 
 
 @pytest.mark.slow
@@ -551,7 +551,7 @@ def test_long_names_keep_to_the_screen_and_to_their_ends(width, opened):
     page.run("() => stakesPage.set({prior: [0.4, 0.6]})")
     assert page.run("() => document.documentElement.scrollWidth") <= width
     names = page.page.locator("#cost-curve .line-name").all_text_contents()
-    assert len({name[:30] for name in names if "not looking" not in name}) == 2
+    assert len({name[:30] for name in names if "constant" not in name}) == 2
     assert page.page.locator(f'#systems [title="{family}deep (moved)"]').count() == 1
     assert page.complaints == []
 

@@ -19,13 +19,13 @@ from stakes import Decisions, Problem, Report, Scores, evaluate
 from stakes.evaluation.case_charges import NO_MODEL
 
 SETTINGS = 20
-READ = """settings => settings.map(given => {
-    stakesPage.set(given);
-    const made = stakesPage.result();
+READ = """settings => settings.map(stakes => {
+    stakesPage.set(stakes);
+    const {systems, rivals, naive, unaided, deploysModel, best} = stakesPage.result();
     const pick = ({name, cost}) => [name, cost];
     return {
-        costs: Object.fromEntries([...made.systems, ...made.rivals].map(pick)),
-        naive: made.naive, unaided: made.unaided, looking: made.looking, best: made.best.name,
+        costs: Object.fromEntries([...systems, ...rivals].map(pick)),
+        naive, unaided, deploysModel, best: best.name,
         tables: stakesPage.tables(),
     };
 })"""
@@ -122,7 +122,7 @@ def test_twenty_random_coefficients_give_the_costs_of_python(name, seed, opened,
         blind = min(*always.values(), expected[NO_MODEL])
         assert displayed["unaided"]["cost"] == pytest.approx(blind, rel=1e-9, abs=1e-9)
         candidates = [expected[system.name] for system in report.systems if system.candidate]
-        assert displayed["looking"] == (min(candidates) < blind - 1e-9)
+        assert displayed["deploysModel"] == (min(candidates) < blind - 1e-9)
     assert page.complaints == []
 
 
@@ -135,7 +135,7 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
     for system in (*report.systems, *filter(None, [report.no_model])):
         assert displayed["costs"][system.name] == pytest.approx(system.cost.value, rel=1e-12)
     assert displayed["best"] == report.best.name
-    assert displayed["looking"] == (report.verdict.deploy is not None)
+    assert displayed["deploysModel"] == (report.verdict.deploy is not None)
     rows = {row[0]: row[2:] for row in displayed["tables"]["margins"][1:]}
     assert set(rows) == {margin.what for margin in report.margins}
     for margin in report.margins:
@@ -163,7 +163,7 @@ def test_the_cost_by_threshold_is_that_of_python(two, opened):
     [model] = [model for model in two.models if model.model == "new"]
     read = "x => Object.fromEntries(stakesPage.read('cost-curve', x))"
     for setting in ({}, settings_for(two, 3)[0]):
-        page.run("given => stakesPage.set(given)", setting)
+        page.run("stakes => stakesPage.set(stakes)", setting)
         costs = model.by_threshold.costs(problem_of(two, setting) if setting else two.problem)
         lines = [page.run(read, x) for x in (0.011, 0.2, 0.47)]
         for x, line in zip((0.011, 0.2, 0.47), lines, strict=True):
@@ -185,8 +185,8 @@ def test_the_cost_over_the_prior_has_what_the_model_costs_to_run(opened):
 @pytest.mark.slow
 def test_each_coefficient_has_a_slider_and_the_page_says_that_decisions_stay(three, opened):
     page = opened(three)
-    labels = page.run("() => [...document.querySelectorAll('#controls .slide')].map(one => "
-                      "one.getAttribute('aria-label'))")  # fmt: skip
+    labels = page.run("() => [...document.querySelectorAll('#controls .slide')].map(node => "
+                      "node.getAttribute('aria-label'))")  # fmt: skip
     assert labels == [
         "cost of approve for legit",
         "cost of review for legit, × hours spent",
@@ -232,11 +232,11 @@ def test_totals_stand_beside_the_costs_per_case(three, opened):
 def test_moved_coefficients_are_saved_as_a_problem_file_that_python_reads(three, opened, tmp_path):
     page = opened(three)
     setting = settings_for(three, 5)[0]
-    page.run("given => stakesPage.set(given)", setting)
+    page.run("stakes => stakesPage.set(stakes)", setting)
     path = saved(page, tmp_path)
     assert tomllib.loads(path.read_text(encoding="utf-8"))["unit"] == "EUR"
     costs = three.costs_under(Problem.from_toml(path))
-    shown = page.run("() => stakesPage.result().systems.map(one => [one.name, one.cost])")
+    shown = page.run("() => stakesPage.result().systems.map(({name, cost}) => [name, cost])")
     for name, cost in shown:
         assert costs[name] == pytest.approx(cost, rel=1e-9)
 

@@ -145,7 +145,7 @@ def test_the_band_of_a_roc_curve_holds_the_boxes_of_both_rates(clinic, opened):
             assert bands(page, "roc", alarms + 1e-12)[name][1] >= most_hits - 1e-9
     assert page.page.locator("#roc path.interval").count() == 1
     note = page.text("#roc-note")
-    assert f"at each threshold of {clinic.best.model} both rates lie in it with 95 %" in note
+    assert f"at each threshold of {clinic.best.model}, both rates lie in it with 95 %" in note
 
 
 @pytest.mark.slow
@@ -179,7 +179,8 @@ def test_whiskers_of_reliability_are_the_intervals_of_python(prior, clinic, open
     assert page.page.locator("#reliability .whisker").count() == len(expected)
     note = page.text("#reliability-note")
     assert "whiskers: its 95 % interval" in note
-    assert f"by {best['name'] if repaired else packed['name']}, at most" in note
+    name = best["name"] if repaired else packed["name"]
+    assert f"cases to which {name} gives such a probability, at most" in note
 
 
 def noisy_report(**options: Any) -> Any:
@@ -267,6 +268,15 @@ def test_what_the_classes_cost_adds_up_to_the_cost(digits, opened):
 
 
 @pytest.mark.slow
+def test_a_unit_of_several_words_stays_whole_in_a_title(opened):
+    y, rng = np.arange(90) % 3, np.random.default_rng(2)
+    problem = Problem(1 - np.eye(3), unit="US dollars")
+    report = evaluate(y, {"m": rng.dirichlet(np.ones(3), 90)}, problem, calibrator=None)
+    title = "What each class adds to the cost per case, US dollars"
+    assert opened(report).text("#class-costs-name") == title
+
+
+@pytest.mark.slow
 def test_thresholds_are_written_on_the_page_as_in_the_text(opened):
     """Probabilities in percent, scores on their own scale, whichever way they were tuned."""
     rng = np.random.default_rng(9)
@@ -293,7 +303,7 @@ def test_thresholds_are_written_on_the_page_as_in_the_text(opened):
 
 WATCH = """() => {
     window.filled = [];
-    const note = changes => filled.push(...changes.map(one => one.target.ariaLabel));
+    const note = changes => filled.push(...changes.map(change => change.target.ariaLabel));
     new MutationObserver(note).observe(
         document.getElementById("controls"), {subtree: true, attributeFilter: ["title"]});
 }"""

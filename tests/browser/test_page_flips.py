@@ -19,8 +19,8 @@ from stakes.report import Stakes
 
 NEXT = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
 STANDING = """() => {
-    const {sure} = stakesPage.result();
-    return {possible: sure.possible(), verdict: sure.verdict()};
+    const {inference} = stakesPage.result();
+    return {possible: inference.possible(), verdict: inference.verdict()};
 }"""
 
 
@@ -85,7 +85,7 @@ def test_typing_a_listed_value_gives_the_listed_verdict(name, opened, request):
         assert page.run(STANDING) == {"possible": possible, "verdict": verdict}
         assert choice not in possible
         text = page.text("#verdict-changed")
-        alike = page.run("name => stakesPage.result().sure.decidesBlind(name)", choice)
+        alike = page.run("name => stakesPage.result().inference.isConstant(name)", choice)
         why = "decides the same here" if alike else "clearly costs more here"
         assert text.startswith(f"Was {choice}, now {verdict}: {choice} {why}")
         assert written(row["what"], value) in shown
@@ -167,18 +167,32 @@ def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     assert " or " in page.text("#prior-band .parts")
 
 
+@pytest.mark.slow
+def test_running_costs_leave_zones_over_the_prior_only(opened):
+    """They are in the unit of the problem; costs on an axis of proportions sum to 2."""
+    y, rng = np.arange(200) % 2, np.random.default_rng(2)
+    p = np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=200), 0.01, 0.99)
+    problem = Problem.binary(false_alarm=100, miss=500)
+    options = {"calibrator": None, "replicates": 10}
+    for running, n_axes in (({}, 3), ({"a": 7.0}, 1)):
+        page = opened(evaluate(y, {"a": p, "b": p**2}, problem, running_costs=running, **options))
+        page.run("() => stakesPage.finished()")
+        zones = page.run("() => stakesPage.tables().zones")
+        assert len({row[0] for row in zones[1:]}) == n_axes
+
+
 # How sure it is ----------------------------------------------------------------------------------
 
-READ = """settings => settings.map(given => {
-    stakesPage.set(given);
-    const {sure, systems, rival} = stakesPage.result();
-    const names = systems.filter(one => one.candidate).map(one => one.name);
+READ = """settings => settings.map(stakes => {
+    stakesPage.set(stakes);
+    const {inference, systems, rival} = stakesPage.result();
+    const names = systems.filter(system => system.candidate).map(system => system.name);
     return {
-        costs: names.map(name => [name, sure.cost(name)]),
-        chances: names.map(name => sure.chance(name)),
-        contenders: sure.contenders(), expected: sure.expected(), saving: sure.saving(),
-        possible: sure.possible(), verdict: sure.verdict(),
-        more: rival ? [rival.name, sure.more(rival.name)] : null,
+        costs: names.map(name => [name, inference.cost(name)]),
+        chances: names.map(name => inference.chance(name)),
+        contenders: inference.contenders(), expected: inference.expected(),
+        saving: inference.saving(), possible: inference.possible(), verdict: inference.verdict(),
+        more: rival ? [rival.name, inference.more(rival.name)] : null,
     };
 })"""
 

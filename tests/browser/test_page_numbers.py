@@ -30,8 +30,10 @@ from stakes._text import (
     measured_column,
     number,
     percent,
+    plain,
     probability,
     proportion,
+    small_amount,
     whole_percent,
 )
 from stakes.audit import FAMILIAR, Probabilities, RawScores, implied_costs
@@ -50,15 +52,15 @@ from stakes.regions import (
 from stakes.scoring import HullBins
 
 SETTINGS = 50
-READ = """settings => settings.map(given => {
-    stakesPage.set(given);
-    const made = stakesPage.result();
+READ = """settings => settings.map(stakes => {
+    stakesPage.set(stakes);
+    const {systems, best, naive, perfect} = stakesPage.result();
     const pick = ({name, counts, cost, normalized, threshold}) =>
         ({name, counts, cost, normalized, threshold});
     const {regions, margins} = stakesPage.tables();
     return {
-        systems: made.systems.map(pick), best: made.best.name, naive: made.naive,
-        perfect: made.perfect, tables: {regions, margins},
+        systems: systems.map(pick), best: best.name, naive, perfect,
+        tables: {regions, margins},
     };
 })"""
 
@@ -364,6 +366,10 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
     values += [1e-4, 0.00099995, 0.00009999, -0.0125, 123456.789, 0.5, 1e-300, 1e300]
     page = opened(demo)
     assert written(page, "short", values) == [number(value) for value in values]
+    assert written(page, "plain", values) == [plain(value) for value in values]
+    pairs = list(zip(values, reversed(values), strict=True))
+    small = "pairs => pairs.map(([amount, cost]) => stakesPage.write.smallAmount(amount, cost))"
+    assert page.run(small, pairs) == [small_amount(amount, cost) for amount, cost in pairs]
     shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5, 0.995]
     shares += [0.01, 0.99, 0.004, 0.99999, 1e-9, 1 - 1e-9, 0.00985, 0.5, 0.125]
     for name, write in (

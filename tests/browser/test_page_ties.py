@@ -64,7 +64,7 @@ def test_where_every_case_is_of_one_class_the_curve_has_its_best_decision(asking
     page.page.check("#whole")
     for end in (0, 1):
         heights = dict(page.run("end => stakesPage.read('cost-curve', end)", end))
-        assert heights == {"not looking": 0, "a": 0, "b": 0}
+        assert heights == {"best constant decision": 0, "a": 0, "b": 0}
 
 
 def test_a_system_that_decides_blindly_or_nearly_so_does_not_clearly_cost_more(opened):
@@ -73,7 +73,7 @@ def test_a_system_that_decides_blindly_or_nearly_so_does_not_clearly_cost_more(o
     )
     page = opened(coarse(problem))
     page.run("() => stakesPage.set({prior: [0.24, 0.76]})")
-    _, low, high = page.run("() => stakesPage.result().sure.more('a (as is)')")
+    _, low, high = page.run("() => stakesPage.result().inference.more('a (as is)')")
     assert low < 0 < high
     assert "the data cannot tell them apart" in page.text("#verdict-changed")
     page.run("() => stakesPage.set({...stakesPage.reported(), costs: [[0, -1], [4, 0]]})")

@@ -227,5 +227,5 @@ def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[st
             text,
             f"No worse: clearly at most {_text.percent(margin.value)} costlier than {name}.",
         )
-    amount = _text.number(margin.value)
+    amount = _text.plain(margin.value)
     return (text, f"No worse: clearly at most {amount} per case costlier than {name}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stakes._text import measured, number, percent
+from stakes._text import measured, percent, plain, small_amount
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.report import LEFT_OUT, Caveat
@@ -11,15 +11,17 @@ from stakes.report import LEFT_OUT, Caveat
 def rounded(value: float, like: Measured) -> str:
     """A number with the decimals that an interval supports, its own or that of a related number.
 
-    A number that another interval would round to zero keeps one digit.
+    A number that another interval would round to zero is written as a small amount.
 
     >>> wide = Measured(0.15743, 0.1418, 0.1728)
     >>> rounded(0.15743, wide), rounded(0.25, wide), rounded(0.0004, wide), rounded(0.0, wide)
     ('0.157', '0.250', '0.0004', '0')
+    >>> rounded(0.00004, wide)
+    'less than 0.0001'
     """
     text = measured(value, like.low, like.high)[0]
     hidden = not text.strip("−0.,") and value != like.value
-    return number(value, 1) if hidden else text
+    return small_amount(value, like.value) if hidden else text
 
 
 def money(value: float, unit: str | None, like: Measured | None = None) -> str:
@@ -28,7 +30,7 @@ def money(value: float, unit: str | None, like: Measured | None = None) -> str:
     >>> money(3.25, "EUR"), money(2.6817, "EUR", Measured(2.6817, 2.296, 3.112))
     ('3.25 EUR', '2.68 EUR')
     """
-    text = number(value) if like is None else rounded(value, like)
+    text = plain(value) if like is None else rounded(value, like)
     return f"{text} {unit}" if unit else text
 
 

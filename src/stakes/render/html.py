@@ -34,9 +34,10 @@ from stakes.render.tables import number, sections, stakes_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
-    *("numbers", "intervals", "digits", "text", "charts", "state", "contenders", "inputs"),
-    *("rule", "sections", "changes", "tables", "curves", "classes", "explorer", "fold", "share"),
-    *("flips", "page"),
+    *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts", "bands"),
+    *("state", "pairs", "contenders", "inputs", "rule", "sections", "money", "changes", "tables"),
+    *("curves", "reliability", "regions", "cuts", "explorer", "fold", "schedule", "share"),
+    *("flips", "zones", "page"),
 )
 
 
@@ -112,6 +113,7 @@ def to_html(
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         explorable=explorable(report),
+        no_thresholds=_no_thresholds(report),
         data="" if still and not explorable(report) else _as_json(page_data(report)),
         **_frame(),
         most_bins=f"{MOST_BINS:,}",
@@ -156,9 +158,25 @@ def _thresholds_sentence(report: Report) -> str:
     """Whether other thresholds can be tried under limits."""
     if explorable(report):
         return "Other thresholds can be tried below. "
-    if report.problem.columns:
-        return "No other thresholds can be tried, since every case has its own costs. "
-    return ""
+    reason = _no_thresholds(report)
+    return f"{reason} " if reason else ""
+
+
+def _no_thresholds(report: Report) -> str:
+    """Why no other thresholds can be tried although every case has its own costs, or nothing."""
+    problem = report.problem
+    if explorable(report) or not problem.columns:
+        return ""
+    if problem.n_classes > 2:
+        reason = f"with {problem.n_classes} classes no single probability decides"
+    elif problem.n_decisions > 2:
+        reason = (
+            f"with {problem.n_decisions} decisions even their order along the probability "
+            "differs from case to case"
+        )
+    else:
+        reason = "the page does not hold what the cases between two scores cost"
+    return f"Other thresholds cannot be tried here: every case has its own costs, and {reason}."
 
 
 def _wholes(problem: Problem) -> list[str]:

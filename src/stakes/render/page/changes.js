@@ -3,31 +3,32 @@
 /** A cost per case with its interval, for a sentence; only the first of a paragraph needs the level. */
 function textWithInterval(interval, level = `${percent(DATA.level)} interval `) {
   const [value] = measured(interval);
-  const known = Number.isFinite(interval[1]);
-  return `${withUnit(known ? value : costText(interval[0]))} per case${known ? ` (${level}${intervalText(interval)})` : ""}`;
+  const hasBounds = Number.isFinite(interval[1]);
+  return `${withUnit(hasBounds ? value : costText(interval[0]))} per case${hasBounds ? ` (${level}${intervalText(interval)})` : ""}`;
 }
 
 /** The recommendation of the report and the current one, and whether the data can tell them apart. */
-function wasAndNow({ sure }) {
-  const [was, now] = [REPORTED_CHOICE, choiceNow()];
-  if (!sure) {
+function wasAndNow({ inference }) {
+  const [was, now] = [reportedChoice, choiceNow()];
+  if (!inference) {
     const doubt = "how sure that is cannot be said from this page: evaluate again with these costs";
     return was === now
       ? `Still ${now}, by the costs on these cases; ${doubt}.`
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
-  const others = sure.possible().filter((name) => name !== now);
+  const others = inference.possible().filter((name) => name !== now);
   // rules of the two models that are named anyway need no mention
   const compared = new Set([was, now].map(modelOf));
   const rest = others.filter((name) => !compared.has(modelOf(name)));
-  const which = inWords(rest.length ? rest.map(modelOf) : others);
+  const otherNames = inWords(rest.length ? rest.map(modelOf) : others);
+  const doubt = others.length ? `, but the data cannot tell ${now} from ${otherNames}` : "";
   if (was === now)
-    return others.length ? `Still ${now}, but the data cannot tell it from ${which}.` : `Still ${now}, clearly the cheapest.`;
+    return others.length ? `Still ${now}, but the data cannot tell it from ${otherNames}.` : `Still ${now}, clearly the cheapest.`;
   if (others.includes(was))
-    return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${which}` : ""}.`;
-  if (sure.decidesBlind(was) && now === sure.blind)
-    return `Was ${was}, now ${now}: ${was} decides the same here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
-  return `Was ${was}, now ${now}: ${was} clearly costs more here${others.length ? `, but the data cannot tell ${now} from ${which}` : ""}.`;
+    return `Was ${was}, now ${now}, but the data cannot tell them apart${rest.length ? `, nor from ${otherNames}` : ""}.`;
+  if (inference.isConstant(was) && now === inference.constant)
+    return `Was ${was}, now ${now}: ${was} decides the same here${doubt}.`;
+  return `Was ${was}, now ${now}: ${was} clearly costs more here${doubt}.`;
 }
 
 /** Whether a new evaluation under these stakes would give a slightly different cost. */
@@ -35,12 +36,12 @@ const isApproximate = (system) =>
   !TERMS && system.way !== "fixed" && (system.way === "recalibrated" || MODELS[system.model].binned);
 
 /** Limitations of the numbers: decisions that do not change, calibration maps of the report. */
-function limitsOfChange({ best, sure }) {
+function limitsOfChange({ best, inference }) {
   if (best.way === "fixed" && dependsOnStakes(best))
     return ["Decisions made anew for your stakes may cost less: evaluate again with these costs."];
   return [
-    ...(isApproximate(best) ? ["Approximate, mostly to a few percent: see “≈” below."] : []),
-    ...(sure ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
+    ...(isApproximate(best) ? ["Approximate, mostly to within a few percent: see “≈” below."] : []),
+    ...(inference ? [] : [`Intervals and chances hold for the stakes of the report only: ${whyUnsure()}. Reset to see them.`]),
   ];
 }
 
@@ -53,31 +54,32 @@ const whyUnsure = () =>
  * than the verdict of the report.
  */
 function changedParagraphs(outcome) {
-  const { best, rival, unaided, looking, sure } = outcome;
+  const { best, rival, unaided, deploysModel, inference } = outcome;
   if (Number.isNaN(best.cost)) return ["No system can be recommended: the costs are undefined at these stakes."];
-  const stays = best.way === "fixed" && dependsOnStakes(best);
-  const expected = sure ? sure.expected() : [best.cost, NaN, NaN];
-  const saving = sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
-  const how = `${MODELS[best.model].name} with ${ruleText(best)}`;
-  const always = `${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case`;
-  const nothing = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
-  const part = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
+  const keepsDecisions = best.way === "fixed" && dependsOnStakes(best);
+  const expected = expectedOf(outcome);
+  const saving = savingOf(outcome);
+  const doubt = saving[1] <= 0 ? ", but the data cannot rule out that it saves nothing" : "";
+  const share = saving[0] > 0 && saving[0] <= unaided.cost ? `, ${wholePercent(saving[0] / unaided.cost)} of that` : "";
   const winner = [
-    stays
+    keepsDecisions
       ? `The decisions that ${best.name} made for the stakes of the report would cost ${textWithInterval(expected)}, the least of all.`
-      : `${sure ? "Deploy" : "The cheapest is"} ${how}: expect it to cost ${textWithInterval(expected)}.`,
-    `Against ${always}, ${stays ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${part}${nothing}.`,
+      : `${inference ? "Deploy" : "The cheapest is"} ${modelWithRule(best)}: expect it to cost ${textWithInterval(expected)}.`,
+    `Against ${unaided.phrase}, which costs ${costInSentence(unaided.cost)} per case, ` +
+      `${keepsDecisions ? "these decisions save" : "it saves"} ${textWithInterval(saving, "")}${share}${doubt}.`,
   ];
-  const rest = [...(rival && looking ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
+  const rest = [...(rival && deploysModel ? [runnerUp(outcome)] : []), ...limitsOfChange(outcome)];
   return [
     [wasAndNow(outcome)],
-    looking ? winner : noneSentences(outcome, stays, expected, saving),
+    deploysModel ? winner : noneSentences(outcome, keepsDecisions, expected, saving),
     ...(rest.length ? [rest] : []),
   ].map((sentences) => sentences.join(" "));
 }
 
+const modelWithRule = (system) => `${MODELS[system.model].name} with ${ruleText(system)}`;
+
 /** Sentences for a verdict that recommends none of the systems. */
-function noneSentences({ best, unaided }, stays, expected, saving) {
+function noneSentences({ best, unaided }, keepsDecisions, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
   const costlier = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
@@ -87,21 +89,19 @@ function noneSentences({ best, unaided }, stays, expected, saving) {
       ? `expect them to cost more than ${unaided.phrase}, which costs ${price}`
       : `${unaided.phrase}, which costs ${price}, is cheaper`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
-  const which = stays
-    ? `which ${best.name} made for the stakes of the report`
-    : `${MODELS[best.model].name} with ${ruleText(best)}`;
+  const which = keepsDecisions ? `which ${best.name} made for the stakes of the report` : modelWithRule(best);
   return [
-    `Deploy none of these ${stays ? "decisions" : "models"}: ${reason}.`,
+    `Deploy none of these ${keepsDecisions ? "decisions" : "models"}: ${reason}.`,
     `The best of them, ${which}, would cost ${textWithInterval(expected)}${doubt}.`,
   ];
 }
 
 /** A sentence about the runner-up. */
-function runnerUp({ best, rival, sure }) {
-  if (!sure) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
-  const more = sure.more(rival.name);
+function runnerUp({ best, rival, inference }) {
+  if (!inference) return `The runner-up, ${rival.name}, costs ${costInSentence(rival.cost - best.cost)} more per case.`;
+  const more = inference.more(rival.name);
   if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
-  const comparison = sure.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
+  const comparison = inference.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
   const [value] = measured(more);
   return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${comparison}.`;
 }

@@ -1,10 +1,10 @@
-// Charts: inline SVG, drawn at the width of their place.
+// Charts: inline SVG, drawn at the width of their host element.
 
 const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // pixels; wider where the font needs it
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
 
-/** About so many round numbers within a range. */
+/** Round numbers within a range, about as many as wanted. */
 function ticks(low, high, wanted) {
   const raw = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -20,40 +20,40 @@ const scale =
     start + ((value - low) / (high - low)) * (end - start);
 
 /** An axis of probabilities, written in percent; other axes have plain numbers. */
-const shareAxis = (label, domain) => ({ label, domain, say: probabilityText });
-const sayOf = ({ say = short }) => say;
+const shareAxis = (label, domain) => ({ label, domain, format: probabilityText });
+const formatOf = ({ format = short }) => format;
 
-let rooms = new WeakMap(); // widths of places, cached: reading one makes the browser lay out the page
+let hostWidths = new WeakMap(); // cached, because reading a width makes the browser lay out the page
 
-const drawn = {}; // what every chart shows, by its place
+const drawn = {}; // what every chart shows, by the id of its host
 
-/** Width of a place, read once until the window changes. */
-function roomOf(host) {
-  if (!rooms.has(host)) rooms.set(host, host.clientWidth);
-  return rooms.get(host);
+/** Width of a host element, read once until the window changes. */
+function widthOfHost(host) {
+  if (!hostWidths.has(host)) hostWidths.set(host, host.clientWidth);
+  return hostWidths.get(host);
 }
 
-const pen = document.createElement("canvas").getContext("2d");
-let letters = null; // the reader's font, also read once
+const canvas = document.createElement("canvas").getContext("2d");
+let fontFamily = null; // that of the reader, also read once
 
 /** Width of a text in the reader's font, whichever that is. */
 function widthOf(text, { size, weight = 400 }) {
-  letters ??= getComputedStyle(document.body).fontFamily;
-  pen.font = `${weight} ${size}px ${letters}`;
-  return 1.04 * pen.measureText(text).width; // digits of one width may need a little more
+  fontFamily ??= getComputedStyle(document.body).fontFamily;
+  canvas.font = `${weight} ${size}px ${fontFamily}`;
+  return 1.04 * canvas.measureText(text).width; // tabular digits, which pages use, may be a little wider
 }
 
-/** As much of a text as there is room for, cut in the middle; empty if too little would be left. */
-function fitted(text, room, font) {
-  if (widthOf(text, font) <= room) return text;
-  const fits = (size) => widthOf(middle(text, size), font) <= room;
-  const size = range(text.length).findLastIndex((letters) => letters > 5 && fits(letters));
-  return size < 0 ? "" : middle(text, size);
+/** A text shortened in the middle to a width in pixels; empty if too little would be left. */
+function fitted(text, width, font) {
+  if (widthOf(text, font) <= width) return text;
+  const fits = (length) => widthOf(shortened(text, length), font) <= width;
+  const length = range(text.length).findLastIndex((candidate) => candidate > 5 && fits(candidate));
+  return length < 0 ? "" : shortened(text, length);
 }
 
-const forgetRooms = () => {
-  rooms = new WeakMap();
-  letters = null;
+const forgetWidths = () => {
+  hostWidths = new WeakMap();
+  fontFamily = null;
 };
 
 /** The smallest round number that is at least a share. */
@@ -62,11 +62,11 @@ const roundUp = (share) =>
 
 /** Height of a line at x by interpolation; the upper end of a vertical piece. */
 function heightAt(points, x) {
-  let [start, high] = [0, points.length];
-  while (start < high) {
-    const centre = (start + high) >> 1;
-    if (points[centre][0] > x) high = centre;
-    else start = centre + 1;
+  let [low, high] = [0, points.length]; // binary search for the first point beyond x
+  while (low < high) {
+    const midpoint = (low + high) >> 1;
+    if (points[midpoint][0] > x) high = midpoint;
+    else low = midpoint + 1;
   }
   high = Math.min(high, points.length - 1);
   const [[x0, y0], [x1, y1]] = [points[Math.max(0, high - 1)], points[high]];
@@ -76,11 +76,11 @@ function heightAt(points, x) {
 /** Height of a line at x: exact if the line has a formula, otherwise interpolated. */
 const valueAt = (series, x) => (series.at ? series.at(x) : heightAt(series.points, x));
 
-/** Names and intervals of the lines of a chart at x, if they are known. */
+/** Names and intervals at x of the lines of a chart that have intervals. */
 const readBands = (id, x) =>
   drawn[id].series.filter(({ bounds }) => bounds).map(({ name, bounds, banded }) => [name, ...bounds(x), Boolean(banded)]);
 
-/** Positions of the single points of a chart and the bounds of their intervals. */
+/** Positions of the whiskers of a chart and their bounds. */
 const readWhiskers = (id) => drawn[id].whiskers.map(({ x, bounds }) => [x, ...bounds]);
 
 /** Names and heights of the lines of a chart at x. */
@@ -92,10 +92,10 @@ const readChart = (id, x) =>
  * Series have points, a look, a name for the cross-hair and optionally a label that is drawn.
  */
 function drawChart(host, spec) {
-  const width = Math.max(260, roomOf(host));
-  const below = spec.counted ? COUNTS : 0;
-  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340))) + below;
-  const frame = frameOf(spec, width, height, height - below - MARGIN.bottom);
+  const width = Math.max(260, widthOfHost(host));
+  const strip = spec.counted ? COUNTS : 0;
+  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340))) + strip;
+  const frame = frameOf(spec, width, height, height - strip - MARGIN.bottom);
   const picture = svg(
     "svg",
     {
@@ -129,15 +129,15 @@ function drawChart(host, spec) {
   host.replaceChildren(picture);
 }
 
-/** Axes with as many ticks as their names leave room for. */
+/** Scales and ticks of both axes, with as many ticks as their labels leave room for. */
 function frameOf(spec, width, height, foot) {
-  const widest = (values, axis) => Math.max(0, ...values.map((value) => widthOf(sayOf(axis)(value), TICK)));
+  const widest = (values, axis) => Math.max(0, ...values.map((value) => widthOf(formatOf(axis)(value), TICK)));
   const up = ticks(...spec.y.domain, 4);
   const left = Math.max(MARGIN.left, widest(up, spec.y) + 10);
-  const room = width - left - MARGIN.right;
+  const available = width - left - MARGIN.right;
   const tries = [5, 4, 3, 2].map((wanted) => ticks(...spec.x.domain, wanted));
   const across =
-    tries.find((values) => 1.3 * widest(values, spec.x) * values.length < room) || tries[tries.length - 1];
+    tries.find((values) => 1.3 * widest(values, spec.x) * values.length < available) || tries[tries.length - 1];
   const right = width - Math.max(MARGIN.right, widest(across.slice(-1), spec.x) / 2 + 2);
   return {
     ...{ spec, width, height, foot, left, right, up, across },
@@ -160,22 +160,21 @@ const clipOf = (host, { left, right, foot }) =>
 
 /** Rules, ticks with their values, and the names of both axes. */
 function axes({ x, y, foot, left, right, up, across, spec }) {
-  const bottom = foot;
   const tick = (at, text) => svg("text", { class: "tick", ...at }, text);
   return svg(
     "g",
     {},
     up.map((value) => [
       svg("line", { class: "rule", x1: left, x2: right, y1: y(value), y2: y(value) }),
-      tick({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, sayOf(spec.y)(value)),
+      tick({ x: left - 6, y: y(value) + 4, "text-anchor": "end" }, formatOf(spec.y)(value)),
     ]),
-    svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
+    svg("line", { class: "axis", x1: left, x2: right, y1: foot, y2: foot }),
     across.map((value) =>
-      tick({ x: x(value), y: bottom + 15, "text-anchor": "middle" }, sayOf(spec.x)(value)),
+      tick({ x: x(value), y: foot + 15, "text-anchor": "middle" }, formatOf(spec.x)(value)),
     ),
     svg(
       "text",
-      { class: "axis-name", x: right, y: bottom + 31, "text-anchor": "end" },
+      { class: "axis-name", x: right, y: foot + 31, "text-anchor": "end" },
       fitted(spec.x.label, right - left, { size: LABEL.size }),
     ),
     svg("text", { class: "axis-name", x: 2, y: 11 }, fitted(spec.y.label || "", right, { size: LABEL.size })),
@@ -196,14 +195,14 @@ const COUNTS = 44; // pixels below the x axis for bars of cases and their number
 
 /** The number of cases in a part of the x axis, as a bar in a strip below the axis. */
 function caseBar({ x, height, spec }, { low, high, share, cases }) {
-  const tall = share * (COUNTS - 18);
+  const barHeight = share * (COUNTS - 18);
   const width = Math.max(0, x(high) - x(low) - 1);
-  const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - tall - 1, width, height: tall });
+  const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - barHeight - 1, width, height: barHeight });
   const text = short(cases);
   const fits = cases > 0 && widthOf(text, TICK) <= width + 1;
   return [
-    explain(bar, `${sayOf(spec.x)(low)} to ${sayOf(spec.x)(high)}`, [["cases", exact(cases)]]),
-    fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - tall - 4, "text-anchor": "middle" }, text) : null,
+    withTip(bar, `${formatOf(spec.x)(low)} to ${formatOf(spec.x)(high)}`, [["cases", exact(cases)]]),
+    fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - barHeight - 4, "text-anchor": "middle" }, text) : null,
   ];
 }
 
@@ -216,13 +215,13 @@ function whiskerOf({ x, y }, { x: at, bounds: [low, high], look }) {
   });
 }
 
-/** The parts of an axis where a constant decision costs no more than any of these lines. */
-function cheaperBlind(naive, lines) {
+/** The parts of an axis where the best constant decision costs no more than any of these lines. */
+function constantIsCheapest(naive, lines) {
   const parts = [];
   let open = false;
   (lines.length ? lines[0].points : []).forEach(([x], i) => {
-    const blind = naive(x);
-    const cheaper = lines.every(({ points }) => points[i][1] >= blind - TIE * Math.abs(blind));
+    const cost = naive(x);
+    const cheaper = lines.every(({ points }) => points[i][1] >= cost - TIE * Math.abs(cost));
     if (cheaper && open) parts[parts.length - 1][1] = x;
     else if (cheaper) parts.push([x, x]);
     open = cheaper;
@@ -243,7 +242,7 @@ function bandOf({ x, y, spec }, { look, borders, bounds }) {
 function stepsOf(bounds, [low, high]) {
   const steps = range(BAND_STEPS + 1).map((i) => low + ((high - low) * i) / BAND_STEPS);
   const intervals = steps.map((x) => [x, ...bounds(x)]).filter((interval) => interval.every(Number.isFinite));
-  return [1, 2].map((end) => intervals.map((interval) => [interval[0], interval[end]]));
+  return [1, 2].map((bound) => intervals.map((interval) => [interval[0], interval[bound]]));
 }
 
 /** A line through its finite points. */
@@ -277,17 +276,16 @@ function markName({ x, right }, mark) {
 /** A dot with its tooltip. */
 function dotOf({ x, y }, dot) {
   const node = svg("circle", { class: `dot ${dot.look}`, cx: x(dot.x), cy: y(dot.y), r: 4.5 });
-  return explain(node, dot.title, dot.lines);
+  return withTip(node, dot.title, dot.lines);
 }
 
 const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
-// of the name of a line: its height in pixels, the columns that are tried, its widths as parts of the frame
+// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the frame
 const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] };
 
 /** Names of the lines, each where it covers as little of them as possible; left out if there is no room. */
 function lineNames({ x, y, left, right, height, foot, spec }) {
-  const frame = { left: left + 4, right, top: MARGIN.top };
-  frame.bottom = foot - 3;
+  const frame = { left: left + 4, right, top: MARGIN.top, bottom: foot - 3 };
   const step = (frame.right - frame.left) / (NAME.columns - 1);
   const [low, high] = spec.x.domain;
   const at = (i) => low + ((frame.left + i * step - x(low)) / (x(high) - x(low))) * (high - low);
@@ -310,12 +308,12 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
       if (!best) return []; // the tooltip still shows the name
       taken.push(best);
       const title = svg("title", {}, line.label);
-      const place = { x: best.left, y: best.bottom - 3 };
-      return svg("text", { class: `line-name ${line.look}`, ...place }, best.text, title);
+      const position = { x: best.left, y: best.bottom - 3 };
+      return svg("text", { class: `line-name ${line.look}`, ...position }, best.text, title);
 
       /** The best spot for the name, if it may take this part of the width of the frame. */
       function placed(part) {
-        const text = fitted(middle(line.label, 30), part * (frame.right - frame.left), LABEL);
+        const text = fitted(shortened(line.label, 30), part * (frame.right - frame.left), LABEL);
         const width = widthOf(text, LABEL);
         const columns = Math.min(NAME.columns - 2, Math.ceil(width / step));
         const spots = spotsOf(ys, columns).map((spot) => {
@@ -350,13 +348,13 @@ function penaltyOf(spot, heights, taken, frame, columns) {
       spot.top < box.bottom &&
       spot.bottom > box.top,
   );
-  let hidden = 0;
+  let covered = 0;
   for (const { ys } of heights) {
     for (let i = spot.i; i <= spot.i + columns; i += 1) {
-      if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) hidden += 1;
+      if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) covered += 1;
     }
   }
-  return outside || overlaps ? NO_ROOM : 20 * hidden + spot.off;
+  return outside || overlaps ? NO_ROOM : 20 * covered + spot.off;
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */
@@ -366,15 +364,15 @@ function crosshair(picture, { x, left, right, foot, spec }) {
   const readable = spec.series.filter(({ name }) => name);
   let at = spec.marks.length ? spec.marks[0].x : (low + high) / 2;
   const read = (value, clientY) => {
-    at = Math.min(high, Math.max(low, value));
+    at = clamped(value, [low, high]);
     hair.setAttribute("x1", x(at));
     hair.setAttribute("x2", x(at));
     picture.append(hair);
     const box = picture.getBoundingClientRect();
-    const interval = ({ bounds }) => (bounds ? ` (${bounds(at).map((end) => sayOf(spec.y)(end, 3)).join(" to ")})` : "");
-    const lines = readable.map((line) => [line.name, sayOf(spec.y)(valueAt(line, at), 6) + interval(line), line.look]);
+    const interval = ({ bounds }) => (bounds ? ` (${bounds(at).map((bound) => formatOf(spec.y)(bound, 3)).join(" to ")})` : "");
+    const lines = readable.map((line) => [line.name, formatOf(spec.y)(valueAt(line, at), 6) + interval(line), line.look]);
     showTip(
-      `${spec.x.label} ${sayOf(spec.x)(at)}`,
+      `${spec.x.label} ${formatOf(spec.x)(at)}`,
       lines,
       box.left + x(at),
       clientY ?? box.top + MARGIN.top,
@@ -400,83 +398,4 @@ function crosshair(picture, { x, left, right, foot, spec }) {
     event.preventDefault();
     read(at + (step * (high - low)) / 50, null);
   });
-}
-
-// Small pictures ----------------------------------------------------------------------------------
-
-/** A bar with the whiskers of its interval, and a line at the cost of the best constant decision. */
-function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
-  const [width, height] = [BINARY ? 84 : 124, 18];
-  const picture = svg("svg", {
-    class: "bar",
-    width,
-    height,
-    viewBox: `0 0 ${width} ${height}`,
-    "aria-hidden": "true",
-  });
-  if (!Number.isFinite(value)) return picture;
-  const bottom = Math.min(0, ...[value, low, reference].filter(Number.isFinite));
-  const x = scale([bottom, top], [1, width - 2]);
-  const [start, end] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
-  picture.append(
-    svg("rect", { class: `area ${look}`, x: start, y: 4, height: 10, width: end - start, rx: 1.5 }),
-  );
-  if (Number.isFinite(low) && Number.isFinite(high)) {
-    const d = `M${x(low)} 9H${x(high)}M${x(low)} 6V12M${x(high)} 6V12`;
-    picture.append(svg("path", { class: "whisker", d }));
-  }
-  if (Number.isFinite(reference)) {
-    picture.append(
-      svg("line", { class: "reference", x1: x(reference), x2: x(reference), y1: 0, y2: height }),
-    );
-  }
-  return picture;
-}
-
-const BAND = { size: 12 };
-
-/** Neighbouring intervals of an axis as a band, with names if they fit and the current value marked. */
-function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
-  const width = Math.max(240, roomOf(host));
-  const x = scale([low, high], [inset[0], width - inset[1]]);
-  let free = -Infinity; // from here on there is room for the label of the next edge
-  const pieces = parts
-    .filter((part) => part.low < high && part.high > low)
-    .map((part) => {
-      const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
-      const name = fitted(part.label, right - left - 12, BAND);
-      const readable = name.length >= 0.4 * part.label.length; // the two ends of a long name would not identify it
-      const half = widthOf(part.edge, TICK) / 2;
-      const named = part.high < high && x(part.high) - half > free;
-      const edge = named ? Math.min(Math.max(x(part.high), half), width - half) : null;
-      if (named) free = edge + half + 8;
-      const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
-      return [
-        explain(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
-        name && readable
-          ? svg(
-              "text",
-              { class: `band-name ${part.look}`, x: left + 6, y: 31 },
-              name,
-              svg("title", {}, part.label),
-            )
-          : null,
-        edge === null
-          ? null
-          : svg("text", { class: "tick", x: edge, y: 54, "text-anchor": "middle" }, part.edge),
-      ];
-    });
-  const marked = now >= low && now <= high;
-  const size = { width, height: 60, viewBox: `0 0 ${width} 60` };
-  const mark = marked
-    ? svg("path", { class: "now-mark", d: `M${x(now)} 12l-5 -8h10zM${x(now)} 12V42` })
-    : null;
-  host.replaceChildren(
-    svg(
-      "svg",
-      { class: "band", xmlns: SVG, role: "img", "aria-label": title, ...size },
-      pieces,
-      mark,
-    ),
-  );
 }

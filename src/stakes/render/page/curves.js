@@ -4,12 +4,15 @@ const hidden = new Set(); // models that the charts leave out
 const COST_AXIS = inUnit("cost per case");
 const GRID = range(241).map((i) => i / 240);
 
+// models with curves that are shown, and those among them whose scores are probabilities
 const visible = () => MODELS.filter((model, i) => model.hull && !hidden.has(i));
 const PROBABLE = MODELS.some((model) => model.hull && model.kind === "posteriors");
 const probable = () => visible().filter((model) => model.kind === "posteriors");
 /** With many models, tables have columns only for those in the charts; downloads have all. */
 const inTables = (i) => !CROWDED || !hidden.has(i);
-const condition = (x, label, say = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${say(x)}`) }] : []);
+/** A mark at the current value of an axis of shares, unless it lies outside. */
+const condition = (x, label, format = probabilityText) => (x >= 0 && x <= 1 ? [{ x, label: tied(`${label} ${format(x)}`) }] : []);
+/** The cost proportion of the current stakes; NaN where they have none. */
 const proportion = () => (BINARY && !TERMS ? bayesThreshold(result.costs) : NaN);
 
 const isWhole = ({ table }) => !table || table.weights.every((row) => row.every(Number.isInteger));
@@ -43,9 +46,18 @@ const curve = (model, top, at, bounds, banded) => ({
   points: GRID.map((x) => [x * top, at(x * top)]),
 });
 
+/** The line of the best constant decision, from its cost as a function of x. */
+const constantLine = (cost, top) => ({
+  name: "best constant decision",
+  look: "plain",
+  at: cost,
+  points: GRID.map((x) => [x * top, cost(x * top)]),
+});
+const CONSTANT_SHADED = " Shaded: a constant decision costs no more.";
+
 /** Show all curves that the tallies of this report allow. */
 function showCurves() {
-  place("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
+  byId("chips").replaceChildren(...modelChips(showCurves, (model) => model.hull));
   if (!TERMS) (BINARY ? showCostCurves : showPriorCurves)();
   else if (STAKED) showThresholds();
   showRoc();
@@ -61,7 +73,7 @@ function modelChips(show, hasCurve) {
       "button",
       { type: "button", class: "chip", "aria-pressed": String(!hidden.has(i)), title: model.name },
       html("i", { class: `swatch ${model.look}` }),
-      middle(model.name, 48),
+      shortened(model.name, 48),
     );
     chip.addEventListener("click", () => {
       const host = chip.parentNode;
@@ -95,21 +107,12 @@ function fewChips(chips, show, hasCurve) {
 /** Cost per case if all cases share one threshold although their costs differ. */
 function showThresholds() {
   const { naive, noModel } = result;
-  const level = (name, cost) => ({
-    name,
-    label: name,
-    look: "plain",
-    at: () => cost,
-    points: [
-      [0, cost],
-      [1, cost],
-    ],
-  });
+  const level = (name, cost) => ({ name, label: name, look: "plain", at: () => cost, points: [[0, cost], [1, cost]] });
   const shown = probable().filter((model) => model.stakes);
   const series = shown.map((model) => thresholdCurve(model));
   const heights = [naive.cost, ...series.flatMap(({ points }) => points.map((point) => point[1]))];
   const [low, high] = [Math.min(0, ...heights), largest(heights) || 1];
-  drawChart(place("cost-curve"), {
+  drawChart(byId("cost-curve"), {
     title: "Cost per case over the threshold",
     x: shareAxis(`threshold on the probability of ${classes[1]}`, [0, 1]),
     y: { label: COST_AXIS, domain: [low, Math.min(1.05 * high, 2 * Math.abs(naive.cost) || high)] },
@@ -140,7 +143,7 @@ function thresholdCurve(model) {
 /** Loss over the cost proportion, for two decisions. */
 function showCostCurves() {
   const { prior } = result;
-  const driven = place("driven").checked;
+  const driven = byId("driven").checked;
   const cutOf = (model) => {
     if (!driven) return (c) => lossCut(model.table, model.hull, prior, c);
     const scores = posteriorsOf(model.table, prior);
@@ -153,23 +156,19 @@ function showCostCurves() {
   };
   const naive = (c) => 2 * Math.min(c * prior[0], (1 - c) * prior[1]);
   const top = 2 * prior[0] * prior[1] || 0.01;
-  const corner = [
-    [0, 0],
-    [prior[1], top],
-    [1, 0],
-  ];
+  const corners = [[0, 0], [prior[1], top], [1, 0]];
   const models = driven ? probable() : visible();
   const banded = bandedModel(models);
   const lines = models.map(lossLine);
-  place("cost-curve-note").textContent =
-    " Shaded: not looking costs no more." +
+  byId("cost-curve-note").textContent =
+    CONSTANT_SHADED +
     bandText(banded?.name, driven ? "" : ", as if its thresholds had not been chosen on these cases");
-  drawChart(place("cost-curve"), {
+  drawChart(byId("cost-curve"), {
     title: "Loss over the cost proportion",
     x: { label: "cost proportion", domain: [0, 1] },
     y: { label: "loss per case, both costs summing to 2", domain: [0, top * 1.12] },
-    shaded: cheaperBlind(naive, lines),
-    series: [{ name: "not looking", look: "plain", at: naive, points: corner }, ...lines],
+    shaded: constantIsCheapest(naive, lines),
+    series: [{ ...constantLine(naive, 1), points: corners }, ...lines],
     marks: condition(proportion(), "yours", pointText),
     dots: [],
   });
@@ -182,30 +181,22 @@ function showPriorCurves() {
   const ranges = decisionRanges(costs);
   const naive = (share) => naiveDecision(costs, [1 - share, share]).cost;
   const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const able = reachable(costs);
+  const reachableNow = reachable(costs);
   const countsAt = (model, share) => movedCounts(model.table, costs, ranges, DATA.holds_for, share);
   const banded = bandedModel(probable());
   const lines = probable().map((model) => {
     const at = (share) => expectedCost(countsAt(model, share), costs, [1 - share, share]) + model.running;
     const bounds = (share) =>
-      intervalOfCounts(countsAt(model, share), costs, [1 - share, share], able).map((end) => end + model.running);
+      intervalOfCounts(countsAt(model, share), costs, [1 - share, share], reachableNow).map((bound) => bound + model.running);
     return curve(model, top, at, bounds, banded);
   });
-  place("cost-curve-note").textContent = ` Shaded: not looking costs no more.${bandText(banded?.name)}`;
-  drawChart(place("cost-curve"), {
+  byId("cost-curve-note").textContent = CONSTANT_SHADED + bandText(banded?.name);
+  drawChart(byId("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions adjusted`,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, lines),
-    series: [
-      {
-        name: "not looking",
-        look: "plain",
-        at: naive,
-        points: GRID.map((x) => [x * top, naive(x * top)]),
-      },
-      ...lines,
-    ],
+    shaded: constantIsCheapest(naive, lines),
+    series: [constantLine(naive, top), ...lines],
     marks: condition(prior[1], "now"),
     dots: [],
   });
@@ -213,7 +204,7 @@ function showPriorCurves() {
 
 /** The upper end of an axis of priors: well beyond the stated prior and that of the data. */
 function priorReach() {
-  if (place("whole").checked) return 1;
+  if (byId("whole").checked) return 1;
   const reach = Math.max(
     4 * REPORTED.prior[LAST],
     1.5 * DATA.holds_for[LAST],
@@ -222,43 +213,53 @@ function priorReach() {
   return roundUp(Math.min(1, reach));
 }
 
-/** Show ROC curves with their hulls and the points at which the systems decide. */
-function showRoc() {
+/** Slope of the lines of equal cost in a ROC diagram; NaN where costs do not define one. */
+function equalCostSlope() {
   const [alarm, miss] = BINARY && !TERMS ? excessCosts(result.costs) : [NaN, NaN];
-  const slope = (alarm * result.prior[0]) / (miss * result.prior[1]);
-  const [series, touches] = [[], []];
-  const banded = bandedModel(visible(), !RATES_UNKNOWN);
-  for (const model of visible()) {
-    const point = (j) => rocPoint(model.table, j);
-    const points = (cuts) => cuts.map(point).reverse();
-    const all = range(model.table.scores.length + 1);
-    series.push({ look: `${model.look} hull`, points: points(model.hull) });
-    series.push({ ...rocBand(model.table, model === banded), name: model.name, label: model.name, look: model.look, points: points(all) });
-    touches.push(
-      ...model.hull.map((j) => ({ model, j, height: point(j)[1] - slope * point(j)[0] })),
-    );
-  }
-  const best = touches.reduce(
-    (best, touch) => (best && best.height >= touch.height ? best : touch),
-    null,
+  return (alarm * result.prior[0]) / (miss * result.prior[1]);
+}
+
+/** Where the cheapest line of equal cost touches the hull of a visible model; null if none does. */
+function touchingPoint(slope) {
+  const touches = visible().flatMap((model) =>
+    model.hull.map((j) => {
+      const [alarms, hits] = rocPoint(model.table, j);
+      return { model, j, height: hits - slope * alarms };
+    }),
   );
-  const touched = best && Number.isFinite(best.height) && slope >= 0;
-  if (touched)
-    series.push({
-      look: "tangent",
-      points: [
-        [0, best.height],
-        [1, best.height + slope],
-      ],
-    });
-  const seen = touched
-    ? `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${best.model.name} at threshold ` +
-      `${sayCut({ raw: best.model.kind !== "posteriors" })(thresholdOfCut(best.model.table, best.j))}. Dots are the systems’ decisions.`
-    : TERMS
+  const highest = touches.reduce((best, touch) => (best && best.height >= touch.height ? best : touch), null);
+  return highest && Number.isFinite(highest.height) && slope >= 0 ? highest : null;
+}
+
+/** What the pale lines, the dots and the dashed line of the ROC diagram are. */
+function rocText(touch, slope) {
+  if (!touch)
+    return TERMS
       ? "Pale: the convex hull. Every case has its own costs, so that no point suits them all."
       : "Pale: the convex hull. Dots: where the probabilities change the decision.";
-  place("roc-note").textContent = tied(seen + rocBandText(banded?.name));
-  drawChart(place("roc"), {
+  const { model, j } = touch;
+  const threshold = cutFormat({ raw: model.kind !== "posteriors" })(thresholdOfCut(model.table, j));
+  return (
+    `The dashed line of equal cost, slope ${short(slope, 3)}, touches the hull of ${model.name} at threshold ` +
+    `${threshold}. Dots are the systems’ decisions.`
+  );
+}
+
+/** Show ROC curves with their hulls and the points at which the systems decide. */
+function showRoc() {
+  const slope = equalCostSlope();
+  const series = [];
+  const banded = bandedModel(visible(), !RATES_UNKNOWN);
+  for (const model of visible()) {
+    const points = (cuts) => cuts.map((j) => rocPoint(model.table, j)).reverse();
+    const allCuts = range(model.table.scores.length + 1);
+    series.push({ look: `${model.look} hull`, points: points(model.hull) });
+    series.push({ ...rocBand(model.table, model === banded), name: model.name, label: model.name, look: model.look, points: points(allCuts) });
+  }
+  const touch = touchingPoint(slope);
+  if (touch) series.push({ look: "tangent", points: [[0, touch.height], [1, touch.height + slope]] });
+  byId("roc-note").textContent = tied(rocText(touch, slope) + rocBandText(banded?.name));
+  drawChart(byId("roc"), {
     title: "ROC curves: hit rate over false-alarm rate",
     x: shareAxis("false-alarm rate", [0, 1]),
     y: shareAxis("hit rate", [0, 1]),
@@ -293,7 +294,7 @@ function rocBorders({ below, totals, scores }) {
 /** What the band of a ROC curve is, or why there is none. */
 function rocBandText(name) {
   if (RATES_UNKNOWN) return ` No band: ${RATES_UNKNOWN}.`;
-  return name ? ` Band: at each threshold of ${name} both rates lie in it with ${percent(DATA.level)} confidence, had it not been chosen on these cases.` : "";
+  return name ? ` Band: at each threshold of ${name}, both rates lie in it with ${percent(DATA.level)} confidence, as if the threshold had not been chosen on these cases.` : "";
 }
 
 /** Points of the ROC curve at which the systems of a model change their decision. */
@@ -323,7 +324,7 @@ function showNetBenefit() {
   const { prior } = result;
   const c = proportion();
   const top = prior[1] || 0.01;
-  const far = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
+  const end = roundUp(Math.min(1, Math.max(5 * prior[1], 0.02, 1.6 * c || 0)));
   const all = (p) => (p < 1 ? prior[1] - (prior[0] * p) / (1 - p) : -Infinity);
   const banded = bandedModel(probable());
   const series = probable().map((model) => {
@@ -331,279 +332,23 @@ function showNetBenefit() {
     // the benefit of a hit is a cost of −1, and an alarm costs the odds of the threshold
     const bounds = (p) => {
       if (p >= 1) return [NaN, NaN];
-      const spans = intervalOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
-      return spans.map((end) => -end).reverse();
+      const costBounds = intervalOfCounts(cutCounts(model.table, cutAbove(scores, p)), [[0, p / (1 - p)], [0, -1]], prior);
+      return costBounds.map((bound) => -bound).reverse();
     };
-    const line = curve(model, far, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
+    const line = curve(model, end, (p) => netBenefit(model.table, scores, prior, p), bounds, banded);
     return { ...line, points: line.points.filter(([p]) => p < 1) }; // it jumps at 1
   });
-  place("net-benefit-note").textContent = bandText(banded?.name);
-  drawChart(place("net-benefit"), {
+  byId("net-benefit-note").textContent = bandText(banded?.name);
+  drawChart(byId("net-benefit"), {
     title: "Net benefit over the threshold probability",
-    x: shareAxis("threshold probability", [0, far]),
+    x: shareAxis("threshold probability", [0, end]),
     y: { label: "net benefit, in true positives per case", domain: [-0.18 * top, 1.05 * top] },
     series: [
-      {
-        name: "act on all",
-        look: "plain",
-        at: all,
-        points: GRID.map((x) => [x * far, all(x * far)]),
-      },
-      {
-        look: "plain",
-        points: [
-          [0, 0],
-          [far, 0],
-        ],
-      },
+      { ...constantLine(all, end), name: "act on all" },
+      { look: "plain", points: [[0, 0], [end, 0]] },
       ...series,
     ],
     marks: condition(c, "yours"),
-    dots: [],
-  });
-}
-
-/** Show reliability diagrams, by isotonic regression and in tenths. */
-function showReliability() {
-  const { prior } = result;
-  const models = probable();
-  const far = reachOf(models, prior);
-  const shown = [...recalibratedWinner(), ...models.map((model) => ({ model, name: model.name, look: model.look }))].map(
-    (line) => {
-      const table = line.table ?? line.model.table;
-      return { ...line, table, scores: posteriorsOf(table, prior), hull: line.hull ?? line.model.hull };
-    },
-  );
-  const first = shown.find(({ model }) => model === MODELS[result.best.model]) ?? shown[0];
-  const tenths = first ? tenthsOf(first.table, first.scores, prior, far) : [];
-  const most = Math.max(...tenths.map(({ cases }) => cases)) || 1;
-  const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // the others are empty
-  const known = !RATES_UNKNOWN;
-  place("reliability-note").textContent = tied(reliabilityNote(first, most));
-  drawChart(place("reliability"), {
-    title: "Observed share over the probability",
-    x: shareAxis(`probability of ${classes[1]}`, [0, far]),
-    y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, far]),
-    cases: tenths.map(({ low, high, cases }) => ({ low, high, cases, share: cases / most })),
-    counted: true,
-    whiskers: known ? bins.map((bin) => binWhisker(bin, first.model.look)) : [],
-    series: [
-      {
-        look: "plain",
-        points: [
-          [0, 0],
-          [1, 1],
-        ],
-      },
-      ...shown.map(({ table, hull, scores, name, look }) => ({
-        name,
-        label: name,
-        look,
-        points: reliabilityBlocks(table, hull, scores, prior).flatMap(({ low, high, share }) => [
-          [low, share],
-          [high, share],
-        ]),
-      })),
-    ],
-    marks: [],
-    dots: bins.filter(({ share }) => share <= far).map((bin) => binDot(first.name, bin, first.model.look, known)),
-  });
-}
-
-/** The recalibrated probabilities by which the cheapest system decides, if it uses any. */
-function recalibratedWinner() {
-  const { best } = result;
-  const model = MODELS[best.model];
-  if (best.way !== "recalibrated" || !visible().includes(model) || Math.min(...model.recalibrated.totals) <= 0) return [];
-  model.recalibrated.hull ??= hullCuts(model.recalibrated);
-  return [{ model, name: best.name, look: `${model.look} winner`, table: model.recalibrated, hull: model.recalibrated.hull }];
-}
-
-/** Explanation of the bars, the dots and the thick line of the reliability diagram. */
-function reliabilityNote(first, most) {
-  if (!first) return "";
-  const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
-  const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
-  return (
-    ` Bars: cases with such a probability by ${first.name}, at most ${short(most)}.` +
-    ` Dots: the share observed in each tenth of the axis${whiskers}${thick}`
-  );
-}
-
-/**
- * Tenths of an axis of probabilities: their cases, the mean probability, and the share of positives
- * with its interval. Under a prior other than that of the data, the odds are moved.
- */
-function tenthsOf({ weights, totals }, scores, prior, far) {
-  const tenths = range(10).map((i) => ({ low: (far * i) / 10, high: (far * (i + 1)) / 10, cases: 0, hits: 0, mass: 0, moment: 0 }));
-  scores.forEach((score, i) => {
-    const tenth = tenths[Math.min(9, Math.floor((10 * score) / far))];
-    if (!tenth || score > far) return;
-    const mass = sum(prior.map((share, k) => (share * weights[k][i]) / totals[k]));
-    tenth.cases += weights[0][i] + weights[1][i];
-    tenth.hits += weights[1][i];
-    tenth.mass += mass;
-    tenth.moment += mass * score;
-  });
-  const ratios = priorRatios(totals.map((total) => total / sum(totals)), prior);
-  return tenths.map(({ low, high, cases, hits, mass, moment }) => {
-    const [share, ...bounds] = wilson(hits, cases).map((end) => movedBy(end, ratios));
-    return { low, high, cases, mean: moment / mass, share, bounds };
-  });
-}
-
-/** A round probability above which half of the models have hardly any cases. */
-function reachOf(models, prior) {
-  const highest = models.map((model) => {
-    const weight = (i) =>
-      sum(prior.map((share, k) => (share * model.table.weights[k][i]) / model.table.totals[k]));
-    let left = 0.02;
-    const last = range(model.table.scores.length).findLastIndex((i) => (left -= weight(i)) < 0);
-    return posteriorsOf(model.table, prior)[Math.max(0, last)];
-  });
-  highest.sort((a, b) => a - b);
-  return roundUp(highest[highest.length >> 1] ?? 1);
-}
-
-// Where each system wins, its decisions as they are now -------------------------------------------
-
-/** Show the ranges of prior and cost proportion in which each system is the cheapest. */
-function showRegions() {
-  const { prior, rivals } = result;
-  const lines = rivals.map((rival, i) => priorLine(rival, prior, LAST, i));
-  const top = priorReach();
-  saved.regions = [["axis", "low", "high", "cheapest"]];
-  const parts = lowest(lines);
-  if (reading === "anew") drawPriorCurves(top);
-  else drawPriorLines(lines, new Set(parts.flatMap((part) => part.names)), top);
-  if (FLIPPED) place("regions-hint").textContent = zonesHint();
-  band("prior-band", priorName(LAST), parts, {
-    bounds: [0, top],
-    now: prior[LAST],
-    say: probabilityText,
-    tell: exactPercent,
-    inset: drawn["prior-chart"].inset,
-  });
-  if (!BINARY || FACTORS) return;
-  const byProportion = lowest(rivals.map(({ counts }, i) => proportionLine(counts, prior, i)));
-  band("proportion-band", "cost proportion", byProportion, { bounds: [0, 1], now: proportion() });
-  const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
-  const ratios = byProportion.map((part) => ({ ...part, low: ratio(part.low), high: ratio(part.high) }));
-  const reach = reachOfRatios([...ratios.map((part) => part.high), ratio(proportion())]);
-  band("ratio-band", "false alarm : miss", ratios, {
-    bounds: [-reach, reach],
-    now: proportion() >= 0 && proportion() <= 1 ? ratio(proportion()) : NaN,
-    place: (r) => Math.max(-reach, Math.min(reach, Math.log10(r))),
-    say: ratioText,
-  });
-}
-
-const lowest = (lines) =>
-  lines.some((line) => Number.isFinite(line.start + line.end)) ? lowestLines(lines) : [];
-
-/** The exponent of ten, of either sign, up to which cost ratios are drawn. */
-const reachOfRatios = (ratios) =>
-  Math.min(6, Math.ceil(Math.max(2, ...ratios.map((r) => largest([Math.log10(r)]) + 0.3))));
-
-/** A cost ratio as it is said in a sentence. */
-function ratioText(ratio) {
-  if (!(ratio > 0) || !Number.isFinite(ratio)) return short(ratio);
-  return ratio < 1 ? `1 : ${short(1 / ratio, 3)}` : `${short(ratio, 3)} : 1`;
-}
-
-/** Shades of one hue, for the systems of one model. */
-function shade(rival) {
-  const alike = result.rivals.filter(({ look }) => look === rival.look);
-  return `${rival.look} s${alike.indexOf(rival) % SHADES}`;
-}
-
-/** A band and, below it, every part in words. */
-function band(id, axis, parts, { place: at = (x) => x, say = pointText, tell = exact, now, ...spec }) {
-  const { rivals } = result;
-  const names = (part) => part.names.map((i) => rivals[i].name);
-  saved.regions.push(...parts.map((part) => [axis, part.low, part.high, names(part).join("; ")]));
-  const shown = parts.map((part) => ({
-    low: at(part.low),
-    high: at(part.high),
-    label: names(part).join(", ") || "undefined",
-    look: part.names.length ? shade(rivals[part.names[0]]) : "plain",
-    edge: say(part.high),
-    span: `${say(part.low)} to ${say(part.high)}`,
-    lines: [
-      ["from", tell(part.low)],
-      ["to", tell(part.high)],
-    ],
-  }));
-  if (FLIPPED) return; // zones take their place
-  const title = `Cheapest over the ${axis}, with the decisions as they are made now`;
-  drawBand(place(id), { ...spec, now: at(now), title, parts: shown });
-  place(id).append(partsInWords(shown));
-}
-
-const partsInWords = (parts) =>
-  html(
-    "ol",
-    { class: "parts" },
-    parts.map(({ label, look, span }) =>
-      html(
-        "li",
-        {},
-        html("i", { class: `block ${look}` }),
-        html("b", {}, label),
-        html("span", {}, ` ${span}`),
-      ),
-    ),
-  );
-
-const PRIOR_STEPS = range(61).map((i) => i / 60);
-
-/** A note on what the chart of costs over the prior shows. */
-function showPriorNote(series) {
-  const line = series.find(({ banded }) => banded);
-  const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
-  place("prior-note").textContent = tied(`Shaded: not looking costs no more than any line.${few}${bandText(line?.name)}`);
-}
-
-/** Cost over the prior, with the current decisions: a straight line for each system. */
-function drawPriorLines(lines, winners, top) {
-  const { costs, prior, rivals } = result;
-  const rest = 1 - prior[LAST] || 1;
-  const priorAt = (x) => prior.map((share, k) => (k === LAST ? x : (share / rest) * (1 - x)));
-  const naive = (x) => naiveDecision(costs, priorAt(x)).cost;
-  const at = (line) => (x) => (1 - x) * line.start + x * line.end;
-  const heights = GRID.map((x) => naive(x * top)).filter(Number.isFinite);
-  const systemLines = lines.filter((_, i) => "reported" in rivals[i]);
-  const able = BANDED ? reachable(costs) : null;
-  const boundsOf = (system) => (x) => {
-    const stakes = { costs: state.costs, prior: priorAt(x) };
-    return intervalOfSystem({ ...system, cost: expectedCost(system.counts, costs, stakes.prior) + system.running }, stakes, able);
-  };
-  const series = systemLines.map((line, i) => ({
-    ...(BANDED && winners.has(i) && "model" in rivals[i] ? { bounds: boundsOf(rivals[i]), banded: rivals[i] === result.best } : {}),
-    name: winners.has(i) ? rivals[i].name : null,
-    label: winners.has(i) ? rivals[i].name : null,
-    look: `${rivals[i].look}${winners.has(i) ? "" : " faint"}`,
-    at: at(line),
-    points: PRIOR_STEPS.map((step) => [step * top, at(line)(step * top)]),
-  }));
-  showPriorNote(series);
-  drawChart(place("prior-chart"), {
-    title: `Cost per case over the ${priorName(LAST)}, decisions as they are`,
-    ratio: 0.4,
-    x: shareAxis(priorName(LAST), [0, top]),
-    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, series),
-    series: [
-      {
-        name: "best without looking",
-        label: "not looking",
-        look: "plain",
-        at: naive,
-        points: GRID.map((x) => [x * top, naive(x * top)]),
-      },
-      ...series,
-    ],
-    marks: condition(prior[LAST], "now"),
     dots: [],
   });
 }

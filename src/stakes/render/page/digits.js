@@ -5,6 +5,7 @@ const PAD = "\u2007"; // a space as wide as a digit, which aligns decimal points
 const NOISE = 1e-12; // relative to the scale of a table: below it, a number is rounding error
 const SMALLEST = 1e-60;
 const LARGEST_PLAIN = 1e15; // larger numbers are written with powers of ten
+const SMALLEST_PLAIN = 1e-9; // and smaller ones even in sentences
 
 const withMinusSigns = (text) => text.replaceAll("-", "−");
 const grouped = (value, places) =>
@@ -25,6 +26,24 @@ function short(value, digits = 4) {
   return withMinusSigns(rounded.toExponential().replace("+", ""));
 }
 
+/** A number for a sentence: as `short`, but as a decimal down to a billionth. */
+function plain(value, digits = 4) {
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (!(size >= SMALLEST_PLAIN && size < 1e-4)) return short(value, digits);
+  const [factor, power] = rounded.toExponential().split("e");
+  return withMinusSigns(rounded.toFixed(factor.replace(/\D/g, "").length - 1 - Number(power)));
+}
+
+/**
+ * An amount too small for the decimals of the cost that it stands beside: two significant digits,
+ * unless even four digits of the cost would not show it.
+ */
+function smallAmount(amount, cost) {
+  const lastDigit = Number.isFinite(cost) && cost ? Number(`1e${powerOf(cost) - 3}`) : 0;
+  return amount > 0 && amount < lastDigit ? `less than ${plain(lastDigit, 1)}` : plain(amount, 2);
+}
+
 /** All digits. */
 const exact = (value) => (Number.isFinite(value) ? withMinusSigns(String(value)) : short(value));
 
@@ -35,7 +54,7 @@ function roundedTo(value, power) {
   return Math.abs(value) >= 0.5 * 10 ** power ? Math.sign(value) * 10 ** power : 0;
 }
 
-/** A number with this many decimals, zeros included; negative ones round to tens, hundreds, … */
+/** A number with this many decimals, zeros included; a negative number of them rounds to tens, hundreds, … */
 function fixed(value, wanted) {
   if (!Number.isFinite(value) || Math.abs(value) >= LARGEST_PLAIN) return short(value);
   const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen reliable digits
@@ -57,8 +76,8 @@ const decimalsOf = (half) => 1 - powerOf(half, 1);
 function supportedDecimals([value, low, high]) {
   const half = (high - low) / 2;
   const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
-  const known = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
-  return known ? decimalsOf(half) : null;
+  const isUsable = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
+  return isUsable ? decimalsOf(half) : null;
 }
 
 /** A number and the bounds of its interval, rounded to what the interval supports. */
@@ -73,12 +92,12 @@ function measuredColumn(intervals) {
   const first = decimals.find((places) => places !== null);
   if (first === undefined) return intervals.map(measured);
   // rows that need one decimal more or fewer use those of the first row, so that the column is uniform
-  const kept = decimals.map((places) => (places === null || Math.abs(places - first) <= 1 ? first : places));
-  const widest = Math.max(0, ...kept);
+  const shownDecimals = decimals.map((places) => (places === null || Math.abs(places - first) <= 1 ? first : places));
+  const widest = Math.max(0, ...shownDecimals);
   return intervals.map((interval, i) => {
-    const missing = widest - Math.max(kept[i], 0);
-    const pad = PAD.repeat(missing + Number(missing > 0 && kept[i] <= 0));
-    return interval.map((value) => fixed(value, kept[i]) + pad);
+    const missing = widest - Math.max(shownDecimals[i], 0);
+    const missingPoint = Number(missing > 0 && shownDecimals[i] <= 0);
+    return interval.map((value) => fixed(value, shownDecimals[i]) + PAD.repeat(missing + missingPoint));
   });
 }
 
@@ -86,8 +105,8 @@ function measuredColumn(intervals) {
 const withoutNoise = (value, scale) => (Math.abs(value) <= NOISE * Math.abs(scale) ? 0 : value);
 
 /** The bounds of an interval from their texts, or a dash if there is no interval. */
-const boundsText = ([, low, high], [, ...written]) =>
-  Number.isFinite(low) && Number.isFinite(high) ? `${written[0]} to ${written[1]}` : "–";
+const boundsText = ([, low, high], [, lowText, highText]) =>
+  Number.isFinite(low) && Number.isFinite(high) ? `${lowText} to ${highText}` : "–";
 const intervalText = (interval) => (interval ? boundsText(interval, measured(interval)) : "–");
 
 // Shares ------------------------------------------------------------------------------------------

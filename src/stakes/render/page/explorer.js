@@ -2,155 +2,17 @@
 
 const BARS = 48;
 const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900] };
-
-/**
- * What can be explored: the scores of a model and, of posteriors, the recalibrated ones. Where every
- * case has its own costs, scores of two decisions come with the sums of the costs between them.
- */
-const explorableOf = (model) =>
-  TERMS
-    ? model.stakes
-      ? [{ name: model.name, table: tableOfSums(model.stakes), raw: model.kind !== "posteriors", model }]
-      : []
-    : [
-        ...(model.recalibrated ? [{ name: `${model.name}, recalibrated`, table: model.recalibrated, raw: false, model }] : []),
-        ...(model.table ? [{ name: model.name, table: model.table, raw: model.kind !== "posteriors", model }] : []),
-      ];
-const tableOfSums = ({ thresholds, sums }) =>
-  scoreTable(thresholds.slice(1), [0, 1].map((k) => sums.map((termSums) => termSums[k][0])));
-const EXPLORABLE = (TWO ? MODELS.filter((model) => model.hull) : []).flatMap(explorableOf);
-const LIMITED = DATA.limits.length > 0;
-let pickedTable = null; // index of the table that the reader picked; null for that of the cheapest system
-let movedCuts = null; // cuts that the reader set; null for those of the rule
 let draggedCut = null; // index of the cut being dragged
-
-const explored = () =>
-  EXPLORABLE[pickedTable] ??
-  EXPLORABLE.find(
-    (option) =>
-      option.model === MODELS[result.best.model] &&
-      (option.table === option.model.recalibrated) === (result.best.way === "recalibrated"),
-  ) ??
-  EXPLORABLE[0];
-
-/** The decisions in the order in which they become optimal as the probability rises. */
-function orderOfDecisions(costs) {
-  const ordered = decisionRanges(costs).map((part) => part.decision);
-  return ordered.length === 1 && BINARY ? [0, 1] : ordered;
-}
-
-/** Counts when the decisions change in this order, each above its threshold. */
-function countsOfCuts({ table, scores }, order, cuts) {
-  const edges = [0, ...cuts.map((cut) => cutAbove(scores, cut)), scores.length];
-  return table.below.map((below) => {
-    const row = decisions.map(() => 0);
-    order.forEach((d, i) => (row[d] += below[edges[i + 1]] - below[edges[i]]));
-    return row;
-  });
-}
-
-/** The cheapest cuts on these cases for decisions in this order, by dynamic programming. */
-function bestCuts({ table, scores, sums: costsOfCuts }, order, { costs, prior }) {
-  if (TERMS) {
-    const cheapest = lowestOf(costsOfCuts)[0];
-    return [cheapest > 0 ? scores[cheapest - 1] : -Infinity];
-  }
-  const size = scores.length;
-  const perCase = prior.map((share, k) => (share > 0 ? share / table.totals[k] : 0));
-  const spent = order.map((d) => {
-    const sums = [0];
-    for (const j of range(size)) {
-      sums.push(sums[j] + sum(perCase.map((u, k) => u * table.weights[k][j] * costs[k][d])));
-    }
-    return sums;
-  });
-  let least = spent[0];
-  const choices = order.slice(1).map((_, i) => {
-    const spentAfter = spent[i + 1];
-    const choice = [];
-    let low = Infinity;
-    let bestStart = 0;
-    const next = spentAfter.map((paid, j) => {
-      if (least[j] - spentAfter[j] <= low) [low, bestStart] = [least[j] - spentAfter[j], j];
-      choice.push(bestStart);
-      return paid + low;
-    });
-    least = next;
-    return choice;
-  });
-  const cuts = [];
-  let end = size;
-  for (const choice of choices.reverse()) {
-    end = choice[end];
-    cuts.unshift(end > 0 ? scores[end - 1] : -Infinity);
-  }
-  return cuts;
-}
-
-/** Costs with the prices of the limits, by which the rule of a model decides; without limits the costs. */
-function pricedCosts({ model, table }) {
-  const system = SYSTEMS.find(
-    (other) => MODELS[other.model] === model && other.prices && (other.way === "recalibrated") === (table === model.recalibrated),
-  );
-  const added = (k, d) =>
-    DATA.limits.map(({ decision, within, sign }, l) => {
-      if (!system || decision !== d || (within !== null && within !== k)) return 0;
-      return (sign * system.prices[l]) / (within === null ? 1 : result.prior[k]);
-    });
-  return result.costs.map((row, k) => row.map((cost, d) => cost + sum(added(k, d))));
-}
-
-/** The cuts at which Bayes decisions change, and the decisions between them. */
-function bayesCuts(costs) {
-  const ranges = decisionRanges(costs);
-  return { order: ranges.map((part) => part.decision), cuts: ranges.slice(0, -1).map((part, i) => cutBetween(part, ranges[i + 1])) };
-}
-
-/** Cuts to compare with: those of the rule, if it cuts scores, and the best on these cases or without limits. */
-function referenceCuts(view, order, priced) {
-  const rule = view.raw || TERMS ? null : bayesCuts(priced);
-  const [mark, button, name] = LIMITED ? ["rule", "Cuts of the rule", "the cuts of the rule"] : ["Bayes", "Bayes cuts", "the Bayes cuts"];
-  const first = rule && rule.cuts.length === order.length - 1 ? [{ ...rule, at: BUTTONS[0], mark, button, name }] : [];
-  if (LIMITED && !view.raw)
-    return [...first, { ...bayesCuts(result.costs), at: BUTTONS[1], mark: "no limit", button: "Cuts without limits", name: "the Bayes cuts without limits" }];
-  const ignorant = LIMITED ? " and ignore the limits" : "";
-  const best = { order, cuts: bestCuts(view, order, result), at: BUTTONS[1], mark: "best", button: "Best cuts" };
-  return [...first, { ...best, name: `the best cuts on these cases, which know the answers${ignorant}` }];
-}
-
-/** Everything that the explorer shows: the axis, the cuts of each kind, and their costs. */
-function exploration() {
-  const option = explored();
-  const moved = option.raw || TERMS ? option.table.scores : posteriorsOf(option.table, result.prior);
-  // posteriors of exactly 0 or 1 cannot be moved to every prior
-  const scores = moved.some(Number.isNaN) ? option.table.scores : moved;
-  const sums = TERMS && thresholdCosts(option.model.stakes.sums, state.costs, result.prior);
-  const view = { ...option, scores, sums };
-  const priced = pricedCosts(option);
-  const order = TERMS ? [0, 1] : orderOfDecisions(priced);
-  const references = referenceCuts(view, order, priced);
-  const cuts = movedCuts && movedCuts.length === order.length - 1 ? movedCuts : references[0].cuts;
-  const counts = countsOfCuts(view, order, cuts);
-  return { ...view, order, references, cuts, counts, axis: scoreAxis(view, references.flatMap((reference) => reference.cuts)) };
-}
-
-/** Cost per case where the decisions change in this order, each above its cut. */
-function costOfCuts(view, order, cuts) {
-  const cost = TERMS
-    ? view.sums[cutAbove(view.scores, cuts[0])]
-    : expectedCost(countsOfCuts(view, order, cuts), result.costs, result.prior);
-  return cost + view.model.running;
-}
 
 /** An axis that contains 99 % of the cases and all cuts. */
 function scoreAxis({ table, scores, raw }, cuts) {
   const weight = (i) => sum(table.totals.map((total, k) => (total ? table.weights[k][i] / total : 0)));
   const total = sum(range(scores.length).map(weight));
-  let running = 0;
-  const passed = (share) => (i) => (running += weight(i)) >= share * total;
-  const low = scores[range(scores.length).findIndex(passed(0.005))] ?? 0;
-  running = 0;
-  const high = scores[range(scores.length).findIndex(passed(0.995))] ?? 1;
+  const quantile = (share) => {
+    let below = 0;
+    return scores[range(scores.length).findIndex((i) => (below += weight(i)) >= share * total)];
+  };
+  const [low, high] = [quantile(0.005) ?? 0, quantile(0.995) ?? 1];
   if (!raw) return probabilityAxis([low || 0.001, high === 1 ? 0.999 : high, ...cuts]); // 0 and 1 have no log-odds
   const inner = [low, high, ...cuts].filter(Number.isFinite);
   const [least, most] = [Math.min(...inner), Math.max(...inner)];
@@ -171,12 +33,12 @@ function histogram({ table, scores, axis }) {
   });
 }
 
-const explorerWidth = () => clamped(roomOf(place("explorer")), PANEL.widths);
+const explorerWidth = () => clamped(widthOfHost(byId("explorer")), PANEL.widths);
 
 /** Draw the explorer and its numbers; a focused cut keeps the focus. */
 function showExplorer() {
   const view = exploration();
-  const host = place("explorer");
+  const host = byId("explorer");
   const focused = [...host.querySelectorAll(".cut")].indexOf(document.activeElement);
   const width = explorerWidth();
   const x = scale([view.axis.low, view.axis.high], [PANEL.side, width - PANEL.side]);
@@ -192,23 +54,21 @@ function showExplorer() {
     ),
   );
   if (focused >= 0) host.querySelectorAll(".cut")[focused]?.focus();
-  place("explorer-name").textContent = explorerTitle(view);
+  byId("explorer-name").textContent = explorerTitle(view);
   showButtons(view);
   showExplorerNumbers(view);
 }
 
-const BUTTONS = ["explorer-bayes", "explorer-best"];
-
 /** The reference that a button brings; none if it has another number of cuts. */
 const referenceOf = (button, { references, cuts }) =>
-  references.find((reference) => reference.at === button && reference.cuts.length === cuts.length);
+  references.find((reference) => reference.button === button && reference.cuts.length === cuts.length);
 
 /** Show the buttons of the references that have as many cuts. */
 function showButtons(view) {
   for (const button of BUTTONS) {
     const reference = referenceOf(button, view);
-    place(button).hidden = !reference;
-    if (reference) place(button).textContent = reference.button;
+    byId(button).hidden = !reference;
+    if (reference) byId(button).textContent = reference.label;
   }
 }
 
@@ -221,8 +81,7 @@ function setCuts(cuts) {
 const explorerTitle = ({ name, raw, axis }) =>
   `Cases of each class by the ${raw ? "score" : `probability of ${classes[1]}`} of ${name}${axis.log ? " (axis of log-odds)" : ""}`;
 
-const sayCut = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
-const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
+const cutFormat = ({ raw }) => (raw ? (value) => pointText(value, 4) : probabilityText);
 
 /** A histogram for each class; bars have the colour of the decision that their cases receive. */
 function classPanels(view, x, width) {
@@ -256,10 +115,10 @@ function explorerAxis(view, x, width, height) {
   const { low, high, at, log } = view.axis;
   const odds = [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999];
   const values = log ? odds.filter((p) => logOdds(p) > low && logOdds(p) < high) : ticks(low, high, 5);
-  const say = sayCut(view);
+  const format = cutFormat(view);
   let freeFrom = -Infinity;
   return values.map((value) => {
-    const text = say(value);
+    const text = format(value);
     const [centre, half] = [x(at(value)), widthOf(text, TICK) / 2];
     if (centre - half < Math.max(freeFrom, 0) || centre + half > width) return null;
     freeFrom = centre + half + 6;
@@ -267,16 +126,16 @@ function explorerAxis(view, x, width, height) {
   });
 }
 
-/** Marks of the cuts of a reference, each with its name unless that would cover the last one. */
+/** Marks of the cuts of a reference, each with its name unless that would cover the previous one. */
 function cutMarks({ axis: { low, high, at } }, x, reference, height) {
-  const second = reference.at === BUTTONS[1];
+  const second = reference.button === BUTTONS[1];
   const half = widthOf(reference.mark, TICK) / 2;
-  let free = 0;
+  let freeFrom = 0;
   return reference.cuts.map((cut) => {
     const position = x(clamped(at(cut), [low, high]));
     const centre = clamped(position, [half, x(high) + PANEL.side - half]);
-    const named = centre - half >= free;
-    if (named) free = centre + half + 4;
+    const named = centre - half >= freeFrom;
+    if (named) freeFrom = centre + half + 4;
     return svg(
       "g",
       { class: `cut-mark${second ? " second" : ""}` },
@@ -288,7 +147,7 @@ function cutMarks({ axis: { low, high, at } }, x, reference, height) {
 
 /** Where the values of the cuts are written: at their cuts, moved apart where they would overlap. */
 function labelCentres({ cuts, axis: { low, high, at }, ...view }, x, width) {
-  const halves = cuts.map((cut) => widthOf(sayCut(view)(cut), LABEL) / 2 + 3);
+  const halves = cuts.map((cut) => widthOf(cutFormat(view)(cut), LABEL) / 2 + 3);
   let end = 0;
   const centres = cuts.map((cut, i) => {
     const centre = Math.max(x(clamped(at(cut), [low, high])), end + halves[i]);
@@ -308,7 +167,7 @@ function cutHandle(view, x, i, centre, height) {
   const { low, high, at, from } = view.axis;
   const position = x(clamped(at(cut), [low, high]));
   const [below, above] = [decisions[view.order[i]], decisions[view.order[i + 1]]];
-  const text = sayCut(view)(cut);
+  const text = cutFormat(view)(cut);
   const node = svg(
     "g",
     {
@@ -328,7 +187,7 @@ function cutHandle(view, x, i, centre, height) {
   );
   node.addEventListener("pointerdown", (event) => {
     draggedCut = i;
-    place("explorer").setPointerCapture(event.pointerId);
+    byId("explorer").setPointerCapture(event.pointerId);
     node.focus();
     event.preventDefault();
   });
@@ -351,9 +210,16 @@ function moveCut({ cuts }, i, value) {
 
 /** Show the cost of the cuts, compared with the references, and their counts. */
 function showExplorerNumbers(view) {
-  const { counts, order, cuts, references } = view;
-  const cost = costOfCuts(view, order, cuts);
-  const others = references.map((reference) => {
+  const cost = costOfCuts(view, view.order, view.cuts);
+  showCostOfCuts(view, cost);
+  byId("explorer-table").replaceChildren(countsTable(view));
+  byId("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, view.counts)));
+  saved.explorer = () => explorerToSave(view, cost);
+}
+
+/** The cost of the cuts as a sentence, compared with that of the references. */
+function showCostOfCuts(view, cost) {
+  const comparisons = view.references.map((reference) => {
     const { name } = reference;
     const excess = withoutNoise(cost - costOfCuts(view, reference.order, reference.cuts), result.naive.cost);
     return Math.abs(excess) <= TIE * Math.abs(cost)
@@ -361,31 +227,40 @@ function showExplorerNumbers(view) {
       : `${costInSentence(Math.abs(excess))} ${excess > 0 ? "more" : "less"} than ${name}`;
   });
   const total = DATA.volume ? ` In all ${withUnit(totalText(DATA.volume * cost))}${DATA.period ? ` per ${DATA.period}` : ""}.` : "";
-  place("explorer-cost").replaceChildren(
+  byId("explorer-cost").replaceChildren(
     html("b", {}, tied(`${costInSentence(cost)} per case`)),
-    tied(`: ${others.join(", ")}.${total}`),
+    tied(`: ${comparisons.join(", ")}.${total}`),
   );
+}
+
+/** Counts by class and decision, and the share and the number of cases that receive each decision. */
+function countsTable({ counts }) {
   const rates = decisionRates(counts);
-  const share = (d) => sum(result.prior.map((prior, k) => (prior > 0 ? prior * rates[k][d] : 0)));
+  const shares = deployedShares(counts, result.prior);
   const rows = classes.map((label, k) => ({
     cells: [
       label,
       ...decisions.map((_, d) => numberCell(counts[k][d], null, `${short(counts[k][d])} (${wholePercent(rates[k][d])})`)),
     ],
   }));
-  const deployedRow = { look: "reference-row", cells: ["of all cases, once deployed", ...decisions.map((_, d) => wholePercent(share(d)))] };
+  const deployedRow = { look: "reference-row", cells: ["of all cases, once deployed", ...shares.map(wholePercent)] };
   const volume = DATA.volume || 1000;
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
-  const capacity = {
+  const capacityRow = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...decisions.map((_, d) => numberCell(volume * share(d), null, short(volume * share(d), 3)))],
+    cells: [`of ${short(volume)} cases${period}`, ...shares.map((share) => numberCell(volume * share, null, short(volume * share, 3)))],
   };
-  place("explorer-table").replaceChildren(tableOf(["class", ...decisions], [...rows, deployedRow, capacity]));
-  place("explorer-limits")?.replaceChildren(...DATA.limits.map((limit) => limitLine(limit, counts)));
-  saved.explorer = [
+  return tableOf(["class", ...decisions], [...rows, deployedRow, capacityRow]);
+}
+
+/** Rows of the download: counts by class and decision, with the cut above which the decision is made. */
+function explorerToSave({ name, counts, order, cuts }, cost) {
+  const rates = decisionRates(counts);
+  const shares = deployedShares(counts, result.prior);
+  return [
     ["model", "class", "decision", "cases", "share of class", "above", "cost per case", "share of all cases"],
     ...classes.flatMap((label, k) =>
-      view.order.map((d, i) => [view.name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, share(d)]),
+      order.map((d, i) => [name, label, decisions[d], counts[k][d], rates[k][d], i ? cuts[i - 1] : -Infinity, cost, shares[d]]),
     ),
   ];
 }
@@ -396,20 +271,20 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
   const rows = within === null ? counts : [counts[within]];
   const prior = within === null ? result.prior : [1];
   const value = expectedCost(rows, rows.map(() => isDecision), prior);
-  const counted = !DATA.clustered && rows.flat().every(Number.isInteger);
-  const bounds = counted ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
+  const hasInterval = !DATA.clustered && rows.flat().every(Number.isInteger);
+  const bounds = hasInterval ? intervalOfCounts(rows, rows.map(() => isDecision), prior) : [value, value];
   const nearest = sign > 0 ? Math.min(...bounds) : Math.max(...bounds);
   const [kept, possible] = [value, nearest].map((share) => sign * (share - bound) <= TIE);
   const outcome = kept ? "kept" : possible ? "within noise" : "broken";
-  const interval = counted ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
+  const interval = hasInterval ? ` (${percent(DATA.level)}: ${intervalText([value, ...bounds].map((share) => 100 * share))} %)` : "";
   return html("li", { class: possible ? null : "worse" }, tied(`${text}; here ${probabilityText(value)}${interval}: ${outcome}.`));
 }
 
 /** Connect the list of tables, the buttons and the dragging of cuts. */
 function buildExplorer() {
-  const picker = place("explorer-pick");
+  const picker = byId("explorer-pick");
   picker.append(
-    html("option", { value: "" }, "that of the cheapest system"),
+    html("option", { value: "" }, "the model of the cheapest system"),
     ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
   );
   picker.addEventListener("change", () => {
@@ -417,16 +292,16 @@ function buildExplorer() {
     setCuts(null);
   });
   for (const button of BUTTONS) {
-    place(button).addEventListener("click", () => setCuts(referenceOf(button, exploration()).cuts));
+    byId(button).addEventListener("click", () => setCuts(referenceOf(button, exploration()).cuts));
   }
-  const host = place("explorer");
+  const host = byId("explorer");
   host.addEventListener("pointermove", (event) => {
     if (draggedCut === null) return;
     const view = exploration();
     const { low, high, from } = view.axis;
-    const room = explorerWidth() - 2 * PANEL.side;
-    const inside = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / room;
-    moveCut(view, draggedCut, from(clamped(low + inside * (high - low), [low, high])));
+    const width = explorerWidth() - 2 * PANEL.side;
+    const position = (event.clientX - host.getBoundingClientRect().left - PANEL.side) / width;
+    moveCut(view, draggedCut, from(clamped(low + position * (high - low), [low, high])));
   });
   const release = () => (draggedCut = null);
   host.addEventListener("pointerup", release);

@@ -1,12 +1,13 @@
 // Flips: how far each cost or prior can move, alone, before the current choice is clearly no longer
-// the cheapest. There are two readings: decisions follow the move, as with the sliders, or they stay.
+// the cheapest. There are two readings: decisions are made anew for the moved number, as with the
+// sliders, or today's decisions stay.
 
 const CAN_DECIDE_ANEW = !TERMS && SYSTEMS.some((system) => system.candidate && system.way !== "fixed");
 const FLIPPED = !TERMS; // with costs that differ between cases, the page shows margins instead
 const READINGS = { anew: "if you decide anew", kept: "if today’s decisions stay" };
 const FARTHEST = 20; // costs are searched up to this multiple of the largest
 const MOST_MOVES = 12;
-let REPORTED_CHOICE = null;
+let reportedChoice = null;
 let reading = CAN_DECIDE_ANEW ? "anew" : "kept";
 
 /**
@@ -20,8 +21,8 @@ function standingAt(stakes, kept) {
     : SYSTEMS.filter((system) => system.candidate && (!system.added || isMoved(prior))).map((system) =>
         withCosts(system, decide(system, stakes), stakes, NaN),
       );
-  const sure = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
-  return sure || standingByEstimates(rivals, stakes);
+  const inference = inferenceAt(rivals, stakes, kept ? reachable(result.costs) : null);
+  return inference || standingByEstimates(rivals, stakes);
 }
 
 /** The same by the estimated costs alone, if the page cannot compute intervals. */
@@ -29,15 +30,15 @@ function standingByEstimates(systems, { costs, prior }) {
   const candidates = systems.filter((system) => system.candidate);
   const naive = naiveDecision(costs, prior);
   const best = candidates[lowestOf(candidates.map((system) => system.cost))[0] ?? 0];
-  const looking = best.cost < naive.cost - TIE * Math.abs(naive.cost);
-  const name = looking ? best.name : `always ${decisions[naive.decision]}`;
+  const deploysModel = best.cost < naive.cost - TIE * Math.abs(naive.cost);
+  const name = deploysModel ? best.name : `always ${decisions[naive.decision]}`;
   return { verdict: () => name, possible: () => [name], isPossible: (other) => other === name };
 }
 
 /** The current recommendation. */
 function choiceNow() {
-  const { best, unaided, looking } = result;
-  return looking ? best.name : unaided.name;
+  const { best, unaided, deploysModel } = result;
+  return deploysModel ? best.name : unaided.name;
 }
 
 // What moves --------------------------------------------------------------------------------------
@@ -66,7 +67,7 @@ function priorMoves() {
   return (TWO ? [1] : range(classes.length)).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
-    shift: (now, step) => fromLogOdds(logOdds(Math.min(Math.max(now, 1e-6), 1 - 1e-6)) + step),
+    shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
     between: (a, b) => fromLogOdds((logOdds(a) + logOdds(b)) / 2),
     stakesAt: (value) => ({ costs: state.costs, prior: priorWith(k, value) }),
   }));
@@ -105,12 +106,11 @@ function namesWithMovedPrior(choice) {
  */
 function* searchFlip(move, side, choice, kept) {
   const [least, most] = move.bounds;
-  const inside = (value) => Math.min(Math.max(value, least), most);
   const isStillPossible = (standing) => namesWithMovedPrior(choice).some((name) => standing.isPossible(name));
   const stays = (value) => isStillPossible(standingAt(move.stakesAt(value), kept));
   let [near, far] = [move.now, null];
   for (const step of move.steps) {
-    const value = inside(move.shift(move.now, side * step));
+    const value = clamped(move.shift(move.now, side * step), move.bounds);
     if (value === near || (value - move.now) * side <= 0) break;
     yield;
     if (!stays(value)) {
@@ -163,42 +163,7 @@ const inOrder = (names) => {
 /** A number as a reader would type it. */
 const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
 
-// Work in pieces, so that the page stays responsive -----------------------------------------------
-
-let currentRun = 0;
-let finished = Promise.resolve();
-let finishPieces = () => {}; // does the remaining work synchronously
-
-const PRINT_DEADLINE = 4000; // milliseconds that printing waits for the search
-
-/** Run a piece of work, a function or one step of a generator; true once it is complete. */
-function runPiece(piece) {
-  if (typeof piece !== "function") return piece.next().done;
-  piece();
-  return true;
-}
-
-/** Run work piece by piece; a new run, started when the stakes change, replaces it. */
-function runInPieces(pieces, done) {
-  currentRun += 1;
-  const thisRun = currentRun;
-  finished = new Promise((resolve) => {
-    finishPieces = () => {
-      const start = performance.now();
-      while (thisRun === currentRun && pieces.length && performance.now() - start < PRINT_DEADLINE)
-        if (runPiece(pieces[0])) pieces.shift();
-    };
-    const next = () => {
-      if (thisRun !== currentRun) return resolve(false);
-      const start = performance.now();
-      while (pieces.length && performance.now() - start < 8) if (runPiece(pieces[0])) pieces.shift();
-      if (pieces.length) return setTimeout(next);
-      done();
-      return resolve(true);
-    };
-    setTimeout(next, QUIET);
-  });
-}
+// The table of flips ------------------------------------------------------------------------------
 
 let knownFlips = null; // results of the last complete search, with the key of its stakes
 let searchedKey = null; // key of the stakes of the search that is running
@@ -206,11 +171,11 @@ let searchedKey = null; // key of the stakes of the search that is running
 /** Show flips, zones and the sentence in the verdict: start a search, or reuse its results. */
 function showFlips() {
   const defined = FLIPPED && Number.isFinite(result.best.cost);
-  place("flips-section").hidden = !defined;
-  place("nearest-flip").hidden = !defined && FLIPPED;
+  byId("flips-section").hidden = !defined;
+  byId("nearest-flip").hidden = !defined && FLIPPED;
   if (!defined) return;
   const choice = choiceNow();
-  place("flips-hint").textContent = flipsHint();
+  byId("flips-hint").textContent = flipsHint();
   const key = JSON.stringify([state, reading, priorReach()]);
   if (knownFlips) {
     if (knownFlips.key === key) showFlipTable(knownFlips.rows, choice);
@@ -218,7 +183,7 @@ function showFlips() {
   }
   if (searchedKey === key || (knownFlips && knownFlips.key === key && !searchedKey)) return;
   searchedKey = key;
-  if (!knownFlips) place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), "still being computed.");
+  if (!knownFlips) showNearestChange("still being computed.");
   document.body.classList.add("working");
   const kept = reading === "kept";
   const results = { key, zones: new Map(), rows: movesNow().map((move) => ({ move, low: null, high: null })) };
@@ -238,23 +203,23 @@ function showFlips() {
 
 /** Explanation of how the flips were searched. */
 function flipsHint() {
-  const how = {
+  const decided = {
     anew: "Bayes decisions follow the number that moves, as with the sliders: type a value, and you get what is listed.",
     kept: "All decisions stay as they are made now, and only their costs move.",
   }[reading];
-  const cannot = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
-  const sure = JOINT
+  const limitation = CAN_DECIDE_ANEW ? "" : " On this page decisions cannot be made anew: evaluate again with other costs.";
+  const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${how} ${sure}${cannot} Costs up to ${FARTHEST} times the largest are searched.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
 function flipsByDistance(rows) {
   const flips = rows.flatMap(({ move, low, high }) =>
-    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, way: Math.abs(flip.value - move.now) / move.size })),
+    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, distance: Math.abs(flip.value - move.now) / move.size })),
   );
-  return flips.sort((a, b) => a.way - b.way || 0);
+  return flips.sort((a, b) => a.distance - b.distance || 0);
 }
 
 /** How a number moves at a flip, as a reader would type it; priors are in percent. */
@@ -267,8 +232,8 @@ const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(n
 function showFlipTable(rows, choice) {
   const flips = flipsByDistance(rows);
   const nearest = (row) => flips.findIndex(({ move }) => move === row.move);
-  const unmovedLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
-  rows.sort((a, b) => unmovedLast(a) - unmovedLast(b));
+  const neverLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
+  rows.sort((a, b) => neverLast(a) - neverLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
   const lines = flips.map((flip) => ({
     cells: [
@@ -279,8 +244,8 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
-  const rest = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
-  place("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [rest] : []));
+  const neverNote = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
+  byId("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [neverNote] : []));
   showNearest(flips, choice);
   const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
@@ -295,168 +260,12 @@ function showNearest([nearest], choice) {
   const sentence = nearest
     ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
     : `none, ${when}: no number that is moved alone changes this within the range searched.`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
-}
-
-// Zones -------------------------------------------------------------------------------------------
-
-/** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
-function zoneAxes() {
-  const top = priorReach();
-  const priorOnly = [
-    {
-      id: "prior-band",
-      name: priorName(LAST),
-      bounds: [0, top],
-      points: range(40).map((i) => ((i + 0.5) / 40) * top),
-      stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
-      now: state.prior[LAST],
-      say: probabilityText,
-      tell: exactPercent,
-      inset: drawn["prior-chart"].inset,
-    },
-  ];
-  if (!BINARY) return priorOnly;
-  const proportions = {
-    name: "cost proportion",
-    bounds: [0, 1],
-    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
-    stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
-    now: proportion(),
-    say: pointText,
-  };
-  const ratio = (c) => (c < 1 ? c / (1 - c) : Infinity);
-  return [
-    ...priorOnly,
-    { ...proportions, id: "proportion-band" },
-    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratio(c)), say: (c) => ratioText(ratio(c)), as: ratio, name: "false alarm : miss" },
-  ];
-}
-
-/** Pieces of work that search for the zones of an axis, and a last one that draws them. */
-function zonePieces(axis, kept, zones) {
-  const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
-  const zonesFound = [];
-  if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
-  const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
-  const visit = (x) => () => {
-    const possible = names(x);
-    const last = zonesFound[zonesFound.length - 1];
-    if (last && key(last.possible) === key(possible)) last.high = x;
-    else if (last) {
-      let [near, far] = [last.high, x];
-      for (let step = 0; step < 5; step += 1) {
-        const midpoint = (near + far) / 2;
-        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
-        else far = midpoint;
-      }
-      last.high = near;
-      zonesFound.push({ low: near, high: x, possible });
-    } else zonesFound.push({ low: axis.bounds[0], high: x, possible });
-  };
-  return [
-    ...axis.points.map(visit),
-    () => {
-      zonesFound[zonesFound.length - 1].high = axis.bounds[1];
-      zones.set(axis.id, zonesFound);
-      drawZones(axis, zonesFound);
-    },
-  ];
-}
-
-const MOST_ZONES = 5; // that are listed in words
-
-/** Neighbouring zones of the same models as one: they differ in the rules of these only. */
-function joinedZones(zones) {
-  const joined = [];
-  for (const { low, high, possible } of zones) {
-    const label = inWords(inOrder(possible));
-    const last = joined[joined.length - 1];
-    if (last?.label === label) Object.assign(last, { high, possible: [...new Set([...last.possible, ...possible])] });
-    else joined.push({ low, high, possible, label });
-  }
-  return joined;
-}
-
-/** Draw the zones of an axis as a band. */
-function drawZones({ id, name, bounds: [low, high], now, say, tell = exact, at = (x) => x, as = (x) => x, inset }, zones) {
-  const within = (x) => Math.max(low, Math.min(high, at(x)));
-  const lookOf = (possible) => {
-    const system = result.systems.find((other) => other.name === possible[0]);
-    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
-  };
-  const shown = joinedZones(zones).map((zone) => ({
-    low: within(zone.low),
-    high: within(zone.high),
-    label: zone.label,
-    look: lookOf(zone.possible),
-    edge: say(zone.high),
-    span: `${say(zone.low)} to ${say(zone.high)}`,
-    lines: [
-      ["from", tell(as(zone.low))],
-      ["to", tell(as(zone.high))],
-      ...zone.possible.slice(0, 8).map((system) => ["", system]),
-    ],
-  }));
-  const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
-  drawBand(place(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
-  const today = within(now);
-  const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
-  const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
-  place(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
-  if (nearest.length < shown.length)
-    place(id).append(html("p", { class: "hint foot" }, `In words: today's zone and the nearest others. The CSV has all ${zones.length}.`));
-}
-
-/** Rows of the download: the zones of all axes. */
-function saveZones() {
-  saved.zones = [["axis", "low", "high", "may be the cheapest"]];
-  for (const { id, of, name, as = (x) => x } of zoneAxes())
-    for (const { low, high, possible } of knownFlips.zones.get(of || id))
-      saved.zones.push([name, as(low), as(high), possible.join("; ")]);
-}
-
-const zonesHint = () =>
-  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). Deciding blindly is a rival, too, as “always …”. The triangle marks the present value.`;
-
-/** Cost over the prior, with decisions that follow the prior. */
-function drawPriorCurves(top) {
-  const stakesAt = (x) => ({ costs: state.costs, prior: priorWith(LAST, x) });
-  const points = PRIOR_STEPS.map((step) => step * top || 1e-9);
-  const naive = (x) => naiveDecision(state.costs, stakesAt(x).prior).cost;
-  const systems = SYSTEMS.filter((system) => system.candidate && (inTables(system.model) || system.name === result.best.name));
-  const cost = (system) => (x) => expectedCost(decide(system, stakesAt(x)).counts, state.costs, stakesAt(x).prior) + system.running;
-  const bounds = (system) => (x) => intervalOfSystem(withCosts(system, decide(system, stakesAt(x)), stakesAt(x), NaN), stakesAt(x));
-  const heights = points.map(naive).filter(Number.isFinite);
-  const curves = systems.map((system) => points.map((x) => [x, cost(system)(x)]));
-  const winners = new Set(points.map((_, i) => lowestOf(curves.map((curve) => curve[i][1]))[0]));
-  const series = systems.map((system, i) => ({
-    ...(BANDED && winners.has(i) ? { bounds: bounds(system), banded: system.name === result.best.name } : {}),
-    name: winners.has(i) ? system.name : null,
-    label: winners.has(i) ? system.name : null,
-    look: `${system.look}${winners.has(i) ? "" : " faint"}`,
-    at: cost(system),
-    points: curves[i],
-  }));
-  showPriorNote(series);
-  drawChart(place("prior-chart"), {
-    title: `Cost per case over the ${priorName(LAST)}, decided anew`,
-    ratio: 0.4,
-    x: shareAxis(priorName(LAST), [0, top]),
-    y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: cheaperBlind(naive, series),
-    series: [
-      { name: "best without looking", label: "not looking", look: "plain", at: naive, points: points.map((x) => [x, naive(x)]) },
-      ...series,
-    ],
-    marks: condition(state.prior[LAST], "now"),
-    dots: [],
-  });
+  showNearestChange(sentence);
 }
 
 /** Connect the choice between decisions that follow a move and decisions that stay. */
 function buildReadings() {
-  place("readings").hidden = !CAN_DECIDE_ANEW;
+  byId("readings").hidden = !CAN_DECIDE_ANEW;
   for (const input of document.querySelectorAll("[name=reading]"))
     input.addEventListener("change", () => {
       reading = input.value;

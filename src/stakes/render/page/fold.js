@@ -1,5 +1,4 @@
-// Folding: what a long page leaves out until it is asked for, the heights that it reserves, and the
-// order in which its parts are updated.
+// Folding: what a long page leaves out until it is asked for, and the heights that it reserves.
 
 const FIRST_MODELS = 10; // models that a long table shows initially
 const CHARTED_MODELS = 5; // models that the charts show initially if there are many
@@ -35,7 +34,7 @@ function foldedSystems(ranked) {
     if (below.length) buttons.set(head, [unfoldButton(model, below.length)]);
     return unfolded.has(model) ? [head, ...others] : [head];
   });
-  if (CROWDED) place("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
+  if (CROWDED) byId("fold-note").textContent = `${listedModels.length} of ${MODELS.length} models shown, the cheapest first.`;
   const isBound = (system) => bounds.includes(system);
   return { shown: [...systems.filter((system) => !isBound(system)), ...systems.filter(isBound)], buttons };
 }
@@ -46,7 +45,7 @@ const isListed = (model, rank) =>
 
 /** The table after the reader asked for more or fewer rows: no height is kept. */
 function showOtherSystems() {
-  place("systems").style.minHeight = "";
+  byId("systems").style.minHeight = "";
   showSystems();
 }
 
@@ -62,7 +61,7 @@ function unfoldButton(model, more) {
   button.addEventListener("click", () => {
     if (!unfolded.delete(model)) unfolded.add(model);
     showOtherSystems();
-    [...place("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
+    [...byId("systems").querySelectorAll(".fold")].find((other) => other.ariaLabel === button.ariaLabel)?.focus();
   });
   return button;
 }
@@ -81,7 +80,7 @@ function buildFilter() {
     toggle.textContent = allModelsShown ? `Show the first ${FIRST_MODELS}` : `Show all ${MODELS.length}`;
     showOtherSystems();
   });
-  place("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
+  byId("filter").replaceChildren(box, toggle, html("span", { id: "fold-note", class: "muted", role: "status" }));
 }
 
 const FIRST_ROWS = 15; // rows that a long table shows initially
@@ -122,40 +121,40 @@ const INVITATIONS = [
  * nothing jumps when the reader first moves a slider. An invitation fills the room until then.
  */
 function reserveRoom() {
-  const card = place("verdict-title").parentNode;
-  const [stack, invitation] = [card.querySelector(".stack"), place("invitation")];
+  const card = byId("verdict-title").parentNode;
+  const [stack, invitation] = [card.querySelector(".stack"), byId("invitation")];
   const current = copyOf(state);
   const step = 0.01 * largest(numbers(current.costs).flat(2));
   const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
-  const nearly = (cost) => (Array.isArray(cost) ? cost.map(nearly) : 1.001 * cost);
-  for (const part of [card, stack, place("flips"), place("systems")]) part.style.minHeight = "";
+  const nearlySame = (cost) => (Array.isArray(cost) ? cost.map(nearlySame) : 1.001 * cost);
+  for (const part of [card, stack, byId("flips"), byId("systems")]) part.style.minHeight = "";
   invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
-  const trials = [{ costs: nearly(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
+  const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
     setStakes(stakes);
     showVerdict();
     showTotal();
     if (RULED) showRule();
-    const sentences = place("verdict-changed");
-    const others = card.offsetHeight - stack.offsetHeight;
-    return { sentences: sentences.offsetHeight, letters: sentences.textContent.length, others };
+    const sentences = byId("verdict-changed");
+    const aroundThem = card.offsetHeight - stack.offsetHeight;
+    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem };
   });
-  const reported = place("verdict-reported").offsetHeight;
+  const reported = byId("verdict-reported").offsetHeight;
   const changed = Math.max(...trials.map(({ sentences }) => sentences));
-  const others = Math.max(...trials.map((trial) => trial.others));
+  const aroundThem = Math.max(...trials.map((trial) => trial.aroundThem));
   // other stakes may need slightly longer sentences
   const spare = parseFloat(getComputedStyle(stack).lineHeight);
-  const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - others - reported);
+  const below = Math.floor(innerHeight - card.getBoundingClientRect().top - scrollY - aroundThem - reported);
   const growth = below < 0 ? Infinity : below; // the card stays on the first screen if it fits there now
   const height = Math.max(reported, changed, Math.min(changed + spare, reported + growth));
-  longestThatFits(invitation, INVITATIONS, place("verdict-reported"), height);
-  reserveReminder(Math.max(...trials.map(({ letters }) => letters)), height - changed - spare);
+  longestThatFits(invitation, INVITATIONS, byId("verdict-reported"), height);
+  reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
-  card.style.minHeight = `${height + others}px`;
+  card.style.minHeight = `${height + aroundThem}px`;
 }
 
-/** Write the first of some texts with which a part is at most so high; none if all are too long. */
+/** Write the first of some texts that keeps an element within a height; none if all are too long. */
 function longestThatFits(node, texts, part, height) {
   for (const text of [...texts, ""]) {
     node.textContent = text;
@@ -167,24 +166,24 @@ function longestThatFits(node, texts, part, height) {
 let reminder = null; // what the verdict under changed stakes says of the report, if there is room
 
 /** Choose how much of the verdict of the report fits below the one under changed stakes. */
-function reserveReminder(letters, room) {
-  const sentences = [...place("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
+function reserveReminder(length, height) {
+  const sentences = [...byId("verdict-reported").querySelectorAll("p:not([id])")].map((node) => node.textContent);
   const texts = sentences.map((_, i) => `As reported: ${sentences.slice(0, sentences.length - i).join(" ")}`);
   const trial = html("p", { class: "reminder" });
-  place("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
-  reminder = { letters, text: longestThatFits(trial, texts, trial, room - 12) };
-  place("verdict-changed").replaceChildren();
+  byId("verdict-changed").replaceChildren(html("p", {}), trial); // hidden, but laid out
+  reminder = { length, text: longestThatFits(trial, texts, trial, height - 12) };
+  byId("verdict-changed").replaceChildren();
 }
 
 /** The reminder as a paragraph, unless the sentences above it are longer than usual. */
 function reminderOf(paragraphs) {
-  const letters = paragraphs.join("").length;
-  return reminder && reminder.text && letters <= reminder.letters + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
+  const length = paragraphs.join("").length;
+  return reminder && reminder.text && length <= reminder.length + 40 ? [html("p", { class: "reminder" }, reminder.text)] : [];
 }
 
 /** Reserve the height of the longest explanation of a rule, but at most one line more than now. */
 function reserveRuleRoom() {
-  const host = place("rule-meaning");
+  const host = byId("rule-meaning");
   host.style.minHeight = "";
   const heightOf = (system) => {
     host.textContent = ruleMeaning(system);
@@ -197,59 +196,20 @@ function reserveRuleRoom() {
 
 /** Keep the heights of verdict, flips and systems: they may grow, but never shrink under the reader. */
 function keepHeights() {
-  const parts = [place("verdict-title").parentNode, place("flips"), place("systems")];
+  const parts = [byId("verdict-title").parentNode, byId("flips"), byId("systems")];
   // Read all before writing: one layout, not three. Not in whole pixels: a shift of half a pixel repaints all below.
   const heights = parts.map((part) => part.getBoundingClientRect().height);
   parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
 }
 
-const PAPER = { width: 660, letters: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
+const PAPER = { width: 660, fontSize: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
 
 /** Shrink wide tables to the width of paper, so that no column is cut off. */
 function fitPaper() {
   for (const table of document.querySelectorAll(".scroll > table")) {
     table.style.minWidth = 0; // its natural width
-    const size = Math.min(1, PAPER.width / (PAPER.letters * table.scrollWidth));
+    const zoom = Math.min(1, PAPER.width / (PAPER.fontSize * table.scrollWidth));
     table.style.minWidth = "";
-    table.style.setProperty("--shrink", size.toFixed(3));
+    table.style.setProperty("--shrink", zoom.toFixed(3));
   }
-}
-
-// Parts in view are updated first -----------------------------------------------------------------
-
-let waiting = []; // parts that are still to be updated after a change
-let pause = null; // timer of the next update
-const QUIET = 80; // milliseconds without a change before parts out of view are updated
-
-/** Whether a part of the page is in view or just outside it. */
-function isInView(id) {
-  const node = place(id);
-  const box = node.getBoundingClientRect();
-  return node.checkVisibility() && box.bottom > -100 && box.top < innerHeight + 100;
-}
-
-const ALWAYS_SHOWN = 3; // parts that are always updated at once: inputs, verdict and facts
-
-/**
- * Update what is in view now, and the rest one part at a time once the stakes no longer change. All
- * positions are read before anything is written, so that the browser lays the page out once.
- */
-function showSoon(parts) {
-  const now = new Set(parts.filter(([id], i) => i < ALWAYS_SHOWN || isInView(id)));
-  keepHeights();
-  now.forEach(([, show]) => show());
-  waiting = parts.filter((part) => !now.has(part));
-  clearTimeout(pause);
-  pause = setTimeout(showNext, QUIET);
-}
-
-/** Update the next waiting part, and schedule the one after it. */
-function showNext() {
-  waiting.shift()?.[1]();
-  if (waiting.length) pause = setTimeout(showNext);
-}
-
-/** Update immediately whatever is still waiting. */
-function finishShowing() {
-  waiting.splice(0).forEach(([, show]) => show());
 }

@@ -19,11 +19,11 @@ const fromPercent = (value) => Number((value / 100).toPrecision(15));
 
 /** A number with as many digits as fit into a field. */
 function fieldText(value) {
-  const ways = range(5).flatMap((i) => [
+  const texts = range(5).flatMap((i) => [
     String(Number(value.toPrecision(5 - i))),
     value.toExponential(4 - i).replace("e+", "e"),
   ]);
-  return [String(value), ...ways].find((text) => text.length <= FIELD_WIDTH) ?? ways[ways.length - 1];
+  return [String(value), ...texts].find((text) => text.length <= FIELD_WIDTH) ?? texts[texts.length - 1];
 }
 
 /** A number field and a slider for one value of the state, accessed by `read` and `write`. */
@@ -64,7 +64,7 @@ function control({ name, read, write, slider, field }) {
     line.min = Math.min(reach.min, position);
     line.max = Math.max(reach.max, position);
     line.value = position;
-    line.setAttribute("aria-valuetext", slider.say(value));
+    line.setAttribute("aria-valuetext", slider.format(value));
   });
   return { name, box, line };
 }
@@ -83,26 +83,26 @@ function costLimits(value, t) {
 
 /** Field and slider of a cost, or of the coefficient of one of its terms. */
 function costControl(k, d, t, change) {
-  const same = (value) => value;
+  const same = (value) => value; // the slider has the scale of the cost
   return control({
     name: t ? `${costName(k, d)}, ${timesTerm(k, d, t)}` : costName(k, d),
     read: () => (t === null ? state.costs[k][d] : state.costs[k][d][t]),
     write: (value) => {
       const { costs } = copyOf(state);
-      const clipped = Math.max(-LARGEST_COST, Math.min(LARGEST_COST, value));
+      const clipped = clamped(value, [-LARGEST_COST, LARGEST_COST]);
       if (t === null) costs[k][d] = clipped;
       else costs[k][d][t] = clipped;
       change({ costs });
     },
-    slider: { limits: (value) => costLimits(value, t), to: same, from: same, say: t ? short : money },
+    slider: { limits: (value) => costLimits(value, t), to: same, from: same, format: t ? short : money },
   });
 }
 
 /** The prior with the share of one class set; the others keep their relative proportions. */
 function priorWith(k, share) {
   const rest = sum(state.prior.filter((_, i) => i !== k));
-  const other = (classShare) => (rest > 0 ? (classShare / rest) * (1 - share) : (1 - share) / LAST);
-  return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : other(classShare)));
+  const scaled = (classShare) => (rest > 0 ? (classShare / rest) * (1 - share) : (1 - share) / LAST);
+  return state.prior.map((classShare, i) => (i === k ? share : TWO ? 1 - share : scaled(classShare)));
 }
 
 /** Field and slider of a prior in percent; the slider is in log-odds, so that small shares can be set. */
@@ -110,13 +110,13 @@ function priorControl(k, change) {
   return control({
     name: `${priorName(k)}, in percent`,
     read: () => inPercent(state.prior[k]),
-    write: (value) => change({ prior: priorWith(k, Math.max(0, Math.min(1, fromPercent(value)))) }),
+    write: (value) => change({ prior: priorWith(k, clamped(fromPercent(value), [0, 1])) }),
     field: { min: 0, max: 100 },
     slider: {
       limits: () => ({ min: -7, max: 7, step: 0.05 }),
-      to: (value) => Math.max(-9, Math.min(9, Math.log(value / (100 - value)))),
-      from: (odds) => Number((100 / (1 + Math.exp(-odds))).toPrecision(6)),
-      say: (value) => percent(fromPercent(value)),
+      to: (value) => clamped(logOdds(value / 100), [-9, 9]),
+      from: (odds) => Number((100 * fromLogOdds(odds)).toPrecision(6)),
+      format: (value) => percent(fromPercent(value)),
     },
   });
 }
@@ -181,5 +181,5 @@ function buildGrid(host, change) {
 /** Copy the stakes into the inputs; a reset is possible once they differ from the report. */
 function showInputs() {
   inputUpdates.forEach((show) => show());
-  place("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
+  byId("reset").disabled = !result.changed && DATA.volume === REPORTED_VOLUME;
 }

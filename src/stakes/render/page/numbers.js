@@ -1,13 +1,27 @@
-// Numbers: measures, curves and regions of the Python library, computed again from the tallies that
-// the page embeds. Pure functions that do not touch the document.
+// Numbers: measures and curves of the Python library, computed again from the tallies that the page
+// embeds. Pure functions that do not touch the document.
 // Rows of counts and costs are classes, columns are decisions. The positive class is the second.
 
 const TIE = 1e-12; // relative to the largest cost: equal costs may differ by rounding
 const EDGE = 1e-12; // a flip this close to a prior of zero or one is rounding, not a flip
-const TOGETHER = 1e-9; // relative: moves are ratios of small differences, which rounding affects more
+const SAME_MOVE = 1e-9; // relative: moves are ratios of small differences, which rounding affects more
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const range = (size) => Array.from({ length: size }, (_, index) => index);
 const dot = (first, second) => first.reduce((total, value, i) => total + value * second[i], 0);
+const clamped = (value, [low, high]) => Math.max(low, Math.min(high, value));
+/** A function whose value is computed on first use and kept. */
+function lazy(make) {
+  let value;
+  return () => (value === undefined ? (value = make()) : value);
+}
+/** The same for a function of an index. */
+function memoized(make) {
+  const values = new Map();
+  return (i) => {
+    if (!values.has(i)) values.set(i, make(i));
+    return values.get(i);
+  };
+}
 const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
 
 // Costs of counts ---------------------------------------------------------------------------------
@@ -47,6 +61,12 @@ function expectedCost(counts, costs, prior) {
   return sum(classCosts(counts, costs).map((cost, k) => (prior[k] > 0 ? prior[k] * cost : 0)));
 }
 
+/** Share of all cases that receives each decision once deployed. */
+function deployedShares(counts, prior) {
+  const rates = decisionRates(counts);
+  return counts[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0))));
+}
+
 /** Contribution of each cell to the cost per case. */
 function costParts(counts, costs, prior) {
   return decisionRates(counts).map((row, k) =>
@@ -58,7 +78,7 @@ function costParts(counts, costs, prior) {
 const decisionCosts = (costs, prior) =>
   costs[0].map((_, d) => sum(prior.map((share, k) => (share > 0 ? share * costs[k][d] : 0))));
 
-/** The best constant decision, made without looking at the case; the first of those that tie. */
+/** The best constant decision, the same for every case; the first of those that tie. */
 function naiveDecision(costs, prior) {
   const costOfDecision = decisionCosts(costs, prior);
   const cost = Math.min(...costOfDecision);
@@ -297,142 +317,6 @@ function reliabilityBlocks(table, hull, scores, prior) {
   });
 }
 
-// Where each system is the cheapest ---------------------------------------------------------------
-
-/** Intervals of [0, 1] with the names of the lowest lines on each; tied lines are listed together. */
-function lowestLines(allLines) {
-  const tolerance = TIE * largest(allLines.flatMap((line) => [line.start, line.end]));
-  const above = (line) => (other) => other.start < line.start - tolerance && other.end < line.end - tolerance;
-  const lines = allLines.filter((line) => !allLines.some(above(line))); // a dominated line is never the lowest
-  const crossings = [0, 1];
-  lines.forEach((first, i) => {
-    for (const second of lines.slice(i + 1)) {
-      const x =
-        (second.start - first.start) / (first.end - first.start - second.end + second.start);
-      if (x > 0 && x < 1) crossings.push(x);
-    }
-  });
-  // crossings that differ by rounding are one
-  const points = crossings.sort((a, b) => a - b).filter((x, i, all) => !i || x - all[i - 1] > TIE);
-  points[points.length - 1] = 1; // a crossing just below 1 may have replaced it
-  const values = range(points.length - 1).map((i) => {
-    const x = (points[i] + points[i + 1]) / 2;
-    return lines.map((line) => (1 - x) * line.start + x * line.end);
-  });
-  const slack = TIE * largest(values.flat());
-  const parts = [];
-  for (const i of range(points.length - 1)) {
-    const names = lowestOf(values[i], slack).map((index) => lines[index].name);
-    const last = parts[parts.length - 1];
-    if (last && String(last.names) === String(names)) last.high = points[i + 1];
-    else parts.push({ low: points[i], high: points[i + 1], names });
-  }
-  return parts;
-}
-
-/** The largest finite absolute value. */
-const largest = (values) =>
-  values.reduce((top, value) => (Number.isFinite(value) ? Math.max(top, Math.abs(value)) : top), 0);
-
-/** Indices of the minimum and of all values that differ from it by rounding only. */
-function lowestOf(values, slack = TIE * largest(values)) {
-  const least = values.reduce((low, value) => (value < low ? value : low), Infinity);
-  return range(values.length).filter((i) => values[i] <= least + slack && values[i] < Infinity);
-}
-
-/** The rules that make one decision for every case, as rivals of the systems. */
-function constantRules(counts, costs, prior, names) {
-  const masses = counts.map(sum);
-  return names.map((decision, d) => {
-    const always = masses.map((mass) => {
-      const row = new Array(names.length).fill(0);
-      row[d] = mass;
-      return row;
-    });
-    const cost = expectedCost(always, costs, prior);
-    return { name: `always ${decision}`, counts: always, costs, cost, running: 0, look: "plain" };
-  });
-}
-
-/** Cost where the prior of one class is 0 and 1; the others keep their relative proportions. */
-function priorLine({ counts, costs, running }, prior, moved, name) {
-  const costOfClass = classCosts(counts, costs, running);
-  const rest = sum(prior.filter((_, k) => k !== moved));
-  const start = sum(
-    costOfClass.map((cost, k) => (k === moved || !prior[k] ? 0 : (prior[k] / rest) * cost)),
-  );
-  return { start: rest > 0 ? start : NaN, end: costOfClass[moved], name };
-}
-
-/** Loss at cost proportions 0 and 1, for two classes and two decisions. */
-function proportionLine(counts, prior, name) {
-  const rates = decisionRates(counts);
-  const part = (k, d) => (prior[k] > 0 ? 2 * prior[k] * rates[k][d] : 0);
-  return { start: part(1, 0), end: part(0, 1), name };
-}
-
-/**
- * How far each cost and each prior can move before another system becomes the cheapest. Without
- * `costs`, factors that multiply the costs of the systems are moved; they stay positive.
- */
-function margins(systems, costs, prior) {
-  const costsByClass = systems.map((system) => classCosts(system.counts, system.costs, system.running));
-  const ones = systems[0].costs.map((row) => row.map(() => 1));
-  const parts = systems.map((system) => costParts(system.counts, costs ? ones : system.costs, prior));
-  const rounding = costs ? 0 : TIE * largest(parts.flat(2));
-  const slope = (i, k, d) => {
-    const difference = parts[i][k][d] - parts[best][k][d];
-    return Math.abs(difference) > rounding ? difference : 0;
-  };
-  const tiedBest = lowestOf(systems.map((system) => system.cost));
-  const best = tiedBest[0];
-  const excess = systems.map((system, i) => (tiedBest.includes(i) ? 0 : system.cost - systems[best].cost));
-  const size = (costs && largest(costs.flat())) || 1;
-  const rows = [];
-  const add = (cell, value, slopes, domain) => {
-    const margin = marginOf(excess, slopes, best, value, domain);
-    const distance = Math.min(value - margin.low, margin.high - value);
-    const near = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
-    rows.push({ ...cell, value, ...margin, near });
-  };
-  (costs || ones).forEach((row, k) =>
-    row.forEach((value, d) => {
-      const slopes = systems.map((_, i) => slope(i, k, d));
-      add({ k, d }, value, slopes, [costs ? -Infinity : -2 * EDGE, Infinity]);
-    }),
-  );
-  prior.forEach((share, k) => {
-    const rest = 1 - share;
-    const slopes = costsByClass.map((systemCosts) => {
-      const gaps = systemCosts.map((cost, i) => cost - costsByClass[best][i]);
-      return (
-        gaps[k] - sum(gaps.map((gap, i) => (i === k || !prior[i] ? 0 : (gap * prior[i]) / rest)))
-      );
-    });
-    add({ k, d: null }, share, rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
-  });
-  return rows;
-}
-
-/** The nearest points below and above a value at which a rival becomes as cheap. */
-function marginOf(excess, slopes, best, value, domain) {
-  if (slopes.some((slope, i) => i !== best && Number.isNaN(slope))) {
-    return { low: NaN, high: NaN, lowRival: null, highRival: null };
-  }
-  const [low, high] = [-1, 1].map((sign) => {
-    const nearing = (rival) => rival !== best && sign * slopes[rival] < 0;
-    const moves = slopes.map((slope, i) => (nearing(i) ? excess[i] / Math.abs(slope) : Infinity));
-    // where several systems tie at the same point, the steepest is the cheapest beyond it
-    const steepness = (rival) => Math.abs(slopes[rival]);
-    const together = lowestOf(moves, TOGETHER * Math.min(...moves));
-    const [rival = null] = together.sort((a, b) => steepness(b) - steepness(a));
-    const point = rival === null ? sign * Infinity : value + sign * moves[rival];
-    const distanceToEdge = sign > 0 ? domain[1] - point : point - domain[0];
-    return distanceToEdge > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
-  });
-  return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
-}
-
 // Implied costs -----------------------------------------------------------------------------------
 
 const METRICS = {
@@ -454,8 +338,8 @@ function metricCut(table, metric) {
   const goodness = range(table.scores.length + 1).map((j) =>
     METRICS[metric](cutCounts(table, j), sum(table.totals)),
   );
-  const known = goodness.filter((value) => !Number.isNaN(value));
-  const limit = Math.max(...known) - TIE * Math.max(...known.map(Math.abs));
+  const defined = goodness.filter((value) => !Number.isNaN(value));
+  const limit = Math.max(...defined) - TIE * Math.max(...defined.map(Math.abs));
   return goodness.findIndex((value) => value >= limit);
 }
 

@@ -47,7 +47,7 @@ function setNow(changes) {
 
 /** Lay out and draw everything again, for another width. */
 function redraw() {
-  forgetRooms();
+  forgetWidths();
   reserveRoom();
   showAll();
 }
@@ -74,7 +74,7 @@ function showNeededSections() {
     "slices-section": DATA.slices.length,
     "binned-note": MODELS.some((model) => model.binned),
   };
-  for (const [id, wanted] of Object.entries(needed)) place(id).hidden = !wanted;
+  for (const [id, wanted] of Object.entries(needed)) byId(id).hidden = !wanted;
 }
 
 /** Links to the sections of the appendix. */
@@ -84,7 +84,7 @@ function buildContents() {
     part.id ||= `part-${i}`;
     return html("li", {}, html("a", { href: `#${part.id}` }, part.querySelector("h2").textContent));
   });
-  place("contents").replaceChildren(...links);
+  byId("contents").replaceChildren(...links);
 }
 
 /** Connect the buttons for downloads, which wait for unfinished work. */
@@ -101,14 +101,14 @@ function listenToDownloads() {
     button.setAttribute("aria-label", `SVG of “${button.parentNode.querySelector("b").textContent}”`);
     button.addEventListener("click", () => {
       finishShowing();
-      finished.then(() => downloadSvg(name, place(name).querySelector("svg")));
+      finished.then(() => downloadSvg(name, byId(name).querySelector("svg")));
     });
   }
 }
 
 /** Connect the buttons, the window and printing. */
 function listen() {
-  const on = (id, event, act) => place(id).addEventListener(event, act);
+  const on = (id, event, handler) => byId(id).addEventListener(event, handler);
   on("reset", "click", () => {
     DATA.volume = REPORTED_VOLUME;
     setNow(copyOf(REPORTED));
@@ -135,21 +135,22 @@ function listen() {
 /** Build the page, apply the stakes in the address, and show everything. */
 function startPage() {
   setStakes({});
-  REPORTED_CHOICE = choiceNow();
+  reportedChoice = choiceNow();
   document.body.append(tip);
   document.body.classList.add("live", GRIDDED ? "many" : "few");
-  (GRIDDED ? buildGrid : buildSliders)(place("controls"), change);
+  (GRIDDED ? buildGrid : buildSliders)(byId("controls"), change);
   showNeededSections();
   buildKey();
   buildPicker();
-  buildClasses();
+  buildClassCosts();
+  buildClassPicker();
   buildFilter();
   hideCostlyModels();
   if (EXPLORABLE.length) buildExplorer();
   buildReadings();
   buildQuality();
   if (DATA.slices.length) buildSlices();
-  ["slices", "quality", "losses", "advice"].map(place).forEach(foldLongTable);
+  ["slices", "quality", "losses", "advice"].map(byId).forEach(foldLongTable);
   buildSharing(change);
   listen();
   reserveRoom();
@@ -175,25 +176,25 @@ function startPage() {
     whiskers: readWhiskers,
     cases: (id) => drawn[id].cases,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
+    write: { short, plain, smallAmount, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
   });
 }
 
-/** Start a page without sliders: under limits other thresholds can be tried, and nothing else changes. */
+/** Start a page without sliders: only other thresholds can be tried on it. */
 function startStillPage() {
   setStakes({});
   document.body.append(tip);
-  place("explorer-section").hidden = false;
+  byId("explorer-section").hidden = false;
   buildExplorer();
   showExplorer();
   listenToDownloads();
   for (const event of ["resize", "beforeprint"]) {
     addEventListener(event, () => {
-      forgetRooms();
+      forgetWidths();
       showExplorer();
     });
   }
   window.stakesPage = Object.freeze({ finished: () => finished, tables: () => ({ explorer: savedRows("explorer") }) });
 }
 
-(place("controls") ? startPage : startStillPage)();
+(byId("controls") ? startPage : startStillPage)();

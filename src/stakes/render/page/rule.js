@@ -31,22 +31,23 @@ function probabilityAxis(shares) {
   const gaps = [0, ...inner, top].map((edge, i, all) => (i ? (edge - all[i - 1]) / top : 1));
   if (Math.min(...gaps) >= SLIVER) return straight(0, top);
   const bounds = [logOdds(least) - 2, logOdds(most) + 2];
-  const at = (share) => Math.max(bounds[0], Math.min(bounds[1], logOdds(Math.max(0, Math.min(1, share)))));
+  const at = (share) => clamped(logOdds(clamped(share, [0, 1])), bounds);
   return { low: bounds[0], high: bounds[1], at, from: fromLogOdds, log: true };
 }
 
+// whether some rule can be drawn along an axis
 const RULED = TWO && !TERMS && SYSTEMS.some(({ way }) => way !== "fixed");
 
-/** The decisions of a system along its axis, and the name of the axis; null if it has none. */
+/** The decisions of a system along its axis, and what the axis shows; null if it has none. */
 function ruleOf(system) {
   if (TERMS || system.rule === DATA.as_decided || system.way === "fixed") return null;
   const model = MODELS[system.model];
-  const [say, tell] = byProbability(system) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
+  const [format, formatExact] = byProbability(system) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
   if (system.way !== "tuned") {
     const parts = decisionRanges(result.costs);
     const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
     const kind = system.way === "recalibrated" ? "recalibrated probability" : "probability";
-    return { parts, axis, say, tell, of: `${kind} of ${classes[1]}` };
+    return { parts, axis, format, formatExact, of: `${kind} of ${classes[1]}` };
   }
   const cut = system.threshold;
   if (Number.isNaN(cut)) return null;
@@ -54,35 +55,35 @@ function ruleOf(system) {
     { low: -Infinity, high: cut, decision: 0 },
     { low: cut, high: Infinity, decision: 1 },
   ];
-  if (byProbability(system)) return { parts, axis: probabilityAxis([cut]), say, tell, of: `probability of ${classes[1]}` };
+  if (byProbability(system)) return { parts, axis: probabilityAxis([cut]), format, formatExact, of: `probability of ${classes[1]}` };
   const { scores } = model.table;
   const axis = straight(scores[0], scores[scores.length - 1]);
-  return { parts, axis, say, tell, of: `score of ${model.name}` };
+  return { parts, axis, format, formatExact, of: `score of ${model.name}` };
 }
 
 /** Show which decision the rule of the cheapest system makes along its axis. */
 function showRule() {
   const rule = ruleOf(result.best);
-  const from = rule && rule.axis.low > 0 && !rule.axis.log ? ` from ${rule.say(rule.axis.low)}` : "";
-  const upTo = rule && rule.axis.high < 1 && !rule.axis.log ? `, up to ${rule.say(rule.axis.high)}` : "";
+  const from = rule && rule.axis.low > 0 && !rule.axis.log ? ` from ${rule.format(rule.axis.low)}` : "";
+  const upTo = rule && rule.axis.high < 1 && !rule.axis.log ? `, up to ${rule.format(rule.axis.high)}` : "";
   const title = rule
     ? `${result.best.name} decides by the ${rule.of}${from}${upTo}${rule.axis.log ? " (axis of log-odds)" : ""}`
     : `${result.best.name} decides by itself: it has no threshold that could be drawn`;
-  place("rule-name").textContent = tied(title);
+  byId("rule-name").textContent = tied(title);
   const parts = rule ? rule.parts : [];
   const { low, high, at } = rule ? rule.axis : straight(0, 1);
-  drawBand(place("rule"), {
-    title: `${title}: ${parts.map((part) => `${decisions[part.decision]} up to ${rule.say(part.high)}`).join(", ")}`,
+  drawBand(byId("rule"), {
+    title: `${title}: ${parts.map((part) => `${decisions[part.decision]} up to ${rule.format(part.high)}`).join(", ")}`,
     bounds: [low, high],
     parts: parts.map((part) => ({
       low: at(part.low),
       high: part.high < Infinity ? at(part.high) : high,
       label: decisions[part.decision],
       look: tone(part.decision),
-      edge: rule.say(part.high),
+      edge: rule.format(part.high),
       lines: [
-        ["from", rule.tell(part.low)],
-        ["to", rule.tell(part.high)],
+        ["from", rule.formatExact(part.low)],
+        ["to", rule.formatExact(part.high)],
       ],
     })),
   });

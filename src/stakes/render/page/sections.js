@@ -1,13 +1,12 @@
-// Sections: the verdict, the systems, and where the money goes. `saved` has the rows of each download,
-// or a function that computes them on demand.
+// Sections: the verdict and the systems. `saved` has the rows of each download, or a function that
+// computes them on demand.
 
 const saved = {};
 const CHANCE_HEAD = "chance of being cheapest";
-// a single candidate is always the cheapest
+// whether chances are shown: a single candidate is always the cheapest
 const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1;
 const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
-let pickedSystem = null; // name of the system whose cells are shown; null for the cheapest
 
 // Verdict -----------------------------------------------------------------------------------------
 
@@ -21,24 +20,24 @@ function ruleText(system) {
 /** Whether the decisions of a system depend on the stakes; a model that decides by itself has none. */
 const dependsOnStakes = (system) => system.rule !== DATA.as_decided;
 
-const REPORTED_TAG = place("verdict-tag").textContent;
+const REPORTED_TAG = byId("verdict-tag").textContent;
 
 /** Show the verdict with its key figures: that of the report, or the one under changed stakes. */
 function showVerdict() {
-  const { best, unaided, looking, changed } = result;
+  const { best, unaided, deploysModel, changed } = result;
   document.body.classList.toggle("changed", changed);
-  place("verdict-reported").hidden = changed;
-  place("verdict-changed").hidden = !changed;
-  place("verdict-tag").textContent = changed ? `for your stakes${clarityOf(result)}` : REPORTED_TAG;
-  place("verdict-tag").title = place("verdict-tag").textContent;
+  byId("verdict-reported").hidden = changed;
+  byId("verdict-changed").hidden = !changed;
+  byId("verdict-tag").textContent = changed ? `for your stakes${clarityOf(result)}` : REPORTED_TAG;
+  byId("verdict-tag").title = byId("verdict-tag").textContent;
   const paragraphs = changed ? changedParagraphs(result) : [];
-  place("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
-  place("facts").replaceChildren(...factsOf(result).map(factNode));
-  place("rule-meaning").textContent = ruleMeaning(best);
-  const [name, cost] = looking
+  byId("verdict-changed").replaceChildren(...paragraphs.map((text) => html("p", {}, tied(text))), ...(changed ? reminderOf(paragraphs) : []));
+  byId("facts").replaceChildren(...factsOf(result).map(factNode));
+  byId("rule-meaning").textContent = ruleMeaning(best);
+  const [name, cost] = deploysModel
     ? [best.name, expectedOf(result)[0]]
     : [unaided.name, unaided.cost];
-  place("now").replaceChildren(
+  byId("now").replaceChildren(
     html("span", {}, "cheapest now"),
     html("b", { title: name }, name),
     html("span", { class: "now-cost", title: costInSentence(cost) }, costInSentence(cost)),
@@ -46,44 +45,43 @@ function showVerdict() {
 }
 
 /** How clear the choice of the model and that of its rule are under changed stakes, if that is known. */
-function clarityOf({ sure, looking }) {
-  if (!looking || !sure || !COMPARED) return looking ? "" : " · deploy none";
-  const names = sure.possible();
+function clarityOf({ inference, deploysModel }) {
+  if (!deploysModel || !inference || !COMPARED) return deploysModel ? "" : " · deploy none";
+  const names = inference.possible();
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
   return models.size > 1 ? " · a close call" : names.length === 1 ? " · a clear call" : " · a clear model, its rule is close";
 }
 
 /** Expected cost and saving of the best system, with intervals. */
-const expectedOf = ({ changed, sure, best }) =>
-  !changed ? numbers(DATA.expected) : sure ? sure.expected() : [best.cost, NaN, NaN];
-const savingOf = ({ changed, sure, best, unaided }) =>
-  !changed ? numbers(DATA.saving) : sure ? sure.saving() : [unaided.cost - best.cost, NaN, NaN];
+const expectedOf = ({ changed, inference, best }) =>
+  !changed ? numbers(DATA.expected) : inference ? inference.expected() : [best.cost, NaN, NaN];
+const savingOf = ({ changed, inference, best, unaided }) =>
+  !changed ? numbers(DATA.saving) : inference ? inference.saving() : [unaided.cost - best.cost, NaN, NaN];
 
 /** The key figures beside the verdict. */
 function factsOf(outcome) {
-  const { unaided, looking, changed, sure } = outcome;
+  const { unaided, deploysModel, changed, inference } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
   const measure = (name, value, interval) => {
-    const known = Number.isFinite(interval[1]);
-    const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
-    return { name: inUnit(name), value, note, text: known ? measured(interval)[0] : costText(value) };
+    const hasBounds = Number.isFinite(interval[1]);
+    const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+    return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
-  const always = unaided.name;
-  const costLabel = looking ? "cost per case" : "cost per case of the best model";
-  const remaining = changed && sure ? sure.contenders() : DATA.contenders;
+  const costLabel = deploysModel ? "cost per case" : "cost per case of the best model";
+  const remaining = changed && inference ? inference.contenders() : DATA.contenders;
   const contenders = {
     name: "may be the cheapest",
     value: remaining.length,
-    text: changed && !sure ? "–" : `${remaining.length} of ${rivals}`,
-    note: changed && !sure ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
+    text: changed && !inference ? "–" : `${remaining.length} of ${rivals}`,
+    note: changed && !inference ? "not known under your stakes" : `system${rivals === 1 ? "" : "s"} that the data cannot tell from the cheapest`,
   };
   const expected = expectedOf(outcome);
   const saving = savingOf(outcome);
   return [
-    ...(looking ? [] : [measure(`cost of ${always}`, unaided.cost, [unaided.cost, NaN, NaN])]),
+    ...(deploysModel ? [] : [measure(`cost of ${unaided.name}`, unaided.cost, [unaided.cost, NaN, NaN])]),
     measure(costLabel, expected[0], expected),
-    ...(looking ? [savedShare(measure(`saved against ${always}`, saving[0], saving), saving, unaided)] : []),
-    ...(looking && rivals > 1 ? [contenders] : []),
+    ...(deploysModel ? [savedShare(measure(`saved against ${unaided.name}`, saving[0], saving), saving, unaided)] : []),
+    ...(deploysModel && rivals > 1 ? [contenders] : []),
   ];
 }
 
@@ -91,19 +89,19 @@ function factsOf(outcome) {
 function savedShare(fact, [saving], { name, cost }) {
   if (!(saving > 0 && saving <= cost)) return fact;
   const amount = `${withUnit(fact.text)} per case`;
-  return { ...fact, name: `saved against ${name}`, value: saving / cost, tell: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
+  return { ...fact, name: `saved against ${name}`, value: saving / cost, formatExact: exactPercent, text: wholePercent(saving / cost), note: fact.note ? `${amount}\n${fact.note}` : amount };
 }
 
 /** Explanation of the rule of a system; empty for a model that decides by itself. */
 const ruleMeaning = (system) => DATA.rules[system.rule] || "";
 
 /** A key figure as an element. */
-const factNode = ({ name, value, note, text, tell = exact }) =>
+const factNode = ({ name, value, note, text, formatExact = exact }) =>
   html(
     "div",
     { class: "fact" },
     html("span", { class: "fact-name" }, name),
-    explain(html("b", {}, tied(text)), tell(value), []),
+    withTip(html("b", {}, tied(text)), formatExact(value), []),
     html("small", {}, tied(note)),
   );
 
@@ -126,19 +124,19 @@ function referencesOf({ noModel, naive, perfect }) {
 }
 
 /** Cost of a system with its interval; NaN bounds if it is unknown under these stakes. */
-function intervalOf(system, { changed, sure }) {
+function intervalOf(system, { changed, inference }) {
   if (!changed) return system.added ? [system.cost, NaN, NaN] : system.reported;
-  return sure && "model" in system && system.candidate ? sure.cost(system.name) : [system.cost, NaN, NaN];
+  return inference && "model" in system && system.candidate ? inference.cost(system.name) : [system.cost, NaN, NaN];
 }
 
 /** Columns of text: costs with their intervals, normalized costs, totals. */
 function costColumns(rows, outcome) {
   const { changed, places } = outcome;
   const intervals = rows.map((system) => intervalOf(system, outcome));
-  const known = intervals.some(([, low]) => Number.isFinite(low));
+  const anyInterval = intervals.some(([, low]) => Number.isFinite(low));
   const shares = (system) => (changed || system.added ? [system.normalized, NaN, NaN] : system.reportedShare);
   const times = (value) => (DATA.volume || 0) * value;
-  if (!known || places === null) {
+  if (!anyInterval || places === null) {
     return [
       rows.map((system) => [costText(system.cost), "", ""]),
       rows.map((system) => [metricText(system.normalized)]),
@@ -158,7 +156,7 @@ const totalText = (value) =>
 
 /** Show the table of systems, bounds and references. */
 function showSystems() {
-  const { ranked, bounds, looking } = result;
+  const { ranked, bounds, deploysModel } = result;
   const { shown, buttons } = foldedSystems(ranked);
   const references = referencesOf(result);
   const entries = [...shown, ...references];
@@ -179,20 +177,20 @@ function showSystems() {
   });
   const rivalCount = shown.filter((system) => !bounds.includes(system)).length;
   const rivals = rows.slice(0, rivalCount);
-  const blind = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
-  const perfectRows = rows.slice(shown.length + blind.length);
-  const inOrder = looking ? [...rivals, ...blind, ...perfectRows] : [...blind, ...rivals, ...perfectRows];
+  const withoutModel = rows.slice(shown.length).filter((_, i) => references[i].name !== "perfect decisions");
+  const perfectRows = rows.slice(shown.length + withoutModel.length);
+  const mainRows = [...(deploysModel ? [rivals, withoutModel] : [withoutModel, rivals]).flat(), ...perfectRows];
   const boundsGroup = {
     title: "Bounds: tuned on these very cases, not to be deployed",
     rows: rows.slice(rivalCount, shown.length),
   };
-  place("systems").replaceChildren(tableOf(head, inOrder, [boundsGroup]));
+  byId("systems").replaceChildren(tableOf(head, mainRows, [boundsGroup]));
   saved.systems = systemsToSave;
 }
 
 /** A number, or a dash where costs that differ between cases were changed: it is not known then. */
 const knownCell = (value, look, text) =>
-  TERMS && result.changed && Number.isNaN(value) ? { text: "–", look: "unknown" } : numberCell(value, look, text);
+  TERMS && result.changed && Number.isNaN(value) ? UNKNOWN_CELL : numberCell(value, look, text);
 
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
@@ -206,7 +204,7 @@ function systemsToSave() {
   return [
     [
       ...["system", "model", "rule", "cost per case", "low", "high", "normalized cost"],
-      ...[CHANCE_HEAD, "threshold", "may win", ...periodHead()],
+      ...[CHANCE_HEAD, "threshold", "may be deployed", ...periodHead()],
     ],
     ...result.ranked.map((system) => [
       ...[system.name, MODELS[system.model].name, system.rule, system.cost],
@@ -221,26 +219,26 @@ function systemsToSave() {
 }
 
 /** The probability of being the cheapest; null if it is unknown under these stakes. */
-function chanceOf(system, { changed, sure }) {
+function chanceOf(system, { changed, inference }) {
   if (!changed) return system.added ? null : system.chance;
-  return sure ? sure.chance(system.name) : null;
+  return inference ? inference.chance(system.name) : null;
 }
 
 /** A one-character mark, so that rows keep their heights; the hint below the table explains it. */
 const noteMark = (text) =>
-  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "as tallied": "=" }[text]);
+  html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "decisions of the report": "=" }[text]);
 
 /** A system or a reference as a row of the table. */
 function systemRow(entry, top, cost, furtherCells, buttons) {
-  const { best, naive, unaided, looking, changed } = result;
+  const { best, naive, unaided, deploysModel, changed } = result;
   const [, low, high] = intervalOf(entry, result);
   const keepsDecisions = changed && entry.way === "fixed" && !TERMS;
   const isSystem = "model" in entry;
   const approximate = changed && !keepsDecisions && isSystem && isApproximate(entry);
-  const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "as tallied")] : [];
+  const notes = keepsDecisions || approximate ? [noteMark(approximate ? "approximate" : "decisions of the report")] : [];
   const probability = isSystem && entry.candidate ? chanceOf(entry, result) : null;
-  const unknown = isSystem && entry.candidate ? { text: "–", look: "unknown" } : "";
-  const chance = probability !== null ? chanceText(probability) : unknown;
+  const missing = isSystem && entry.candidate ? UNKNOWN_CELL : "";
+  const chance = probability !== null ? chanceText(probability) : missing;
   const look = entry.look || "plain";
   const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
@@ -253,17 +251,15 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
     ...furtherCells,
     entry.counts ? decisionMix(entry) : "",
   ];
-  const tell = isSystem && byProbability(entry) ? exactPercent : exact;
-  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), tell) : "");
-  if (!isSystem) return { look: `reference-row${!looking && entry.name === unaided.name ? " best" : ""}`, cells };
-  return { look: entry === best && looking ? "best" : entry.candidate ? null : "barred", cells };
+  const formatExact = isSystem && byProbability(entry) ? exactPercent : exact;
+  if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
+  if (!isSystem) return { look: `reference-row${!deploysModel && entry.name === unaided.name ? " best" : ""}`, cells };
+  return { look: entry === best && deploysModel ? "best" : entry.candidate ? null : "barred", cells };
 }
 
 /** Share of the cases that will receive each decision once deployed, as a thin stacked bar. */
 function decisionMix(system) {
-  const rates = decisionRates(system.counts);
-  const part = (d) => sum(result.prior.map((share, k) => (share > 0 ? share * rates[k][d] : 0)));
-  const shares = decisions.map((_, d) => part(d));
+  const shares = deployedShares(system.counts, result.prior);
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
   const width = BINARY ? 66 : 84;
   const label = decisions.map((name, d) => `${name} ${wholePercent(shares[d])}`).join(", ");
@@ -285,140 +281,14 @@ function decisionMix(system) {
     { class: "mix", width, height: 18, role: "img", "aria-label": label },
     bars,
   );
-  return explain(picture, system.name, lines.slice(0, 14));
+  return withTip(picture, system.name, lines.slice(0, 14));
 }
 
 /** Legend of the decision colours, if there is a colour for each decision. */
 function buildKey() {
   if (decisions.length > TONES) return;
   const entries = decisions.map((name, d) =>
-    html("span", { title: name }, html("i", { class: `block ${tone(d)}` }), middle(name, 48)),
+    html("span", { title: name }, html("i", { class: `block ${tone(d)}` }), shortened(name, 48)),
   );
-  place("key").replaceChildren("Decisions, once deployed: ", ...entries);
-}
-
-// Where the money goes ----------------------------------------------------------------------------
-
-/** Connect the list of systems whose cells can be shown. */
-function buildPicker() {
-  const offered = SYSTEMS.filter((system) => !system.added);
-  const options = offered.map((system, i) => html("option", { value: i }, system.name));
-  const picker = place("money-pick");
-  picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
-  picker.addEventListener("change", () => {
-    pickedSystem = picker.value === "" ? null : offered[Number(picker.value)].name;
-    showMoney();
-  });
-}
-
-/** Show the counts of a system and the share of its cost that each cell has. */
-function showMoney() {
-  const system = result.systems.find((other) => other.name === pickedSystem) || result.best;
-  const gains = system.costs.flat().some((cost) => cost < 0); // a gain has no share of a cost
-  const byRegret = gains && !TERMS;
-  const quantity = byRegret ? "regret" : "cost";
-  const basis = byRegret ? regretOf(system.costs) : system.costs;
-  const parts = costParts(system.counts, basis, result.prior);
-  const total = sum(parts.flat());
-  const cells = classes.flatMap((_, k) =>
-    decisions.map((__, d) => ({ k, d, part: parts[k][d], share: parts[k][d] / total })),
-  );
-  const runningNote = system.running ? ", running costs apart" : "";
-  place("money-hint").textContent = byRegret
-    ? "Each cell’s share of the regret, its cost above the best decision of the class, once deployed; below it the cases that were counted."
-    : gains
-      ? `What each cell costs per case, once deployed${runningNote}; below it the cases that were counted.`
-      : `Each cell’s share of the cost, once deployed${runningNote}; below it the cases that were counted.`;
-  const peak = Math.max(...cells.map(({ part }) => Math.abs(part) || 0)) || 1;
-  const rates = decisionRates(system.counts);
-  const tooltipLines = ({ k, d, part, share }) => [
-    ["cases", exact(system.counts[k][d])],
-    ["share of the class", exactPercent(rates[k][d])],
-    [TERMS ? "mean cost of each" : "cost of each", money(system.costs[k][d])],
-    [`${quantity} per case`, exact(part)],
-    [`share of the ${quantity}`, exactPercent(share)],
-  ];
-  const cellOf = (cell) => {
-    const { k, d, part, share } = cell;
-    const node = html(
-      "td",
-      { class: "cell" },
-      html("b", {}, part ? (gains && TERMS ? costText(part) : wholePercent(share)) : "–"),
-      html("small", {}, short(system.counts[k][d])),
-    );
-    node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
-    return explain(node, `${decisions[d]} for ${classes[k]}`, tooltipLines(cell));
-  };
-  const body = classes.map((label, k) =>
-    html(
-      "tr",
-      {},
-      html("th", { scope: "row", title: label }, middle(label, 26)),
-      cells.filter((cell) => cell.k === k).map(cellOf),
-      gains && TERMS ? null : html("td", { class: "of-class" }, total ? wholePercent(sum(parts[k]) / total) : "–"),
-    ),
-  );
-  const head = decisions.map((name) => html("th", { scope: "col", title: name }, middle(name, 26)));
-  place("money").replaceChildren(
-    withArrowKeys(
-      html(
-        "table",
-        { class: "cells" },
-        headOf([
-          html("td", {}),
-          head,
-          gains && TERMS ? null : html("th", { scope: "col" }, `of the ${quantity}`),
-        ]),
-        html("tbody", {}, body),
-      ),
-    ),
-  );
-  place("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);
-  showCostliestCells(cells, peak, tooltipLines, gains && TERMS);
-  showClassCosts(system, parts, quantity);
-  saved.classes = classCostsToSave;
-  saved.decisions = decisionsToSave;
-}
-
-const MOST_CELLS = 6; // cells that the list of the costliest has
-let listRows = 0; // rows of that list: a cost that is 0 today may soon be one of them
-
-/** The cells that cost the most, in descending order. */
-function showCostliestCells(cells, peak, tooltipLines, amountOnly) {
-  const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
-  const rows = costly.slice(0, MOST_CELLS).map((cell) => {
-    const bar = html("i", {});
-    bar.style.width = `${(100 * cell.part) / peak}%`;
-    const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
-    const row = html(
-      "li",
-      {},
-      name,
-      html(
-        "span",
-        { class: "amount" },
-        tied(amountOnly ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
-      ),
-      bar,
-    );
-    return explain(row, `${decisions[cell.d]} for ${classes[cell.k]}`, tooltipLines(cell));
-  });
-  listRows = Math.max(listRows, Math.min(MOST_CELLS, cells.length, rows.length + Number(!result.changed)));
-  const spare = range(listRows - rows.length).map(() => html("li", { class: "spare", "aria-hidden": true }, "\u00a0", html("i", {})));
-  place("costliest").replaceChildren(...rows, ...spare);
-}
-
-/** Rows of the download: counts and costs by system, class and decision. */
-function decisionsToSave() {
-  const head = ["system", "class", "decision", "cases", "share of class", "cost of each", "part of cost per case"];
-  const rows = result.systems.flatMap((system) => {
-    const rates = decisionRates(system.counts);
-    const parts = costParts(system.counts, system.costs, result.prior);
-    return classes.flatMap((label, k) =>
-      decisions.map((decision, d) =>
-        [system.name, label, decision, system.counts[k][d], rates[k][d], system.costs[k][d], parts[k][d]],
-      ),
-    );
-  });
-  return [head, ...rows];
+  byId("key").replaceChildren("Decisions, once deployed: ", ...entries);
 }

@@ -22,12 +22,12 @@ function stakesOf(address) {
   try {
     const match = /#stakes=([\d(),.eE+-]*(?:null[\d(),.eE+-]*)*)$/.exec(decodeURIComponent(address));
     const [costs, prior, volume] = JSON.parse(withBracketsSwapped(match[1]));
-    const whole = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
-    if (!hasShapeOf(costs, REPORTED.costs) || !whole || !(volume === null || volume > 0)) return null;
-    const gaps = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(gaps) : value);
-    return { costs: gaps(costs), prior, volume };
+    const isPrior = hasShapeOf(prior, REPORTED.prior) && prior.every((share) => share >= 0) && Math.abs(sum(prior) - 1) < 1e-9;
+    if (!hasShapeOf(costs, REPORTED.costs) || !isPrior || !(volume === null || volume > 0)) return null;
+    const nullToNaN = (value) => (value === null ? NaN : Array.isArray(value) ? value.map(nullToNaN) : value);
+    return { costs: nullToNaN(costs), prior, volume };
   } catch {
-    return null;
+    return null; // links are cut or edited on their way
   }
 }
 
@@ -39,9 +39,9 @@ function rememberStakes() {
 
 /** Write changed stakes into the address, or remove them from it. */
 function writeAddress() {
-  const moved = result.changed || DATA.volume !== REPORTED_VOLUME;
-  if (!moved && !location.hash.startsWith("#stakes=")) return;
-  history.replaceState(null, "", moved ? stakesFragment() : location.href.split("#")[0]);
+  const differs = result.changed || DATA.volume !== REPORTED_VOLUME;
+  if (!differs && !location.hash.startsWith("#stakes=")) return;
+  history.replaceState(null, "", differs ? stakesFragment() : location.href.split("#")[0]);
 }
 
 /** Set the stakes from the address; false if it has none. */
@@ -56,12 +56,13 @@ function readAddress() {
 /** Copy the address with the stakes to the clipboard. */
 async function copyLink() {
   writeAddress();
-  const button = place("copy");
+  const button = byId("copy");
   try {
     await navigator.clipboard.writeText(location.href);
     button.textContent = "Copied";
   } catch {
-    const box = html("textarea", {}, location.href); // where the clipboard is not accessible
+    // pages opened from disk may not write to the clipboard, but may copy a selection
+    const box = html("textarea", {}, location.href);
     document.body.append(box);
     box.select();
     button.textContent = document.execCommand("copy") ? "Copied" : "Copy it from the address bar";
@@ -72,11 +73,11 @@ async function copyLink() {
 
 /** The stakes in one line, for downloads. */
 function stakesLine() {
-  const named = classes.map((label, k) => `${label}: ${decisions.map((name, d) => `${name} ${costToml(state.costs[k][d], k, d)}`).join(", ")}`);
+  const costs = classes.map((label, k) => `${label}: ${decisions.map((name, d) => `${name} ${costToml(state.costs[k][d], k, d)}`).join(", ")}`);
   const shares = classes.map((label, k) => `${label} ${state.prior[k]}`).join(", ");
   const changed = result.changed ? "stakes changed on the page" : "stakes of the report";
   const volume = DATA.volume ? `; ${DATA.volume} cases${DATA.period ? ` per ${DATA.period}` : ""}` : "";
-  return `${document.querySelector("h1").textContent}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${named.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
+  return `${document.querySelector("h1").textContent}; ${changed}; costs${unit ? ` in ${unit}` : ""}: ${costs.join("; ")}; prior: ${shares}${volume}; stakes ${DATA.version}`;
 }
 
 /** Rows of a download with the stakes as the last column, so that every row carries them. */
@@ -84,15 +85,15 @@ const withStakes = (rows) => rows.map((row, i) => [...row, i ? stakesLine() : "s
 
 /** Total saving over all cases of a period, if their number is known. */
 function showTotal() {
-  const box = place("volume");
+  const box = byId("volume");
   if (document.activeElement !== box) box.value = DATA.volume ? fieldText(DATA.volume) : "";
-  if (!DATA.volume || !result.looking) return;
-  const interval = savingOf(result).map((end) => DATA.volume * end);
+  if (!DATA.volume || !result.deploysModel) return;
+  const interval = savingOf(result).map((value) => DATA.volume * value);
   const [saving] = interval;
-  const known = Number.isFinite(interval[1]);
-  const text = known ? measured(interval)[0] : totalText(saving);
-  const note = known ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
-  place("facts").append(factNode({ name: inUnit(`saved ${periodHead()[0]}`), value: saving, text, note }));
+  const hasBounds = Number.isFinite(interval[1]);
+  const text = hasBounds ? measured(interval)[0] : totalText(saving);
+  const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
+  byId("facts").append(factNode({ name: inUnit(`saved ${periodHead()[0]}`), value: saving, text, note }));
 }
 
 /** Follow a link within the page without replacing the stakes in the address. */
@@ -100,7 +101,7 @@ function followInnerLink(event) {
   const link = event.target.closest('a[href^="#"]');
   if (!link) return;
   event.preventDefault();
-  const target = place(link.getAttribute("href").slice(1));
+  const target = byId(link.getAttribute("href").slice(1));
   target.scrollIntoView();
   target.setAttribute("tabindex", -1);
   target.focus({ preventScroll: true });
@@ -108,9 +109,9 @@ function followInnerLink(event) {
 
 /** Connect the copy button, the number of cases and links within the page. */
 function buildSharing(change) {
-  place("copy").addEventListener("click", copyLink);
-  place("volume").addEventListener("input", () => {
-    const value = place("volume").valueAsNumber;
+  byId("copy").addEventListener("click", copyLink);
+  byId("volume").addEventListener("input", () => {
+    const value = byId("volume").valueAsNumber;
     DATA.volume = value > 0 ? value : null;
     change({});
   });

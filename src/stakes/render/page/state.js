@@ -6,7 +6,7 @@ const number = (value) =>
 const numbers = (values) =>
   values.map((value) => (Array.isArray(value) ? numbers(value) : number(value)));
 
-const DATA = JSON.parse(place("stakes-data").textContent);
+const DATA = JSON.parse(byId("stakes-data").textContent);
 const { classes, decisions, unit } = DATA.problem;
 const LAST = classes.length - 1; // the positive class if there are two
 const TWO = classes.length === 2;
@@ -100,11 +100,11 @@ const costText = (value) =>
   result.places === null
     ? short(withoutNoise(value, result.naive.cost))
     : fixed(withoutNoise(value, result.naive.cost), result.places);
-/** The same in a sentence, with its unit; a small cost keeps a digit and does not read as 0. */
+/** The same in a sentence, with its unit; a small cost does not read as 0. */
 function costInSentence(value) {
   const cost = withoutNoise(value, result.naive.cost);
-  const text = costText(cost);
-  return withUnit(/[1-9∞d]/.test(text) ? text : short(cost, 1));
+  const text = result.places === null ? plain(cost) : costText(cost);
+  return withUnit(/[1-9∞d]/.test(text) ? text : smallAmount(cost, result.best.cost));
 }
 
 /** Decimals for costs; under changed stakes the relative width of the interval is assumed to stay. */
@@ -163,7 +163,7 @@ function decide(system, stakes) {
   if (system.way === "tuned" && !isChanged(stakes)) return system;
   if (system.way === "tuned") {
     const cut = bestCut(model.table, costs, prior);
-    if (cut < 0) return { counts: costs.map((row) => row.map(() => NaN)), threshold: NaN };
+    if (cut < 0) return { counts: codedCounts(model.table, null, costs), threshold: NaN };
     return { counts: cutCounts(model.table, cut), threshold: thresholdOfCut(model.table, cut) };
   }
   if (TERMS || DATA.limits.length || system.way === "fixed") return { counts: system.counts, threshold: system.threshold };
@@ -179,11 +179,12 @@ function decide(system, stakes) {
  * constant decision above perfect decisions, by which running costs are normalized.
  */
 function withCosts(system, decided, stakes, span) {
-  const { costs: stated, prior } = stakes;
-  const costs = TERMS ? termCosts(stated, system.sums, decided.counts) : stated;
+  const { prior } = stakes;
+  const costs = TERMS ? termCosts(stakes.costs, system.sums, decided.counts) : stakes.costs;
   const cost = expectedCost(decided.counts, costs, prior) + system.running;
-  const known = TERMS ? (isChanged(stakes) ? NaN : system.reportedShare[0]) : null;
-  const normalized = known ?? normalizedCost(decided.counts, costs, prior) + (system.running && system.running / span);
+  // perfect decisions about cases with their own costs are known at the stakes of the report only
+  const reported = TERMS ? (isChanged(stakes) ? NaN : system.reportedShare[0]) : null;
+  const normalized = reported ?? normalizedCost(decided.counts, costs, prior) + (system.running && system.running / span);
   return { ...system, ...decided, costs, cost, normalized };
 }
 
@@ -195,6 +196,18 @@ function bestWithoutModel(naive, noModel, slack) {
   }
   const decision = decisions[naive.decision];
   return { name: `always ${decision}`, phrase: `always deciding ${decision}`, cost: naive.cost };
+}
+
+/** Systems in the order of the table: those that may be deployed, the best first, then the bounds. */
+function rankedSystems(systems) {
+  const undefinedLast = (system) => Number(Number.isNaN(system.cost));
+  const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
+  const candidates = systems.filter((system) => system.candidate);
+  const deployable = candidates.length ? candidates : systems;
+  const best = deployable[lowestOf(deployable.map((system) => system.cost))[0] ?? 0]; // the first of those that tie
+  const bounds = sorted.filter((system) => !deployable.includes(system));
+  const others = sorted.filter((system) => deployable.includes(system) && system !== best);
+  return { deployable, best, others, bounds };
 }
 
 /** Everything that the page shows, computed from costs and prior. */
@@ -210,42 +223,34 @@ function evaluate(stakes) {
     withCosts(system, decide(system, stakes), stakes, span),
   );
   const noModel = NO_MODEL && withCosts(NO_MODEL, { counts: NO_MODEL.counts }, stakes, span);
-  // systems of undefined cost come last
-  const undefinedLast = (system) => Number(Number.isNaN(system.cost));
-  const sorted = [...systems].sort((a, b) => undefinedLast(a) - undefinedLast(b) || a.cost - b.cost || 0);
-  const candidateSystems = systems.filter((system) => system.candidate);
-  const deployable = candidateSystems.length ? candidateSystems : systems;
-  const best = deployable[lowestOf(deployable.map((system) => system.cost))[0] ?? 0]; // the first of those that tie
-  const bounds = sorted.filter((system) => !deployable.includes(system));
-  const others = sorted.filter((system) => deployable.includes(system) && system !== best);
-  const candidates = [best, ...others];
-  const blind = constantRules(systems[0].counts, costs, prior, decisions);
-  const foreign = others.filter((system) => system.model !== best.model);
+  const { deployable, best, others, bounds } = rankedSystems(systems);
+  const constant = constantRules(systems[0].counts, costs, prior, decisions);
+  const otherModels = others.filter((system) => system.model !== best.model);
   const slack = TIE * Math.abs(naive.cost);
   const unaided = bestWithoutModel(naive, noModel, slack);
-  const sure = changed ? inferenceAt(systems, stakes) : null;
-  const lower = sure ? sure.saving()[0] > 0 : best.cost < unaided.cost - slack;
+  const inference = inferenceAt(systems, stakes);
+  const saves = () => (inference ? inference.saving()[0] > 0 : best.cost < unaided.cost - slack);
   return {
     costs,
     prior,
     systems,
-    ranked: [...candidates, ...bounds],
+    ranked: [best, ...others, ...bounds],
     bounds,
     rivals: [
       ...deployable,
       ...(noModel ? [noModel] : []),
-      ...blind.filter((rule) => !candidates.some((system) => system.name === rule.name)),
+      ...constant.filter((rule) => !deployable.some((system) => system.name === rule.name)),
     ], // everything that could be deployed
     best,
-    rival: (foreign.length ? foreign : others).find((system) => !Number.isNaN(system.cost)),
+    rival: (otherModels.length ? otherModels : others).find((system) => !Number.isNaN(system.cost)),
     naive,
     noModel,
     unaided,
-    looking: changed ? lower : DATA.verdict.deploy !== null,
+    deploysModel: changed ? saves() : DATA.verdict.deploy !== null,
     perfect,
     changed,
-    places: sure ? supportedDecimals(sure.cost(best.name)) : costDecimals(best, changed),
-    sure: sure || inferenceAt(systems, stakes),
+    places: changed && inference ? supportedDecimals(inference.cost(best.name)) : costDecimals(best, changed),
+    inference,
   };
 }
 

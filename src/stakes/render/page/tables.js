@@ -3,51 +3,56 @@
 
 // Metrics -----------------------------------------------------------------------------------------
 
+/**
+ * A function that pads what a format writes, so that numbers of several formats in one column align
+ * at the decimal point; the samples have the decimals of each.
+ */
+function alignedFormat(...samples) {
+  const fractionLength = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
+  const widest = Math.max(...samples.map(fractionLength));
+  return (format) => (value) => {
+    const text = format(value);
+    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - fractionLength(text))) : text;
+  };
+}
+
+/** Cost of the cheapest candidate of each model; NaN if it has none of known cost. */
+const leastCosts = () =>
+  MODELS.map((_, i) => {
+    const systems = result.systems.filter((system) => system.model === i && system.candidate && !Number.isNaN(system.cost));
+    return systems.length ? Math.min(...systems.map((system) => system.cost)) : NaN;
+  });
+
 /** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
   const anyCompared = clear.some((known) => known !== null);
   const inferenceHead = anyCompared ? [percent(DATA.level), "clearly"] : [];
-  const unknown = { text: "–", look: "unknown" };
-  const yes = { true: "yes", false: "no" };
-  const systemsOf = (i) =>
-    result.systems.filter((system) => system.model === i && system.candidate && !Number.isNaN(system.cost));
-  const costs = MODELS.map((_, i) =>
-    systemsOf(i).length ? Math.min(...systemsOf(i).map((system) => system.cost)) : NaN,
-  );
+  const costs = leastCosts();
   const least = Math.min(...costs.filter((cost) => !Number.isNaN(cost)));
-  const best = costs.map(
-    (cost) => cost <= least + TIE * Math.max(...costs.map((c) => Math.abs(c) || 0)),
-  );
-  // costs and metrics share columns, so that all are padded to align at the decimal point
-  const fractionLength = (text) => (text.includes(".") ? text.length - text.indexOf(".") : 0);
-  const widest = Math.max(fractionLength(costText(least)), fractionLength(metricText(0)));
-  const inLine = (write) => (value) => {
-    const text = write(value);
-    return /\d/.test(text) ? text + PAD.repeat(Math.max(0, widest - fractionLength(text))) : text;
-  };
+  const best = costs.map((cost) => cost <= least + TIE * largest(costs));
+  const aligned = alignedFormat(costText(least), metricText(0));
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
-  const row = (name, scores, chosen, look, write, index = null) => {
+  const row = (name, scores, chosen, look, format, index = null) => {
     const excess = costs.map((cost, i) => (best[i] ? 0 : cost - least)).filter((_, i) => chosen[i]);
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...scores, chosenModels.join("; "), regret]);
-    const written = scores.map((value, i) =>
-      Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, write(value)),
-    );
-    const cells = written.filter((_, i) => inTables(i));
+    const cells = scores
+      .map((value, i) => (Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, format(value))))
+      .filter((_, i) => inTables(i));
     const worse = regret > 0 && (result.changed || clear[index] !== false);
-    const last = numberCell(regret, worse ? "worse" : "fine", costText(regret));
-    const compared = index !== null && clear[index] !== null;
-    const known = compared ? [intervalText(numbers(more[index])), yes[clear[index]]] : ["", ""];
-    const sure = result.changed && index !== null ? [unknown, unknown] : known;
-    return { look, cells: [name, textCell(chosenModels.join(", ")), last, ...(anyCompared ? sure : []), ...cells] };
+    const costsMore = numberCell(regret, worse ? "worse" : "fine", costText(regret));
+    const isCompared = index !== null && clear[index] !== null;
+    const reported = isCompared ? [intervalText(numbers(more[index])), yesOrNo(clear[index])] : ["", ""];
+    const inferenceCells = result.changed && index !== null ? [UNKNOWN_CELL, UNKNOWN_CELL] : reported;
+    return { look, cells: [name, textCell(chosenModels.join(", ")), costsMore, ...(anyCompared ? inferenceCells : []), ...cells] };
   };
   const rows = [
-    row("expected cost", costs, best, "best", inLine(costText)),
-    ...metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, inLine((value) => metricText(value)), index)),
+    row("expected cost", costs, best, "best", aligned(costText)),
+    ...metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, aligned((value) => metricText(value)), index)),
   ];
-  place("disagreement").replaceChildren(
+  byId("disagreement").replaceChildren(
     tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...models.filter((_, i) => inTables(i))], rows),
   );
 }
@@ -64,7 +69,7 @@ function showImplied() {
   if (BINARY)
     rows.push({ look: "best", cells: ["your costs", ...models.map(() => numberCell(miss / alarm))] });
   const head = models.map((model) => nameWithSwatch(model.name, model.look));
-  place("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
+  byId("implied").replaceChildren(tableOf(["the threshold that is best for", ...head], rows));
 }
 
 /** A cell with the range of cost ratios for which the best threshold of a metric is optimal. */
@@ -93,6 +98,7 @@ function marginsNow() {
   return allMargins.sort((a, b) => a.near - b.near || 0);
 }
 
+const MOST_MARGINS = 12; // that the table shows
 const MARGINS_HEAD = ["", "now", "as cheap below", "which", "as cheap above", "which"];
 const marginName = ({ k, d }) => (d === null ? priorName(k) : `${FACTORS ? "factor on the " : ""}${costName(k, d)}`);
 
@@ -114,60 +120,64 @@ function showMargins() {
   if (FLIPPED) return; // the page shows flips instead
   const { rivals } = result;
   const allMargins = marginsNow();
-  const say = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
-  const end = (point, i, margin) =>
+  const format = (point, { d, value }) => (d === null ? probabilityText(point) : flipText(point, value));
+  const cellsOf = (point, i, margin) =>
     i === null
       ? [{ text: "never", look: "fine" }, ""]
-      : [numberCell(point, null, say(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
-  const rows = allMargins.slice(0, 12).map((margin) => ({
+      : [numberCell(point, null, format(point, margin), exactTextOf(margin)), textCell(nameWithSwatch(rivals[i].name, rivals[i].look))];
+  const rows = allMargins.slice(0, MOST_MARGINS).map((margin) => ({
     cells: [
       marginName(margin),
       numberCell(margin.value, "strong", margin.d === null ? probabilityText(margin.value) : short(margin.value), exactTextOf(margin)),
-      ...end(margin.low, margin.lowRival, margin),
-      ...end(margin.high, margin.highRival, margin),
+      ...cellsOf(margin.low, margin.lowRival, margin),
+      ...cellsOf(margin.high, margin.highRival, margin),
     ],
   }));
-  place("margins-section").hidden = !rows.length;
-  place("margins").replaceChildren(
+  byId("margins-section").hidden = !rows.length;
+  byId("margins").replaceChildren(
     tableOf(
       MARGINS_HEAD.map((text) => (text === "which" ? textCell(text) : text)),
       rows,
     ),
   );
-  const { best, unaided, looking, changed } = result;
-  const cheaperInSampleOnly = !changed && !looking && best.cost < unaided.cost;
-  place("margins-note").textContent = [
-    allMargins.length > 12 ? `The nearest twelve of ${allMargins.length}; the CSV has all.` : "",
+  const { best, unaided, deploysModel, changed } = result;
+  const cheaperInSampleOnly = !changed && !deploysModel && best.cost < unaided.cost;
+  byId("margins-note").textContent = [
+    allMargins.length > MOST_MARGINS ? `The nearest ${MOST_MARGINS} of ${allMargins.length}; the CSV has all.` : "",
     cheaperInSampleOnly ? `By the costs on these cases, where ${best.name} is the cheapest.` : "",
   ].join(" ");
-  showNearestMargin(allMargins[0], marginName, say);
+  showNearestMargin(allMargins[0], format);
 }
 
+/** The sentence of the verdict about the nearest change. */
+const showNearestChange = (sentence) =>
+  byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+
 /** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
-function showNearestMargin(margin, name, say) {
+function showNearestMargin(margin, format) {
   const sides = margin
     ? [[margin.low, margin.lowRival], [margin.high, margin.highRival]].filter(([, rival]) => rival !== null)
     : [];
   const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - margin.value) - Math.abs(b - margin.value))[0] ?? [];
-  const [now, then] = margin ? [margin.value, point].map((value) => say(value, margin)) : [];
+  const [now, then] = margin ? [margin.value, point].map((value) => format(value, margin)) : [];
   const sentence =
     rival === undefined
       ? "none, if today’s decisions stay: no number that is moved alone changes this."
-      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${name(margin)} ${point > margin.value ? "rises" : "falls"} to ${then} (now ${now}).`;
-  place("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${marginName(margin)} ${point > margin.value ? "rises" : "falls"} to ${then} (now ${now}).`;
+  showNearestChange(sentence);
 }
 
 // What does not follow the stakes -----------------------------------------------------------------
 
-/** Columns of the table of quality: values by model and how to write them; empty ones are left out. */
+/** Columns of the table of quality: values by model and their format; empty ones are left out. */
 function qualities() {
   const losses = [...new Set(MODELS.flatMap((model) => model.losses.map(([name]) => name)))];
   const lossOf = (name) => (model) => new Map(model.losses).get(name) ?? null;
   const tops = losses.map((name) => largest(MODELS.map((model) => number(lossOf(name)(model)) ?? NaN)));
   const size = Math.min(...tops.filter((top) => top > 0));
   const areas = MODELS.map((model) => (model.auc ? numbers(model.auc) : [NaN, NaN, NaN]));
-  const written = measuredColumn(areas);
-  const area = (end) => (value, i) => (Number.isNaN(value) ? "–" : written[i][end]);
+  const areaTexts = measuredColumn(areas);
+  const area = (position) => (value, i) => (Number.isNaN(value) ? "–" : areaTexts[i][position]);
   const metric = (value) => metricText(value);
   const wasted = (value) => (value === null ? "–" : value > 0 ? costText(value) : "none");
   const columns = [
@@ -180,11 +190,11 @@ function qualities() {
     ["cost of miscalibration", (model) => model.wasted, wasted],
     ...losses.map((name) => [name, lossOf(name), (value) => metricText(value, size)]),
   ];
-  const withValues = columns.map(([name, valueOf, write]) => ({
+  const withValues = columns.map(([name, valueOf, format]) => ({
     name,
     loss: losses.includes(name),
     values: MODELS.map((model) => number(valueOf(model))),
-    write,
+    format,
   }));
   return withValues.filter(({ values }) => values.some((value) => value !== null));
 }
@@ -192,8 +202,8 @@ function qualities() {
 /** Build the tables of the quality of the scores. */
 function buildQuality() {
   const allColumns = qualities();
-  const cell = ({ values, write }, i) =>
-    values[i] === null ? "–" : numberCell(values[i], null, write(values[i], i));
+  const cell = ({ values, format }, i) =>
+    values[i] === null ? "–" : numberCell(values[i], null, format(values[i], i));
   const table = (title, columns) =>
     tableOf(
       [title, ...columns.map(({ name }) => name)],
@@ -207,15 +217,15 @@ function buildQuality() {
         })),
     );
   const losses = allColumns.filter(({ loss }) => loss);
-  place("quality").replaceChildren(
+  byId("quality").replaceChildren(
     table(
       "model",
       allColumns.filter(({ loss }) => !loss),
     ),
   );
-  if (losses.length) place("losses").replaceChildren(table("expected loss over all costs", losses));
+  if (losses.length) byId("losses").replaceChildren(table("expected loss over all costs", losses));
   const advised = MODELS.filter((model) => model.advice);
-  place("advice").replaceChildren(
+  byId("advice").replaceChildren(
     ...advised.map((model) => html("p", {}, html("b", {}, model.name), `: ${model.advice}.`)),
   );
   saved.quality = [
@@ -231,7 +241,7 @@ function buildSlices() {
   const cheapestCosts = DATA.slices.map((slice) =>
     slice.cheapest === null ? [NaN, NaN, NaN] : numbers(slice.costs[slice.cheapest]),
   );
-  const written = measuredColumn([...costs, ...cheapestCosts]);
+  const texts = measuredColumn([...costs, ...cheapestCosts]);
   const top = Math.max(...costs.flat().filter(Number.isFinite), 1e-300);
   const costCell = (value, [text], look = null) =>
     Number.isNaN(value) ? "–" : numberCell(value, look, text);
@@ -245,27 +255,17 @@ function buildSlices() {
         slice.group,
         numberCell(slice.cases),
         bar,
-        costCell(value, written[i], "strong"),
-        boundsText(costs[i], written[i]),
+        costCell(value, texts[i], "strong"),
+        boundsText(costs[i], texts[i]),
         cheapest,
-        costCell(cheapestCosts[i][0], written[costs.length + i]),
-        { true: "yes", false: "no" }[slice.clear] ?? "",
+        costCell(cheapestCosts[i][0], texts[costs.length + i]),
+        yesOrNo(slice.clear),
         textCell(slice.note || ""),
       ],
     };
   });
-  const head = [
-    "",
-    "cases",
-    "",
-    "cost",
-    percent(DATA.level),
-    textCell("cheapest here"),
-    "at",
-    "clearly",
-    "",
-  ];
-  place("slices").replaceChildren(tableOf(head, rows));
+  const head = ["", "cases", "", "cost", percent(DATA.level), textCell("cheapest here"), "at", "clearly", ""];
+  byId("slices").replaceChildren(tableOf(head, rows));
   saved.slices = [
     ["group", "cases", "system", "cost per case", "low", "high", "note"],
     ...DATA.slices.flatMap((slice) =>

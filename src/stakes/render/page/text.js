@@ -4,7 +4,7 @@
 /** Text without directional marks, which could reverse the text that follows a label. */
 const withoutDirectionMarks = (text) => (typeof text === "string" ? text.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "") : text);
 
-/** Set attributes and append children; absent ones are left out. */
+/** Set attributes and append children; null and undefined ones are left out. */
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, withoutDirectionMarks(value));
@@ -14,7 +14,7 @@ function fill(node, attributes, children) {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 /** An HTML or SVG element; strings among its children become text nodes. */
 const html = (tag, attributes, ...children) =>
@@ -32,10 +32,10 @@ function fragmentOf(...nodes) {
 // Names -------------------------------------------------------------------------------------------
 
 /** A long name shortened in the middle: related names often differ at their ends only. */
-function middle(text, room) {
-  if (text.length <= room) return text;
-  const tail = Math.ceil((room - 1) / 2);
-  return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
+function shortened(text, length) {
+  if (text.length <= length) return text;
+  const tail = Math.ceil((length - 1) / 2);
+  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
 // Tooltips ----------------------------------------------------------------------------------------
@@ -64,9 +64,9 @@ function showTip(title, lines, x, y) {
 const hideTip = () => tip.classList.remove("on");
 
 /** Give a node a tooltip, shown while the pointer is over it or the keyboard focus on it. */
-function explain(node, title, lines) {
+function withTip(node, title, lines) {
   const show = (event) => showTip(title, lines, event.clientX, event.clientY);
-  // A part of a drawing that listens for focus would become a tab stop without a name.
+  // An SVG element that listens for focus would become a tab stop without a name.
   if (node.tagName === "svg" || !(node instanceof SVGElement)) {
     node.addEventListener("focus", () => {
       const box = node.getBoundingClientRect();
@@ -74,7 +74,7 @@ function explain(node, title, lines) {
     });
     node.addEventListener("blur", hideTip);
   }
-  node.classList.add("told");
+  node.classList.add("has-tip");
   node.addEventListener("pointermove", show);
   node.addEventListener("pointerdown", show);
   node.addEventListener("pointerleave", hideTip);
@@ -88,18 +88,17 @@ const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], 
 
 /** One tab stop for a whole table: the arrow keys move from number to number. */
 function withArrowKeys(table) {
-  const rowsOf = () =>
-    [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".told")]).filter((row) => row.length);
-  rowsOf().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
+  const focusableRows = () =>
+    [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll(".has-tip")]).filter((row) => row.length);
+  focusableRows().flat().forEach((node, i) => node.setAttribute("tabindex", i ? -1 : 0));
   table.addEventListener("keydown", (event) => {
-    const shown = rowsOf().filter(([first]) => first.checkVisibility());
+    const shown = focusableRows().filter(([first]) => first.checkVisibility());
     const y = shown.findIndex((row) => row.includes(event.target));
     const step = ARROW_STEPS[event.key];
     if (!step || y < 0) return;
     event.preventDefault();
-    const within = (position, size) => Math.max(0, Math.min(size - 1, position));
-    const row = shown[within(y + step[0], shown.length)];
-    const next = row[within(shown[y].indexOf(event.target) + step[1], row.length)];
+    const row = shown[clamped(y + step[0], [0, shown.length - 1])];
+    const next = row[clamped(shown[y].indexOf(event.target) + step[1], [0, row.length - 1])];
     event.target.setAttribute("tabindex", -1);
     next.setAttribute("tabindex", 0);
     next.focus();
@@ -114,21 +113,21 @@ function withArrowKeys(table) {
 function tableOf(head, rows, groups = []) {
   const heads = head.map((label) => label?.text ?? (label instanceof Node ? label.textContent : label));
   const cell = (tag, scope) => (content, column) => {
-    const bare = content === null || typeof content !== "object" || content instanceof Node;
-    const { text, title = "", lines = null, look = null } = bare ? { text: content ?? "" } : content;
-    const long = typeof text === "string" && text.length > LONGEST_CELL;
-    const named = typeof text === "string" && scope === "row"; // the style sheet may truncate row names
+    const hasOptions = content !== null && typeof content === "object" && !(content instanceof Node);
+    const { text, title = "", lines = null, look = null } = hasOptions ? content : { text: content ?? "" };
+    const isLong = typeof text === "string" && text.length > LONGEST_CELL;
+    const isRowName = typeof text === "string" && scope === "row"; // the style sheet may truncate it
     const node = html(
       tag,
       {
         class: look,
         scope,
-        title: long || named ? text : null,
+        title: isLong || isRowName ? text : null,
         "data-head": scope ? null : heads[column + 1] || null, // on a phone, cells are stacked and show it
       },
-      long ? middle(text, LONGEST_CELL) : text,
+      isLong ? shortened(text, LONGEST_CELL) : text,
     );
-    return lines ? explain(node, title, lines) : node;
+    return lines ? withTip(node, title, lines) : node;
   };
   const line = ({ look = null, cells }) =>
     html("tr", { class: look }, cell("th", "row")(cells[0]), cells.slice(1).map(cell("td", null)));
@@ -153,21 +152,24 @@ function tableOf(head, rows, groups = []) {
 const headOf = (cells) => html("thead", {}, html("tr", {}, cells));
 
 /** A cell with a rounded number, whose tooltip has all digits. */
-const numberCell = (value, look = null, text = short(value), tell = exact) => ({
+const numberCell = (value, look = null, text = short(value), formatExact = exact) => ({
   text,
-  title: tell(value),
+  title: formatExact(value),
   lines: [],
   look,
 });
 /** A cell that is aligned as text, not as a number. */
 const textCell = (text) => ({ text, look: "words" });
+const UNKNOWN_CELL = { text: "–", look: "unknown" };
+/** Whether something is clear, in a word; empty if that is not known. */
+const yesOrNo = (clear) => ({ true: "yes", false: "no" })[clear] ?? "";
 /** A name behind the colour of its line in the charts. */
 const nameWithSwatch = (name, look, ...notes) =>
   html(
     "span",
     { class: "name", title: name },
     html("i", { class: `swatch ${look}` }),
-    html("span", {}, middle(name, 34)),
+    html("span", {}, shortened(name, 34)),
     notes,
   );
 
@@ -182,15 +184,7 @@ function download(name, text, type) {
 
 /** A cell of a CSV file, with all digits; text that a spreadsheet would run as a formula is quoted. */
 function csvCell(cell) {
-  if (typeof cell === "number") {
-    return Number.isFinite(cell)
-      ? String(cell)
-      : Number.isNaN(cell)
-        ? "nan"
-        : cell > 0
-          ? "inf"
-          : "-inf";
-  }
+  if (typeof cell === "number") return { NaN: "nan", Infinity: "inf", "-Infinity": "-inf" }[cell] ?? String(cell);
   const text = cell === null || cell === undefined ? "" : String(cell);
   const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
@@ -209,16 +203,16 @@ const STYLES = [
 
 /** Download a drawing with its computed styles inline: elsewhere it has no style sheet. */
 function downloadSvg(name, picture) {
-  const twin = picture.cloneNode(true);
-  const copies = [twin, ...twin.querySelectorAll("*")];
+  const copy = picture.cloneNode(true);
+  const copiedNodes = [copy, ...copy.querySelectorAll("*")];
   [picture, ...picture.querySelectorAll("*")].forEach((node, i) => {
     const style = getComputedStyle(node);
     STYLES.forEach((property) =>
-      copies[i].setAttribute(property, style.getPropertyValue(property)),
+      copiedNodes[i].setAttribute(property, style.getPropertyValue(property)),
     );
   });
-  twin.querySelectorAll(".hair").forEach((node) => node.remove());
-  const paper = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
-  twin.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: paper }));
-  download(`${name}.svg`, new XMLSerializer().serializeToString(twin), "image/svg+xml");
+  copy.querySelectorAll(".hair").forEach((node) => node.remove());
+  const background = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
+  copy.prepend(svg("desc", {}, stakesLine()), svg("rect", { width: "100%", height: "100%", fill: background }));
+  download(`${name}.svg`, new XMLSerializer().serializeToString(copy), "image/svg+xml");
 }

@@ -1,0 +1,78 @@
+// Small pictures: bars with intervals, and bands that divide an axis.
+
+/** A bar with the whiskers of its interval, and a line at the cost of the best constant decision. */
+function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
+  const [width, height] = [BINARY ? 84 : 124, 18];
+  const picture = svg("svg", {
+    class: "bar",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    "aria-hidden": "true",
+  });
+  if (!Number.isFinite(value)) return picture;
+  const bottom = Math.min(0, ...[value, low, reference].filter(Number.isFinite));
+  const x = scale([bottom, top], [1, width - 2]);
+  const [start, end] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
+  picture.append(
+    svg("rect", { class: `area ${look}`, x: start, y: 4, height: 10, width: end - start, rx: 1.5 }),
+  );
+  if (Number.isFinite(low) && Number.isFinite(high)) {
+    const d = `M${x(low)} 9H${x(high)}M${x(low)} 6V12M${x(high)} 6V12`;
+    picture.append(svg("path", { class: "whisker", d }));
+  }
+  if (Number.isFinite(reference)) {
+    picture.append(
+      svg("line", { class: "reference", x1: x(reference), x2: x(reference), y1: 0, y2: height }),
+    );
+  }
+  return picture;
+}
+
+const BAND = { size: 12 };
+
+/** Neighbouring intervals of an axis as a band, with names if they fit and the current value marked. */
+function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
+  const width = Math.max(240, widthOfHost(host));
+  const x = scale([low, high], [inset[0], width - inset[1]]);
+  let freeFrom = -Infinity; // where there is room for the label of the next edge
+  const pieces = parts
+    .filter((part) => part.low < high && part.high > low)
+    .map((part) => {
+      const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
+      const name = fitted(part.label, right - left - 12, BAND);
+      const readable = name.length >= 0.4 * part.label.length; // otherwise its two ends would not identify it
+      const half = widthOf(part.edge, TICK) / 2;
+      const named = part.high < high && x(part.high) - half > freeFrom;
+      const edge = named ? clamped(x(part.high), [half, width - half]) : null;
+      if (named) freeFrom = edge + half + 8;
+      const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
+      return [
+        withTip(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
+        name && readable
+          ? svg(
+              "text",
+              { class: `band-name ${part.look}`, x: left + 6, y: 31 },
+              name,
+              svg("title", {}, part.label),
+            )
+          : null,
+        edge === null
+          ? null
+          : svg("text", { class: "tick", x: edge, y: 54, "text-anchor": "middle" }, part.edge),
+      ];
+    });
+  const marked = now >= low && now <= high;
+  const size = { width, height: 60, viewBox: `0 0 ${width} 60` };
+  const mark = marked
+    ? svg("path", { class: "now-mark", d: `M${x(now)} 12l-5 -8h10zM${x(now)} 12V42` })
+    : null;
+  host.replaceChildren(
+    svg(
+      "svg",
+      { class: "band", xmlns: SVG, role: "img", "aria-label": title, ...size },
+      pieces,
+      mark,
+    ),
+  );
+}

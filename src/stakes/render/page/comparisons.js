@@ -1,0 +1,251 @@
+// Comparisons of several systems: the distribution of the largest difference, the effect of selecting
+// the cheapest, and the chances of being the cheapest, as in Python's `inference`. Pure functions.
+
+/** Variance of the difference of each pair of systems; 0 where only rounding is left. */
+const differenceVariances = (covariance) =>
+  covariance.map((row, i) =>
+    row.map((shared, j) => {
+      const both = covariance[i][i] + covariance[j][j];
+      const square = both - 2 * shared;
+      return Math.abs(square) <= 1e-12 * both ? 0 : square;
+    }),
+  );
+
+/** Cholesky factor of a covariance that may be singular, without its empty columns. */
+function triangularRoot(covariance) {
+  const rest = covariance.map((row) => [...row]);
+  const size = rest.length;
+  const columns = [];
+  for (let j = 0; j < size; j += 1) {
+    if (!(rest[j][j] > 1e-12 * covariance[j][j])) continue;
+    const root = Math.sqrt(rest[j][j]);
+    const column = rest.map((row, i) => (i < j ? 0 : row[j] / root));
+    for (let a = j + 1; a < size; a += 1) {
+      const [row, factor] = [rest[a], column[a]];
+      if (factor) for (let b = j + 1; b <= a; b += 1) row[b] -= factor * column[b];
+    }
+    columns.push(column);
+  }
+  return columns; // [rank][system]
+}
+
+/** An order of the systems that does not depend on the input order, except among equal systems. */
+function canonicalOrder(costs, variances) {
+  const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b)]);
+  const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
+  const roundedHalfToEven = (x) => {
+    const [low, off] = [Math.floor(x), x - Math.floor(x)];
+    return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
+  };
+  const rounded = keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
+  return range(costs.length).sort((a, b) => {
+    const c = rounded[a].findIndex((value, column) => value !== rounded[b][column]);
+    return c < 0 ? a - b : rounded[a][c] - rounded[b][c];
+  });
+}
+
+/** Errors drawn with the fixed normal numbers, an array for each system. */
+function drawnErrors(covariance, order, count, centred) {
+  const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
+  const normals = fixedNormals(count, root.length, centred);
+  const lengths = centred ? null : new Float64Array(count);
+  if (lengths)
+    for (const column of normals) column.forEach((value, r) => (lengths[r] += value * value));
+  const drawn = new Array(order.length);
+  order.forEach((system, index) => {
+    const errors = new Float64Array(count);
+    root.forEach((column, d) => {
+      const [factor, normal] = [column[index], normals[d]];
+      if (factor) for (let r = 0; r < count; r += 1) errors[r] += factor * normal[r];
+    });
+    if (lengths) for (let r = 0; r < count; r += 1) errors[r] /= Math.sqrt(lengths[r]);
+    drawn[system] = errors;
+  });
+  return { drawn, rank: root.length };
+}
+
+const DIRECTIONS = 1024;
+
+/**
+ * The distribution of the largest standardized difference between a system and the others: its tail
+ * and its quantiles, averaged over fixed directions of the joint error.
+ */
+function maxLaw(costs, covariance) {
+  const variances = differenceVariances(covariance);
+  const scale = Math.max(...costs.map(Math.abs));
+  const areDistinct = (i, j) => variances[i][j] > 0 || Math.abs(costs[i] - costs[j]) > 1e-12 * scale;
+  const distinct = range(costs.length).filter((i) => range(i).every((j) => areDistinct(i, j))).length;
+  const comparisons = Math.max(1, distinct - 1);
+  let directions = null;
+  const extents = (i) => {
+    if (!directions) {
+      const order = canonicalOrder(costs, variances);
+      const [first] = order;
+      // only differences matter: covariances of the errors relative to one of the systems
+      const relative = variances.map((row, a) =>
+        row.map((variance, b) => (variances[a][first] + variances[first][b] - variance) / 2),
+      );
+      directions = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
+    }
+    if (!directions.extent.has(i)) {
+      const extent = new Float64Array(DIRECTIONS);
+      directions.drawn.forEach((other, j) => {
+        if (!(variances[i][j] > 0)) return;
+        const factor = 1 / Math.sqrt(variances[i][j]);
+        for (let r = 0; r < DIRECTIONS; r += 1)
+          extent[r] = Math.max(extent[r], Math.abs(directions.drawn[i][r] - other[r]) * factor);
+      });
+      directions.extent.set(i, extent);
+    }
+    return directions.extent.get(i);
+  };
+  const normalTail = (square) => erfc(Math.sqrt(square / 2));
+  const meanTail = (i, square) => {
+    const extent = extents(i);
+    if (!directions.rank) return null;
+    let total = 0;
+    for (let r = 0; r < DIRECTIONS; r += 1)
+      total += chiTail(directions.rank, square > 0 ? square / extent[r] ** 2 : 0);
+    return total / DIRECTIONS;
+  };
+  const tailProbability = (i, square) => {
+    const [lower, upper] = [normalTail(square), Math.min(1, comparisons * normalTail(square))];
+    const tail = meanTail(i, square);
+    return tail === null ? upper : Math.min(Math.max(tail, lower), upper);
+  };
+  /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
+  const stays = (i, square, alpha) => {
+    if (normalTail(square) >= alpha) return true;
+    if (comparisons * normalTail(square) < alpha) return false;
+    return !(tailProbability(i, square) < alpha);
+  };
+  const quantile = (i, alpha) => {
+    const [lower, upper] = [alpha / 2, alpha / 2 / comparisons].map((p) => normalQuantile(p) ** 2);
+    if (meanTail(i, upper) === null || comparisons === 1) return upper;
+    let [previous, square] = [lower, upper];
+    // secant steps in the logarithm of the tail
+    let [previousLog, log] = [previous, square].map((point) => Math.log(meanTail(i, point) / alpha));
+    for (let step = 0; step < 20; step += 1) {
+      const flat = log === previousLog || square === previous;
+      const next = flat ? square : square - (log * (square - previous)) / (log - previousLog);
+      [previous, previousLog] = [square, log];
+      square = Math.min(Math.max(next, lower), upper);
+      if (Math.abs(previous - square) <= 1e-12 * square) break;
+      log = Math.log(meanTail(i, square) / alpha);
+    }
+    return square;
+  };
+  return { stays, quantile };
+}
+
+const DRAWS = 2048;
+
+/**
+ * Joint draws of the errors of the contenders and, last, of the system that the cheapest is compared
+ * with; `covariance` has a row for each of them.
+ */
+function choiceDraws(costs, covariance, winner) {
+  const size = costs.length;
+  const among = covariance.slice(0, size).map((row) => row.slice(0, size));
+  const order = canonicalOrder(costs, differenceVariances(among));
+  const { drawn } = drawnErrors(covariance, [...order, size], DRAWS, true);
+  return { costs, covariance, among, winner, drawn };
+}
+
+/** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
+function selectionEffect({ costs, covariance, among, winner, drawn }, level, against) {
+  const size = costs.length;
+  const mean = sum(costs) / size;
+  const spread = sum(costs.map((cost) => (cost - mean) ** 2));
+  const noise = sum(among.map((row, i) => row[i])) - sum(among.flat()) / size;
+  const shrinkage = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
+  // costs shrunk towards their mean, by as much as noise explains their spread, plus drawn errors
+  const lowest = new Float64Array(DRAWS).fill(Infinity);
+  const errors = new Float64Array(DRAWS);
+  costs.forEach((cost, i) => {
+    const [systemErrors, shift] = [drawn[i], shrinkage * (cost - mean)];
+    for (let r = 0; r < DRAWS; r += 1) {
+      if (!(shift + systemErrors[r] < lowest[r])) continue;
+      lowest[r] = shift + systemErrors[r];
+      errors[r] = systemErrors[r];
+    }
+  });
+  const bias = -sum(Array.from(errors));
+  if (against) for (let r = 0; r < DRAWS; r += 1) errors[r] -= drawn[size][r];
+  errors.sort();
+  const tail = (1 - level) / 2;
+  const position = tail * (DRAWS - 1);
+  const quantile =
+    errors[Math.floor(position)] + (position % 1) * (errors[Math.ceil(position)] - errors[Math.floor(position)]);
+  const variance = against
+    ? differenceVariances(covariance)[winner][size]
+    : covariance[winner][winner];
+  const excess = normalQuantile(tail) * Math.sqrt(variance) - quantile;
+  return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, excess) };
+}
+
+const SHRINKAGES = 64;
+
+/** Probability that each contender is the cheapest, with differences shrunk towards zero. */
+function shrunkChances({ costs, among, drawn }) {
+  const size = costs.length;
+  const means = among.map((row) => sum(row) / size);
+  const grandMean = sum(means) / size;
+  const centred = among.map((row, i) => row.map((value, j) => value - means[i] - means[j] + grandMean));
+  const noise = sum(centred.map((row, i) => row[i]));
+  if (!(noise > 1e-12 * sum(among.map((row, i) => row[i])))) return costs.map(() => 1 / size);
+  const mean = sum(costs) / size;
+  const deviations = costs.map((cost) => cost - mean);
+  // Satterthwaite's number of dimensions: correlated errors count for fewer than one per system
+  const dimensions = noise ** 2 / sum(centred.flat().map((value) => value ** 2));
+  const q = (dimensions * sum(deviations.map((value) => value ** 2))) / noise;
+  const shrinkages = range(SHRINKAGES).map((i) => (i + 0.5) / SHRINKAGES);
+  const logs = shrinkages.map((shrinkage) => ((dimensions - 1) / 2) * Math.log(shrinkage) - (shrinkage * q) / 2);
+  const weights = logs.map((log) => Math.exp(log - Math.max(...logs)));
+  const parts = weights.map((weight) => weight / sum(weights) / DRAWS);
+  const factors = shrinkages.map((shrinkage) => Math.sqrt(1 - shrinkage));
+  const chances = costs.map(() => 0);
+  const indices = new Int32Array(size);
+  for (let r = 0; r < DRAWS; r += 1) {
+    const possible = everLowest(deviations, drawn, r, factors, indices);
+    factors.forEach((factor, step) => {
+      let lowest = Infinity;
+      for (let n = 0; n < possible.count; n += 1)
+        lowest = Math.min(lowest, factor * deviations[indices[n]] + drawn[indices[n]][r]);
+      let ties = 0; // systems with identical decisions share a win
+      for (let n = 0; n < possible.count; n += 1)
+        ties += factor * deviations[indices[n]] + drawn[indices[n]][r] <= lowest + possible.slack;
+      for (let n = 0; n < possible.count; n += 1)
+        if (factor * deviations[indices[n]] + drawn[indices[n]][r] <= lowest + possible.slack)
+          chances[indices[n]] += parts[step] / ties;
+    });
+  }
+  return chances;
+}
+
+/**
+ * Writes into `indices` the systems that may be the cheapest in a draw for some shrinkage factor.
+ * Costs are linear in the factor: a system that costs more than another at both extreme factors
+ * costs more at all of them.
+ */
+function everLowest(deviations, drawn, r, factors, indices) {
+  const [high, low] = [factors[0], factors[factors.length - 1]];
+  const lowest = { high: Infinity, low: Infinity, most: -Infinity };
+  let [first, second] = [0, 0];
+  for (let i = 0; i < deviations.length; i += 1) {
+    const [above, below] = [high * deviations[i] + drawn[i][r], low * deviations[i] + drawn[i][r]];
+    if (above < lowest.high) [lowest.high, first] = [above, i];
+    if (below < lowest.low) [lowest.low, second] = [below, i];
+    lowest.most = Math.max(lowest.most, above, below);
+  }
+  const slack = 1e-12 * (lowest.most - Math.min(lowest.high, lowest.low));
+  let count = 0;
+  for (let i = 0; i < deviations.length; i += 1) {
+    const [above, below] = [high * deviations[i] + drawn[i][r], low * deviations[i] + drawn[i][r]];
+    const costsMore = (j) =>
+      above > high * deviations[j] + drawn[j][r] + slack &&
+      below > low * deviations[j] + drawn[j][r] + slack;
+    if (!costsMore(first) && !costsMore(second)) indices[count++] = i;
+  }
+  return { count, slack };
+}

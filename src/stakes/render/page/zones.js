@@ -1,0 +1,119 @@
+// Zones: what may be the cheapest over the prior, the cost proportion and the cost ratio.
+
+/** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
+function zoneAxes() {
+  const top = priorReach();
+  const priorOnly = [
+    {
+      id: "prior-band",
+      name: priorName(LAST),
+      bounds: [0, top],
+      points: range(40).map((i) => ((i + 0.5) / 40) * top),
+      stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
+      now: state.prior[LAST],
+      format: probabilityText,
+      formatExact: exactPercent,
+      inset: drawn["prior-chart"].inset,
+    },
+  ];
+  if (!BINARY || FACTORS) return priorOnly; // running costs have no place on an axis of proportions
+  const proportions = {
+    name: "cost proportion",
+    bounds: [0, 1],
+    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
+    stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
+    now: proportion(),
+    format: pointText,
+  };
+  return [
+    ...priorOnly,
+    { ...proportions, id: "proportion-band" },
+    { ...proportions, id: "ratio-band", of: "proportion-band", bounds: [-2.6, 2.6], at: (c) => Math.log10(ratioOf(c)), format: (c) => ratioText(ratioOf(c)), as: ratioOf, name: "false alarm : miss" },
+  ];
+}
+
+/** Pieces of work that search for the zones of an axis, and a last one that draws them. */
+function zonePieces(axis, kept, zones) {
+  const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
+  const zonesFound = [];
+  if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
+  const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
+  const visit = (x) => () => {
+    const possible = names(x);
+    const last = zonesFound[zonesFound.length - 1];
+    if (last && key(last.possible) === key(possible)) last.high = x;
+    else if (last) {
+      let [near, far] = [last.high, x];
+      for (let step = 0; step < 5; step += 1) {
+        const midpoint = (near + far) / 2;
+        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
+        else far = midpoint;
+      }
+      last.high = near;
+      zonesFound.push({ low: near, high: x, possible });
+    } else zonesFound.push({ low: axis.bounds[0], high: x, possible });
+  };
+  return [
+    ...axis.points.map(visit),
+    () => {
+      zonesFound[zonesFound.length - 1].high = axis.bounds[1];
+      zones.set(axis.id, zonesFound);
+      drawZones(axis, zonesFound);
+    },
+  ];
+}
+
+const MOST_ZONES = 5; // that are listed in words
+
+/** Neighbouring zones of the same models as one: they differ in the rules of these only. */
+function joinedZones(zones) {
+  const joined = [];
+  for (const { low, high, possible } of zones) {
+    const label = inWords(inOrder(possible));
+    const last = joined[joined.length - 1];
+    if (last?.label === label) Object.assign(last, { high, possible: [...new Set([...last.possible, ...possible])] });
+    else joined.push({ low, high, possible, label });
+  }
+  return joined;
+}
+
+/** Draw the zones of an axis as a band. */
+function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
+  const within = (x) => clamped(at(x), [low, high]);
+  const lookOf = (possible) => {
+    const system = result.systems.find((other) => other.name === possible[0]);
+    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
+  };
+  const shown = joinedZones(zones).map((zone) => ({
+    low: within(zone.low),
+    high: within(zone.high),
+    label: zone.label,
+    look: lookOf(zone.possible),
+    edge: format(zone.high),
+    span: `${format(zone.low)} to ${format(zone.high)}`,
+    lines: [
+      ["from", formatExact(as(zone.low))],
+      ["to", formatExact(as(zone.high))],
+      ...zone.possible.slice(0, 8).map((system) => ["", system]),
+    ],
+  }));
+  const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
+  drawBand(byId(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
+  const today = within(now);
+  const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
+  const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
+  byId(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
+  if (nearest.length < shown.length)
+    byId(id).append(html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`));
+}
+
+/** Rows of the download: the zones of all axes. */
+function saveZones() {
+  saved.zones = [["axis", "low", "high", "may be the cheapest"]];
+  for (const { id, of, name, as = (x) => x } of zoneAxes())
+    for (const { low, high, possible } of knownFlips.zones.get(of || id))
+      saved.zones.push([name, as(low), as(high), possible.join("; ")]);
+}
+
+const zonesHint = () =>
+  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …”. The triangle marks the present value.`;
