@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -178,11 +179,33 @@ def leave_out(app: Any, kind: str, name: str, thing: Any, skip: bool, options: A
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
+SECTIONS = re.compile(r"^(?:Parameters|Returns)\n-+\n.*?(?=^\w[^\n]*\n---|\Z)", re.M | re.S)
+
+
+def inherit_sections(
+    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Add the parameters and results of the method that a method overrides.
+
+    An override says in its docstring what is special about it, and nothing twice.
+    """
+    if what != "method" or "Parameters" in lines or "Returns" in lines:
+        return
+    owner, method = name.rsplit(".", 1)
+    bases = getattr(reference_pages.thing_at(*owner.rsplit(".", 1)), "__mro__", ())[1:]
+    for base in bases:
+        sections = SECTIONS.findall(inspect.getdoc(vars(base).get(method)) or "")
+        if sections:
+            lines += ["", *"\n".join(sections).splitlines()]
+            return
+
+
 def setup(app: Any) -> None:
     """Write the pages of the reference, and help Sphinx to find names."""
     reference_pages.write(HERE / "reference")
     app.extensions["sphinx-mathjax-offline"].parallel_read_safe = True  # it copies files, no more
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("autodoc-process-docstring", inherit_sections, priority=400)  # before numpydoc
     app.connect("source-read", link_within_the_site)
     app.connect("source-read", show_what_was_recorded)
     app.connect("missing-reference", link_python_name)
