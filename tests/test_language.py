@@ -298,7 +298,6 @@ def test_public_functions_and_methods_have_their_parameters_returns_and_examples
 
 # Values that rooms of the library pass to each other; no user makes or receives one.
 BETWEEN_ROOMS = {
-    "stakes.regions.Moving",
 }
 
 
