@@ -90,6 +90,12 @@ class CheckedRows:
     n_classes : number of classes
     wrapped : wraps scores to say what they are, such as `Posteriors`
     folds : fold of each case, (n,), for calibrators that need folds; None lets them draw some
+
+    Examples
+    --------
+    >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, None, n_classes=2)
+    >>> rows.part(rows.codes == 1).scores
+    array([0.4, 0.9])
     """
 
     scores: npt.NDArray[Any]

@@ -30,6 +30,19 @@ class Charges:
 
     The losses are those of all systems, of the decision that the costs of each case and the prior
     make without a model, and of every constant decision.
+
+    Examples
+    --------
+    The model misses a case of 5. Without a model, where two cases in three are of the second class,
+    a decision that may cost 1 pays for all but the smallest amount:
+
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> problem = Problem([[0, 1], ["amount", 0]])
+    >>> cases = read_cases([0, 1, 1], problem, None, None, None, {"amount": [0.2, 5.0, 7.0]})
+    >>> charges = charges_of(cases, {"model": np.array([0, 0, 1])})
+    >>> charges.losses.loss("model"), charges.blind
+    (array([0., 5., 0.]), array([0, 1, 1]))
     """
 
     losses: LossSample

@@ -23,7 +23,18 @@ LARGEST_COST = 1e40  # squares of costs, and of their ratios to the smallest, mu
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """What is known about the cases, apart from the predictions."""
+    """What is known about the cases, apart from the predictions.
+
+    Examples
+    --------
+    Half of these cases are ill, but in deployment only one in ten will be:
+
+    >>> from stakes import Problem
+    >>> problem = Problem.binary(false_alarm=1, miss=9, classes=["well", "ill"], prior=[0.9, 0.1])
+    >>> cases = read_cases(["well", "ill"], problem, None, None, None)
+    >>> cases.shares, cases.mass
+    (array([0.5, 0.5]), array([1.8, 0.2]))
+    """
 
     problem: Problem
     n_rows: int

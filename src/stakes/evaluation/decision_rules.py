@@ -28,7 +28,18 @@ _TAGS = {
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """A model with a way to turn its predictions into decisions."""
+    """A model with a way to turn its predictions into decisions.
+
+    Examples
+    --------
+    Where a miss costs nine times as much as a false alarm, one chance in ten is enough to act:
+
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> [rule] = rules_of("forest", "posteriors", problem, table=None, movable=False,
+    ...                   recalibrated=False, tuned_apart=False)
+    >>> rule.name, rule.threshold
+    ('Bayes decisions', 0.1)
+    """
 
     model: str
     name: str

@@ -35,7 +35,19 @@ _DEALS = 20  # how often folds are drawn again where clusters leave a class in o
 
 
 class Folds:
-    """The partitions of an evaluation, drawn when they are first needed."""
+    """The partitions of an evaluation, drawn when they are first needed.
+
+    Examples
+    --------
+    Twenty cases, four of them in each of five folds; few cases are divided several times:
+
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 0, 1, 1] * 5, Problem.zero_one(2), None, None, None)
+    >>> folds = Folds(cases, np.random.default_rng(0))
+    >>> np.bincount(folds.numbers[0]).tolist(), len(folds.numbers)
+    ([4, 4, 4, 4, 4], 5)
+    """
 
     def __init__(
         self, cases: Cases, rng: np.random.Generator, by_key: IntArray | None = None
@@ -267,7 +279,19 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fitted rule predicts for cases not used to fit it, and its cost in each partition."""
+    """What a fitted rule predicts for cases not used to fit it, and its cost in each partition.
+
+    Examples
+    --------
+    Negative scores in one class and positive ones in the other leave no errors:
+
+    >>> from stakes import Problem
+    >>> from stakes.evaluation import read_cases
+    >>> cases = read_cases([0, 1] * 10, Problem.zero_one(2), None, None, None)
+    >>> fitted = tuned_apart(np.array([-1.0, 1.0] * 10), Folds(cases, np.random.default_rng(0)))
+    >>> fitted.predictions[:4], fitted.costs
+    (array([0, 1, 0, 1]), array([0., 0., 0., 0., 0.]))
+    """
 
     predictions: FloatArray | IntArray  # posteriors (n, K) or decisions (n,)
     costs: FloatArray | None  # (P,)

@@ -29,7 +29,17 @@ from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Sc
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The predictions of one model; None where there are none of that kind."""
+    """The predictions of one model; None where there are none of that kind.
+
+    Examples
+    --------
+    A posterior that equals the prior moves as the prior does:
+
+    >>> priors = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+    >>> rows = np.array([[0.5, 0.5]])
+    >>> Predictions("net", "posteriors", posteriors=rows, moving=priors).moved.round(6)
+    array([[0.9, 0.1]])
+    """
 
     model: str
     kind: str

@@ -43,6 +43,15 @@ class Move:
     prior, prior_slope : (K,) likewise
         The prior is None where none is stated; the slope is None where the prior does not move.
     start, end : the positions between which the problem moves; the end may be infinite
+
+    Examples
+    --------
+    The cost of a miss falls from 5 to 0, while that of a false alarm stays:
+
+    >>> costs, slope = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> move = Move("a", costs, slope, None, None, start=5.0, end=0.0)
+    >>> (move.costs + move.start * move.cost_slope).tolist(), move.unit
+    ([[0.0, 1.0], [5.0, 0.0]], -5.0)
     """
 
     choice: Label

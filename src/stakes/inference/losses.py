@@ -60,6 +60,16 @@ class LossSample:
         None where each row is one case
     squared : (n,) sums of the squared weights of the cases of each row; None where each row is one
         case
+
+    Examples
+    --------
+    Each system errs once in one of two classes, and a mean weights these by the prior:
+
+    >>> losses = np.array([[0.0, 0.0, 2.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    >>> truth, most, prior = np.array([0, 0, 1, 1]), np.full(4, 3.0), np.array([0.9, 0.1])
+    >>> sample = LossSample(("a", "b"), losses, most, 0 * most, truth, 2, prior, None, True, None)
+    >>> round(sample.mean(sample.loss("a")), 6), round(sample.mean(sample.loss("b")), 6)
+    (0.1, 0.45)
     """
 
     names: Labels

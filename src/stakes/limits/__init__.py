@@ -16,7 +16,7 @@ from stakes.limits.capacity import (
     coverage_points,
     limited_column,
 )
-from stakes.limits.deployed_cases import ROUNDING, CountedCases
+from stakes.limits.deployed_cases import ROUNDING
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.limit_check import LimitCheck
 from stakes.limits.one_price import Breakpoints, grouped_breakpoints, leaving_prices, price_at
@@ -26,7 +26,6 @@ __all__ = [
     "ROUNDING",
     "Breakpoints",
     "CapacityCurve",
-    "CountedCases",
     "CoverageCurve",
     "FittedPrices",
     "LimitCheck",

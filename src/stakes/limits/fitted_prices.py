@@ -33,6 +33,20 @@ class FittedPrices:
     decided : (n,) positions of its decisions
     dual_value : cost per case of the best randomised rule
     cost : cost per case of the deterministic rule, by the posteriors
+
+    Examples
+    --------
+    A review saves 10p − 1. One of these cases can be reviewed; a second review would save 2:
+
+    >>> from stakes.limits import priced_cases
+    >>> from stakes.problem import Limit, Problem
+    >>> problem = Problem([[0, 1], [10, 1]], limits=[Limit.share(1, at_most=0.25)])
+    >>> rows = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]])
+    >>> _, fitted = priced_cases(
+    ...     problem, rows, np.ones(4), rows.mean(axis=0), problem.costs,
+    ...     lambda amounts: (rows @ (problem.costs + amounts)).argmin(axis=1), None)
+    >>> fitted.decided, fitted.prices.round(6), round(fitted.cost, 6)
+    (array([0, 0, 0, 1]), array([2.]), 1.75)
     """
 
     prices: FloatArray

@@ -33,6 +33,15 @@ class Breakpoints:
     ----------
     prices : (T,) decreasing; infinite for cases that no price changes
     reached : (T,) what the limit counts if all groups up to this one get the decision
+
+    Examples
+    --------
+    A review saves 6 for one case in five and 2 for three more in ten. At a price of 4, only the
+    former are reviewed:
+
+    >>> breaks = grouped_breakpoints(np.array([6.0, 2.0, 2.0]), np.array([0.2, 0.1, 0.2]), 10.0)
+    >>> breaks.prices, breaks.reached[breaks.prices > 4]
+    (array([6., 2.]), array([0.2]))
     """
 
     prices: FloatArray

@@ -40,7 +40,7 @@ from stakes.regions.partition import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
-from stakes.regions.remade import DecidedAnew, Moving
+from stakes.regions.remade import DecidedAnew
 from stakes.regions.sensitivity import Margin, Sensitivity, sensitivity
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
     "Crossing",
     "DecidedAnew",
     "Margin",
-    "Moving",
     "Prior",
     "Region",
     "Regions",

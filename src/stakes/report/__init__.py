@@ -2,7 +2,7 @@
 
 from stakes._check import guard
 from stakes.report._consistency import RANGES, refuse_inconsistent
-from stakes.report._flips import Flip, MovedNumber, Possible, flip_of
+from stakes.report._flips import Flip, MovedNumber, flip_of
 from stakes.report._other_stakes import Elsewhere, Stakes
 from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._parts import (
@@ -54,7 +54,6 @@ __all__ = [
     "PairCounts",
     "Pick",
     "Points",
-    "Possible",
     "Report",
     "Slice",
     "SliceCost",

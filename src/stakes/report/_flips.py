@@ -143,7 +143,18 @@ def _choices(report: ReportParts) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class MovedNumber:
-    """A number that moves: its value, its range, and the steps in which it moves."""
+    """A number that moves: its value, its range, and the steps in which it moves.
+
+    Examples
+    --------
+    A cost moves by amounts, a prior by log-odds, here from even odds to nine to one:
+
+    >>> cost = MovedNumber("cost", 1.0, bounds=(0.0, 9.0), steps=(0.5, 2.0, 20.0))
+    >>> [cost.stepped(step) for step in cost.steps]
+    [1.5, 3.0, 9.0]
+    >>> round(MovedNumber("prior", 0.5, (0.0, 1.0), (), odds=True).stepped(log(9)), 6)
+    0.9
+    """
 
     what: str
     value: float
