@@ -78,8 +78,9 @@ def run(name: str, *arguments: str, stdin: bytes | None = None) -> Result:
 
 
 def contents(done: Result) -> Any:
-    """The report, except what tallied its rows."""
+    """The report, except what tallied its rows, and the checksum, which knows every last digit."""
     data = json.loads(done.stdout)
+    data.pop("checksum")
     data["assumptions"].pop("engine")
     for rule in data["rules"].values():
         rule.pop("map")  # blocks of one value may be parted otherwise, by rounding

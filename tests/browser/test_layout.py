@@ -169,7 +169,8 @@ SCREENS = [(1400, "system"), (390, "system"), (1400, "wide"), (390, "narrow")]
 def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened, request):
     """Nothing moves above the touched control, nor the flips and the systems beside or below it.
 
-    Farther down a line or two may come or go.
+    Farther down a line or two may come or go, on a phone three: a line of each hint that names the
+    cheapest system, when another with a shorter name is the cheapest.
     """
     screen = {"width": width, "height": 900}
     page = opened(request.getfixturevalue(name), bypass_csp=True, viewport=screen)
@@ -191,4 +192,4 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
     after = page.run(TOPS)
     assert after["above"] == pytest.approx(before["above"], abs=1)
     assert after["beside"] == pytest.approx(before["beside"], abs=24)  # a line of long names
-    assert after["below"] == pytest.approx(before["below"], abs=45)  # two lines
+    assert after["below"] == pytest.approx(before["below"], abs=60 if width == 390 else 45)

@@ -534,7 +534,7 @@ class Continuous(Distribution):
         width = np.maximum(right - left, 0.0)
         below = self.frozen.cdf(left)
         mass = np.where(width > 0, self.frozen.cdf(right) - below, 0.0)
-        if order == 0:
+        if order == 0 or not mass.size:  # quadrature needs a value
             return np.asarray(mass)
 
         # By parts: the CDF is bounded, whereas a density may be infinite at the limits.

@@ -79,7 +79,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     [0, 1, 3, 4]
     """
     n_scores, slack = len(weights), _slack(weights)
-    light = np.count_nonzero(weights < _FAR * np.max(weights, initial=0.0))
+    light = np.count_nonzero(weights < _FAR * weights.max(initial=0.0))
     if light and light > np.count_nonzero(weights == 0):
         weights, slack = np.vectorize(Fraction, otypes=[object])(weights), Fraction(slack)
     else:
