@@ -173,7 +173,7 @@ def test_running_costs_leave_zones_over_the_prior_only(opened):
     y, rng = np.arange(200) % 2, np.random.default_rng(2)
     p = np.clip(0.3 + 0.4 * y + 0.2 * rng.normal(size=200), 0.01, 0.99)
     problem = Problem.binary(false_alarm=100, miss=500)
-    options = {"calibrator": None, "replicates": 10}
+    options: dict[str, Any] = {"calibrator": None, "replicates": 10}
     for running, n_axes in (({}, 3), ({"a": 7.0}, 1)):
         page = opened(evaluate(y, {"a": p, "b": p**2}, problem, running_costs=running, **options))
         page.run("() => stakesPage.finished()")
