@@ -171,7 +171,7 @@ class EpochSums:
         rng: np.random.Generator,
     ) -> Report:
         """The report on one model."""
-        if not self.counts().values.any():
+        if not self.decided.any():
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
         self._refuse_sizes()
         evidence = self._evidence(name, bins)
