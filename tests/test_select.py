@@ -114,6 +114,16 @@ def test_parts_without_an_optimum_are_fitted_alone():
         assert fitted.slope == pytest.approx(alone.slope, rel=1e-9, abs=1e-12)
 
 
+def test_two_stated_folds_leave_nothing_to_judge_by_and_the_first_candidate_is_chosen():
+    y, odds = two_classes(200, 4)
+    folds = np.arange(200) % 2
+    rows = CheckedRows(expit(odds), y, None, None, 2, folds=folds)
+    for fold, fitted in enumerate(rows.fold_maps(Select(), folds, None)):
+        alone: Any = rows.fitted(Affine(), folds != fold, None)
+        assert fitted.kind == "affine"
+        assert_allclose(fitted(rows.scores), alone(rows.scores))
+
+
 @pytest.mark.parametrize("feature", [np.zeros(4), np.full(4, 1e300) * [1, -1, 1, -1]])
 def test_a_feature_that_is_constant_or_huge_is_left_to_the_fit_of_one(feature):
     y = np.array([0.0, 0.0, 1.0, 1.0])

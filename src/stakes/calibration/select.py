@@ -256,7 +256,7 @@ def parts_fitted(
     calibrator: Calibrator, rows: CheckedRows, parts: BoolArray
 ) -> list[CalibrationMap]:
     """The map of each part of the cases, masks (F, n), at once where the calibrator can do that."""
-    if rows.scores.ndim > 1:
+    if rows.scores.ndim > 1 or not len(parts):
         return [rows.fitted(calibrator, part, None) for part in parts]
     maps = calibrator._fit_parts(rows.scores, *rows.by_class(parts))
     return [
