@@ -82,7 +82,7 @@ def test_a_frame_without_the_column_of_the_costs_is_refused():
 
 
 def test_rows_beyond_the_limit_of_memory_are_refused_with_a_remedy():
-    with pytest.raises(InputError, match=r"must fit into memory.*Raise the limit"):
+    with pytest.raises(InputError, match=r"leave room for the tally of decisions.*Raise it"):
         evaluate_frame(
             pl.DataFrame(ROWS).lazy(), PAYMENTS, y_true="truth", models=MODELS, memory_limit=100
         )

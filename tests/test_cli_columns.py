@@ -190,10 +190,17 @@ def test_several_files_hold_the_rows_together(tmp_path):
             located(paths, io.BytesIO()).__enter__()
 
 
-@pytest.mark.parametrize("name", ["none.csv", "none*.csv"])
-def test_a_file_that_is_not_there_is_named(tmp_path, name):
-    with pytest.raises(InputError, match=r"none.*must be a file of predictions; there is no such"):
-        source_of(tmp_path / name).__enter__()
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("none.csv", "there is no such file"),
+        ("none*.csv", "the pattern matches none"),
+        ("https://none.test/a.csv", "nothing is fetched from an address"),
+    ],
+)
+def test_a_file_that_is_not_there_is_named(name, why):
+    with pytest.raises(InputError, match=rf"none.*must be a file of predictions; {why}"):
+        source_of(name).__enter__()
 
 
 def test_a_folder_is_no_file(tmp_path):

@@ -187,8 +187,17 @@ def test_limits_capacity_coverage_and_unknowns_are_frames():
 
 
 def test_a_table_that_there_is_not_is_refused_with_those_that_there_are(report):
-    with pytest.raises(InputError, match=r"^table must be one of systems, .*; got 'pandas'"):
+    with pytest.raises(InputError, match=r"^table must be one of systems, .*; got str 'pandas'"):
         report.frame("pandas")
+    with pytest.raises(InputError, match="Did you mean 'systems'"):
+        report.frame("system")
+
+
+def test_whole_numbers_among_the_assumptions_are_written_as_such(report):
+    table = report.frame("assumptions", library="pyarrow").to_pydict()
+    values = dict(zip(table["assumption"], table["value"], strict=True))
+    assert values["n_cases"] == str(int(report.assumptions.n_cases))
+    assert values["level"] == "0.95"
 
 
 # Frames in ---------------------------------------------------------------------------------------

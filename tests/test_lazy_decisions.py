@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("narwhals")
+pytest.importorskip("pandas")
 pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
 import duckdb
 import narwhals.stable.v2 as nw
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 
@@ -66,6 +69,29 @@ def test_rows_that_would_be_refused_have_no_decision(library):
     check_gaps_have_no_decision(MAKERS[library])
 
 
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table])
+def test_a_frame_in_memory_gets_the_decisions_as_a_column(make):
+    rows = {"case": [7, 8, 9], "p": [0.05, 0.4, None]}
+    problem = Problem.binary(false_alarm=1, miss=9, decisions=["wait", "treat"])
+    for decided in (
+        bayes_decisions(make(rows), problem, columns="p"),
+        Rule(problem).decide(make(rows), columns="p"),
+    ):
+        assert isinstance(decided, type(make(rows)))
+        columns = nw.from_native(decided)
+        assert columns.columns == ["case", "p", "decision"]
+        assert columns["decision"].to_list()[:2] == ["wait", "treat"]
+        assert columns["decision"].null_count() == 1
+    with pytest.raises(InputError, match=r"data must be left out .* Join them first"):
+        bayes_decisions(make(rows), problem, columns="p", data={"amount": [1, 2, 3]})
+
+
+@pytest.mark.parametrize("files", ["rows.parquet", pathlib.Path("rows.csv"), ["a.csv"]])
+def test_files_are_no_frames_yet(files):
+    with pytest.raises(InputError, match="files become one by polars"):
+        bayes_decisions(files, Problem.zero_one(2), columns="p")
+
+
 def test_nothing_is_read(monkeypatch):
     monkeypatch.setattr(pl.LazyFrame, "collect", lambda *arguments: pytest.fail("it was read"))
     decided = bayes_decisions(MAKERS["Polars"](ROWS), CASES["two classes"].problem, columns="p")
@@ -83,8 +109,10 @@ def test_what_cannot_be_a_column_is_refused():
     frame = MAKERS["Polars"](ROWS)
     with pytest.raises(InputError, match="must have no column 'decision' yet"):
         bayes_decisions(LAZY, TWO, columns="p")
-    with pytest.raises(InputError, match="Name the columns of the predictions with columns="):
+    with pytest.raises(InputError, match=r"has none for the classes a, b; .* Write columns="):
         bayes_decisions(frame, Problem.zero_one(["a", "b"]))
+    with pytest.raises(InputError, match="Name the columns of the predictions with columns="):
+        bayes_decisions(frame, TWO, columns="elsewhere")
     with pytest.raises(InputError, match=r"columns must be one for each class.* is 3"):
         bayes_decisions(frame, TWO, columns=["t_0", "t_1", "t_2"])
     with pytest.raises(InputError, match=r"data must be left out .* Join them first"):

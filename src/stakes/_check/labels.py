@@ -182,21 +182,30 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     return array
 
 
-def is_lazy(values: object, columns: object = None, **beside: object) -> bool:
-    """Whether predictions are columns of a frame whose rows are still in an engine.
+def in_columns(values: object, columns: object = None, **beside: object) -> bool:
+    """Whether predictions are columns of a frame, which gets one more column with the decisions.
 
-    Only such a frame goes with names of columns, and no other rows can be aligned with it.
+    They are if the rows of the frame are still in an engine, or if columns are named. No other rows
+    can be aligned with such a frame.
     """
-    if _in_engine(values):
-        _refuse_beside_lazy(**beside)
+    if _in_engine(values) or (columns is not None and _is_frame(values)):
+        _refuse_beside(**beside)
         return True
     if columns is not None:
         raise InputError(
-            "columns must be left out unless the predictions are in a lazy frame. Pass the columns "
-            "themselves.",
+            f"columns must be left out unless the predictions are in a frame; got "
+            f"{described(values)}. Pass the columns themselves, or a frame; files become one by "
+            f"polars.scan_parquet or duckdb.read_parquet.",
             argument="columns",
         )
     return False
+
+
+def _is_frame(values: object) -> bool:
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(values).__mro__}
+    return bool(
+        kinds & {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")}
+    )
 
 
 def _in_engine(values: object) -> bool:
@@ -217,12 +226,12 @@ def refuse_lazy(name: str, values: Any) -> None:
         )
 
 
-def _refuse_beside_lazy(**arguments: object) -> None:
-    """Refuse rows that would have to be aligned with those of a lazy frame."""
+def _refuse_beside(**arguments: object) -> None:
+    """Refuse rows that would have to be aligned with those of a frame."""
     for name, values in arguments.items():
         if values is not None:
             raise InputError(
-                f"{name} must be left out where the predictions are in a lazy frame: what the "
+                f"{name} must be left out where the predictions are columns of a frame: what the "
                 f"costs depend on are columns of the same frame. Join them first.",
                 argument=name,
             )

@@ -260,17 +260,20 @@ class LabelColumn:
     def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
         """The error for rows that hold other labels or none, most often the label `often`."""
         shown = "nothing" if often is None else repr(often)
+        hold = f"hold something else, most often {shown}"
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
         remedy = "Remove or rename these, or add them to the problem."
-        if often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
+        if self.labels is None:  # any label will do
+            hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
+        elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
             remedy = (
                 "The column was read as text: if it holds probabilities, write numbers with a "
                 "decimal point in every row."
             )
         return InputError(
             f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
-            f"hold something else, most often {shown}. {remedy}",
+            f"{hold}. {remedy}",
             argument=column,
         )
 

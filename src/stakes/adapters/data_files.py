@@ -99,6 +99,14 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
     yield Files(name, paths, formats.pop())
 
 
+def _why_none(pattern: str) -> str:
+    if "://" in pattern:
+        return "nothing is fetched from an address. Fetch it first, or pass a frame that reads it."
+    if glob.has_magic(pattern):
+        return "the pattern matches none. Check it, and that it is quoted for the shell."
+    return "there is no such file. Check the name."
+
+
 def _matches(pattern: str) -> tuple[Path, ...]:
     if pattern == "-":
         raise InputError("standard input (-) must be the only file; others are named. Choose one.")
@@ -109,9 +117,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
     else:
         paths = []
     if not paths:
-        raise InputError(
-            f"{pattern} must be a file of predictions; there is no such file. Check the name."
-        )
+        raise InputError(f"{pattern} must be a file of predictions; {_why_none(pattern)}")
     # Python represents bytes that are not UTF-8 by lone surrogates; DuckDB takes only UTF-8.
     for path in paths:
         writable(pattern, str(path), "a name")

@@ -6,7 +6,6 @@ but also "0" and "1". Only the columns that are needed leave the engine, block b
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -19,17 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from stakes._check import FloatArray, Label
+from stakes._check import FloatArray
 from stakes._files import temporary_folder
+from stakes.adapters.coded_labels import Coded, Coder, sorted_groups
 from stakes.adapters.columns import (
     Columns,
     LabelColumn,
     Predicted,
     columns_of,
-    group_labels,
     key_name,
     no_key,
-    spellings,
     text_name,
 )
 from stakes.adapters.data_files import (
@@ -57,20 +55,6 @@ _FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NO_LABELS = ("STRUCT", "MAP", "UNION", "INTERVAL")
 _WHOLE = {name for kind in _INTEGERS for name in (kind, f"U{kind}")}
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A column of labels: the distinct labels, and for every row the position of its label.
-
-    A row without a label has the position −1.
-    """
-
-    codes: npt.NDArray[np.int32]
-    categories: tuple[Label, ...]
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +162,8 @@ class FileSource(Source):
             arrays.labels["y_true", ""],
             models,
             arrays.numbers.get(("weights", "")),
-            {column: _groups(arrays.labels["by", column]) for column in columns.by} or None,
-            None if clusters is None else _groups(clusters),
+            {column: sorted_groups(arrays.labels["by", column]) for column in columns.by} or None,
+            None if clusters is None else sorted_groups(clusters),
             {column: arrays.numbers["data", column] for column in problem.columns} or None,
             None if columns.key is None else self._keys(columns.key),
         )
@@ -213,7 +197,7 @@ class FileSource(Source):
             )
             for key, group in numbers.items()
         }
-        coded = {key: _Coder(column_labels, n_rows) for key, column_labels in labels.items()}
+        coded = {key: Coder(column_labels, n_rows) for key, column_labels in labels.items()}
         parts = [f"{_name(column)}::DOUBLE" for column in plain]
         parts += [self._as_text(column_labels.column) for column_labels in labels.values()]
         as_text = [column_labels.column for column_labels in labels.values()]
@@ -317,43 +301,6 @@ class FileSource(Source):
             return list(self.connection.execute(query).fetchall())
 
 
-class _Coder:
-    """Collects the codes of a column of labels, block by block."""
-
-    def __init__(self, column: LabelColumn, n_rows: int) -> None:
-        self.codes = np.empty(n_rows, dtype=np.int32)
-        self._column = column
-        self._places = {} if column.labels is None else spellings(column.labels)
-        self._others: Counter[str | None] = Counter()
-
-    def add(self, rows: slice, column: Any) -> None:
-        """Encode a block of texts; those that are unknown or missing are counted."""
-        encoded = column.dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        # A lookup by dictionary codes touches each distinct label once instead of every row.
-        lookup = np.array([*map(self._place, texts), -1], dtype=np.int32)
-        places = encoded.indices.fill_null(len(texts)).to_numpy()
-        self.codes[rows] = lookup[places]
-        if lookup[:-1].min(initial=0) < 0 or encoded.null_count:
-            sizes = np.bincount(places, minlength=len(texts) + 1).tolist()
-            self._others.update(
-                {t: n for t, n, k in zip([*texts, None], sizes, lookup, strict=True) if n and k < 0}
-            )
-
-    def _place(self, text: str) -> int:
-        if self._column.labels is None:
-            return self._places.setdefault(text, len(self._places))
-        return self._places.get(text, -1)
-
-    def coded(self, source: str) -> Coded:
-        """All rows as codes; labels that are unknown or missing are an error."""
-        column = self._column
-        if self._others and not column.may_be_missing:
-            [(often, _)] = self._others.most_common(1)
-            raise column.refused(source, self._others.total(), len(self.codes), often)
-        return Coded(self.codes, tuple(self._places) if column.labels is None else column.labels)
-
-
 @contextmanager
 def opened_files(
     patterns: Sequence[str], standard_input: BinaryIO | None = None, watch: Watch | None = None
@@ -413,15 +360,6 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
 
 def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
-
-
-def _groups(column: Coded) -> Coded:
-    """The same column with its groups sorted; rows without a group stay without one."""
-    texts = list(map(str, column.categories))
-    labels = group_labels(texts)
-    place = {text: k for k, text in enumerate(labels)}
-    codes = np.array([*map(place.__getitem__, texts), -1], dtype=np.int32)[column.codes]
-    return Coded(codes, tuple(labels.values()))
 
 
 # Entries that cannot be used ---------------------------------------------------------------------

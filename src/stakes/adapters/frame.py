@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -156,9 +157,10 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
     [75.0, 0.0, 0.0, 25.0]
     """
     if table not in TABLES:
+        near = get_close_matches(str(table), TABLES, n=1)
+        remedy = f"Did you mean {near[0]!r}?" if near else "Name a library with library=."
         raise InputError(
-            f"table must be one of {', '.join(TABLES)}; got {table!r}. Libraries are named as in "
-            f"report.frame(library='pandas').",
+            f"table must be one of {', '.join(TABLES)}; got {_check.described(table)}. {remedy}",
             argument="table",
         )
     return _native(table_columns(report, table), library, report.assumptions.frame_library)

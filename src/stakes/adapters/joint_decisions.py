@@ -216,17 +216,20 @@ def coverages(
 ) -> Iterator[tuple[str, Callable[[], Points]]]:
     """For each Bayes rule, a function that gives its costs where hard cases are left undecided.
 
-    There is none for two classes without costs of their own for every row: score tables suffice.
+    There is none where score tables suffice: for two classes, without costs of their own for every
+    row. As in memory, they do not suffice for posteriors of single precision, and there is none
+    under limits.
     """
     problem = models[0].problem
-    if problem.n_classes == 2 and not problem.columns:
+    if problem.limits:
         return
+    tables = problem.n_classes == 2 and not problem.columns
     by_name = {model.name: model for model in models}
     prior = facts.shares if problem.prior is None else problem.prior
     for name, rule in rules.items():
-        if rule.name not in POSTERIOR_RULES:
-            continue
         model = by_name[rule.model]
+        if rule.name not in POSTERIOR_RULES or (tables and not model.single):
+            continue
         believed = {BAYES: model.posteriors, MOVED: model.moved, RECALIBRATED: model.repaired}
         decided = with_systems(rows, [model], {name: rule}, refits)
         yield (
@@ -288,7 +291,8 @@ def _by_costs(
 def _refuse_large(needed: int, limit: int) -> None:
     if needed > limit:
         raise InputError(
-            f"the decisions of all groups and clusters must fit into memory: their tally needs "
-            f"{needed:,} bytes or more and the limit is {limit:,}. Raise the limit, or name "
-            f"coarser groups and clusters."
+            f"memory_limit must leave room for the tally of decisions, by groups and clusters if "
+            f"there are some: it needs {needed:,} bytes or more, and the limit is {limit:,}. Raise "
+            f"it, or name coarser groups and clusters.",
+            argument="memory_limit",
         )

@@ -1,4 +1,4 @@
-"""Decisions as a new column of a lazy frame, by expressions of its engine; no rows are read.
+"""Decisions as a new column of a frame, by expressions of its engine; a lazy frame stays lazy.
 
 A row that `decide` would refuse, such as one with a missing probability, gets a missing decision.
 """
@@ -85,6 +85,12 @@ def _listed(
         names = tuple(map(str, problem.classes))
         second = problem.n_classes == 2 and names[0] not in source.types
         columns = names[1:] if second else names
+        if not set(columns) <= set(source.types):
+            raise InputError(
+                f"columns must be named where the frame has none for the classes "
+                f"{', '.join(names)}; it has {source.listed}. Write columns=….",
+                argument="columns",
+            )
     if columns is None:
         raise InputError(
             f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
@@ -120,7 +126,8 @@ def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
     frame, usable = labelled
     label = _label(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
-    return frame.select(*source.types, DECISION).to_native()
+    decided = frame.select(*source.types, DECISION)
+    return (decided.collect() if source.in_memory else decided).to_native()
 
 
 def _label(code: nw.Expr, labels: Labels) -> nw.Expr:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from stakes.evaluation import (
     MOST_REPLICATES,
     Evidence,
     evaluate,
+    frame_library,
     read_operation,
     read_unknown,
     refuse_scale,
@@ -59,10 +61,14 @@ def report_on(
         with source.watch.working(f"counting the rows of {source.name}", 1, steps=False):
             n_rows = interruptible(partial(counted, source), source.interrupt)
         needed = known.n_bytes(problem, n_rows)
-        try:
-            # The limit is for rows that are not in memory yet.
-            beyond = engine is None and needed > limit and not source.in_memory
-            if beyond or engine not in (None, NUMPY):
+        # The limit is for rows that are not in memory yet.
+        beyond = engine is None and needed > limit and not source.in_memory
+        with _located(known, source):
+            if not beyond and engine in (None, NUMPY):
+                rows = source.rows(known, problem, n_rows)
+                with source.watch.working("evaluating", n_rows, steps=False):
+                    report = _evaluated(rows, problem, **options, **drawing)
+            else:
                 if (why := why_no_limits(problem, known.key)) is not None:
                     _refuse_limits(why, needed, limit, engine)
                 if beyond:
@@ -70,25 +76,41 @@ def report_on(
                         calibrator, known.key, problem.n_classes
                     )
                     _say_beyond(source, n_rows, needed, limit, fits)
-                # Folds by key need the seed before the report does.
-                seed = _check.whole("seed", drawing["seed"], low=0)
-                n_times = n_passes(known, problem, calibrator)
-                watch = source.watch.working(f"tallying {source.name}", n_rows * n_times)
-                with watch as advance:
-                    passes = Passes(n_rows, n_times, advance, partial(_guarded, source))
-                    tally = partial(_tallied, source, known, problem, limit, passes)
-                    evidence = _guarded(source, partial(tally, seed=seed, **options))
-                    advance(n_rows, "making the report")
-                    return _with_columns(_concluded(evidence, source.engine, **drawing), known)
-            rows = source.rows(known, problem, n_rows)
-            with source.watch.working("evaluating", n_rows, steps=False):
-                return _with_columns(_evaluated(rows, problem, **options, **drawing), known)
-        except InputError as error:
-            raise known.located(error, source.name) from None
-        except RuntimeError as error:
-            if "interrupted" not in str(error):
-                raise
-            raise KeyboardInterrupt from None  # DuckDB raises RuntimeError when it is interrupted
+                report = _in_engine(source, known, problem, limit, n_rows, options, drawing)
+        return _of_frame(report, known, frame)
+
+
+@contextmanager
+def _located(columns: Columns, source: Source) -> Iterator[None]:
+    """Name the columns in errors about arguments, and tell an interrupt by what it is."""
+    try:
+        yield
+    except InputError as error:
+        raise columns.located(error, source.name) from None
+    except RuntimeError as error:
+        if "interrupted" not in str(error):
+            raise
+        raise KeyboardInterrupt from None  # DuckDB raises RuntimeError when it is interrupted
+
+
+def _in_engine(
+    source: Source,
+    columns: Columns,
+    problem: Problem,
+    limit: int,
+    n_rows: int,
+    options: dict[str, Any],
+    drawing: dict[str, Any],
+) -> Report:
+    """The report from tallies of the engine that holds the rows."""
+    seed = _check.whole("seed", drawing["seed"], low=0)  # folds by key need it first
+    n_times = n_passes(columns, problem, options["calibrator"])
+    with source.watch.working(f"tallying {source.name}", n_rows * n_times) as advance:
+        passes = Passes(n_rows, n_times, advance, partial(_guarded, source))
+        tally = partial(_tallied, source, columns, problem, limit, passes)
+        evidence = _guarded(source, partial(tally, seed=seed, **options))
+        advance(n_rows, "making the report")
+        return _concluded(evidence, source.engine, **drawing)
 
 
 def counted(source: Source) -> int:
@@ -139,10 +161,15 @@ def _concluded(
     )
 
 
-def _with_columns(report: Report, columns: Columns) -> Report:
-    """The report with the columns of each model stored in its rules."""
+def _of_frame(report: Report, columns: Columns, frame: Any) -> Report:
+    """The report with the library of the frame, and the columns of each model in its rules."""
     named = {name: columns_of(model) for name, model in columns.models.items()}
-    return replace(report, rules=report.rules.with_columns(named))
+    library = frame_library(frame, {}) or report.assumptions.frame_library
+    return replace(
+        report,
+        rules=report.rules.with_columns(named),
+        assumptions=replace(report.assumptions, frame_library=library),
+    )
 
 
 def _refuse_limits(why: str, needed: int, limit: int, engine: str | None) -> None:

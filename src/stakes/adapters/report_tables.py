@@ -199,7 +199,8 @@ def _coverage(report: Report) -> Rows:
 def _assumptions(report: Report) -> Rows:
     for name, value in vars(report.assumptions).items():
         if value is not None and value != ():
-            yield {"assumption": name, "value": value}
+            whole = isinstance(value, float) and value.is_integer()
+            yield {"assumption": name, "value": int(value) if whole else value}
 
 
 def _fields(values: Callable[[Report], Iterable[Any]]) -> Callable[[Report], Rows]:

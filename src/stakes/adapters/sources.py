@@ -15,17 +15,21 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
 from stakes import _check
+from stakes.adapters.coded_labels import Coded, Coder
 from stakes.adapters.columns import (
     Columns,
+    LabelColumn,
     Predicted,
     columns_of,
     key_name,
+    no_key,
     shorter_times,
     text_name,
 )
 from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
+from stakes.rows import Decisions
 
 try:
     import narwhals.stable.v2 as nw
@@ -125,6 +129,11 @@ class Source(ABC):
     is_text = False  # whether they are text, which is parsed once for all passes
     engine = "duckdb"  # what tallies the rows, unless they are read into arrays
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Other engines to which the rows may be handed."""
+        return ("spark",)
+
     @abstractmethod
     def is_fraction(self, column: str) -> bool:
         """Whether a column holds numbers with a fraction."""
@@ -173,12 +182,16 @@ class Source(ABC):
     ) -> str:
         """The name of the column that an argument names, after a check that it exists."""
         if not isinstance(column, str) or column not in self.types:
-            near = ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
             raise InputError(
-                f"{self.name} has no column {column!r}{need}. It has {near}. {remedy}",
+                f"{self.name} has no column {column!r}{need}. It has {self.listed}. {remedy}",
                 argument=argument,
             )
         return column
+
+    @property
+    def listed(self) -> str:
+        """The names of the columns, as far as a message has room."""
+        return ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
 
     @abstractmethod
     def is_label(self, column: str) -> bool:
@@ -237,9 +250,10 @@ def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
         )
     with _source(frame, engine) as source:
         if engine not in (None, NUMPY, source.engine):
+            known = dict.fromkeys((NUMPY, source.engine, *source.others))
             raise InputError(
-                f"engine must be {NUMPY} or {source.engine}, which holds the rows; got {engine!r}. "
-                f"Hand over a frame of {engine}, or leave engine out.",
+                f"engine must be one of {', '.join(known)} for {source.name}; got {engine!r}. Hand "
+                f"over a frame of {engine}, or leave engine out.",
                 argument="engine",
             )
         yield source
@@ -280,7 +294,7 @@ def _relation(rows: Any) -> AbstractContextManager[Source]:
 
 def _path(path: Any) -> str:
     try:
-        return os.fsdecode(path)
+        return os.path.expanduser(os.fsdecode(path))
     except TypeError:
         raise InputError(
             f"frame must name files by their paths; one of them is {_check.described(path)}. Pass "
@@ -329,6 +343,11 @@ class FrameSource(Source):
     def in_memory(self) -> bool:  # type: ignore[override]
         """Whether the rows are arrays already."""
         return isinstance(self.frame, nw.DataFrame)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Other engines to which the rows may be handed."""
+        return ("duckdb",) if self.in_memory else ()
 
     def require(self, column: object, argument: str | None = None, **say: str) -> str:
         """The name of the column, after a check that it exists; Spark reads some as paths."""
@@ -391,19 +410,28 @@ class FrameSource(Source):
         needed += [column_labels.column for column_labels in columns.labels(problem).values()]
         needed += [] if columns.key is None else [columns.key]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
+        labels = columns.labels(problem)
+        if columns.key is not None and (gaps := data[columns.key].null_count()):
+            raise no_key(gaps, len(data))
 
         def native(column: str | None) -> Any:
             return None if column is None else data[column].to_native()
 
-        def predictions(model: Predicted) -> Predicted:
+        def labelled(argument: str, name: str = "") -> Any:
+            known = labels[argument, name]
+            return self._coded(data, known) if self._as_text(known) else native(known.column)
+
+        def predictions(name: str, model: Predicted) -> Predicted:
+            if isinstance(model, Decisions):
+                return Decisions(labelled("models", name))
             names = columns_of(model)
             if len(names) == 1:
                 return type(model)(native(names[0]))
             return type(model)(data.select(*names).to_numpy())
 
         return Rows(
-            native(columns.y_true),
-            {name: predictions(model) for name, model in columns.models.items()},
+            labelled("y_true"),
+            {name: predictions(name, model) for name, model in columns.models.items()},
             native(columns.weights),
             {column: native(column) for column in columns.by} or None,
             native(columns.clusters),
@@ -420,6 +448,20 @@ class FrameSource(Source):
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
         rows = self.frame.lazy().select(*plain, *texts, *keys)
         return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
+
+    def _as_text(self, known: LabelColumn) -> bool:
+        """Whether labels and those of the problem differ in type: then they match by their text."""
+        kind, is_text = self.types[known.column], [isinstance(k, str) for k in known.labels or ()]
+        if kind in (nw.String, nw.Categorical, nw.Enum):
+            return not all(is_text)
+        return any(is_text) and kind != nw.Object
+
+    def _coded(self, data: nw.DataFrame[Any], known: LabelColumn) -> Coded:
+        """Labels that are found by their text, as in every engine."""
+        coder = Coder(known, len(data))
+        texts = data.select(self.text(known.column).alias("text")).to_arrow()["text"]
+        coder.add(slice(None), texts.combine_chunks())
+        return coder.coded(self.name)
 
     def text(self, column: str) -> nw.Expr:
         """The text of a label; an integer stored as a float is written without ``.0``."""

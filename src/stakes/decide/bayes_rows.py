@@ -97,8 +97,9 @@ def bayes_decisions(
 
     With `data` or `case_costs` every case has its own costs, as in `expected_costs`.
 
-    A lazy frame of Polars, DuckDB, Dask or Spark gets one more column, "decision", without being
-    read; `columns` names its posteriors, by default the columns with the names of the classes.
+    A frame whose `columns` are named gets one more column, "decision". So does every lazy frame of
+    Polars, DuckDB, Dask or Spark, without being read; there the columns with the names of the
+    classes are taken by default. A row that has no valid posteriors gets a missing decision.
 
     Parameters
     ----------
@@ -106,11 +107,12 @@ def bayes_decisions(
     problem : what is at stake: costs, prior, labels
     data : columns that the costs name, by their names
     case_costs : costs of every case, (n, K, M), in place of the problem's
-    columns : names of the columns of a lazy frame that hold the posteriors
+    columns : names of the columns of a frame that hold the posteriors
 
     Returns
     -------
-    labels of decisions, (n,); for a lazy frame, the frame with one more column, ``decision``
+    labels of decisions, (n,); where columns are named and for lazy frames, the frame with one more
+        column, ``decision``
 
     Examples
     --------
@@ -128,7 +130,7 @@ def bayes_decisions(
     >>> bayes_decisions([0.1, 0.1], problem, data={"amount": [20, 200]})
     array(['approve', 'block'], dtype='<U7')
     """
-    if _check.is_lazy(posteriors, columns, data=data, case_costs=case_costs):
+    if _check.in_columns(posteriors, columns, data=data, case_costs=case_costs):
         return _bayes_column(posteriors, problem, columns)
     chosen = bayes_decision_indices(posteriors, problem, data=data, case_costs=case_costs)
     return label_array(problem.decisions)[chosen]

@@ -214,12 +214,14 @@ class Rule(Value):
         limits : list of `Limit.count` or `Limit.share` that this batch has to keep exactly
             They replace the problem's limits on the shares of the same decisions. Cases that are
             tied are taken in the order of the batch.
-        columns : names of the prediction columns of a lazy frame; by default those that the rule
-            was made from. The frame gets one more column, "decision"; no data are read.
+        columns : names of the prediction columns of a frame, which gets one more column,
+            "decision". So does a lazy frame without being read, by default from the columns that
+            the rule was made from. Rows without valid predictions get a missing decision.
 
         Returns
         -------
-        labels of decisions, (n,); for a lazy frame, the frame with one more column
+        labels of decisions, (n,); where columns are named and for lazy frames, the frame with one
+            more column
 
         Examples
         --------
@@ -227,7 +229,7 @@ class Rule(Value):
         >>> Rule(problem).decide([0.05, 0.2]).tolist()
         ['wait', 'treat']
         """
-        if _check.is_lazy(predictions, columns, data=data, case_costs=case_costs, limits=limits):
+        if _check.in_columns(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
         return in_kind(predictions, label_array(self.problem.decisions)[places])
