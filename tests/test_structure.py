@@ -72,9 +72,9 @@ FLOORS: dict[str, str] = {
     "adapters": (
         "columns coded_labels data_files report_tables frame interrupts partitions sources "
         "checked_columns cluster relations duck expressions guessing zoom_bins lazy streams "
-        "streamed_scores found_labels frame_tallies map_columns lazy_decisions case_costs coverages "
-        "model_tallies newton_sums class_maps class_tallies refits limited_cells joint_decisions pair_bins "
-        "tallies report_on"
+        "streamed_scores found_labels frame_tallies map_columns lazy_decisions case_costs "
+        "coverages model_tallies newton_sums class_maps class_tallies refits limited_cells "
+        "joint_decisions pair_bins tallies report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement settings "
