@@ -13,7 +13,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import HEAVIEST, FloatArray, total_weight
 from stakes.adapters.columns import (
     Columns,
     LabelColumn,
@@ -204,7 +204,8 @@ def checks_of(
             yield argument, number_check(rows, unit, argument, *_PROBABLE)
         elif isinstance(model, Numbers):
             finite = {
-                column: (nw.col(column) >= -_MOST) & (nw.col(column) <= _MOST) for column in names
+                column: (nw.col(column) >= -HEAVIEST) & (nw.col(column) <= HEAVIEST)
+                for column in names
             }
             yield argument, number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
@@ -229,7 +230,10 @@ _PROBABLE = (
     "must hold probabilities in [0, 1]",
     "Repair or remove these rows; raw scores must be named as such, or calibrated.",
 )
-_FINITE = ("must hold finite numbers", "Remove or repair these entries first.")
+_FINITE = (
+    f"must hold finite numbers of size up to {HEAVIEST:g}",
+    "Remove or repair these entries first, or choose another unit.",
+)
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 
 
@@ -269,17 +273,7 @@ def number_check(
 def _check_total(masses: FloatArray, n_rows: int) -> None:
     if not n_rows:
         raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
-    if np.isinf(masses.sum()):
-        raise InputError(
-            "weights must have a total that is a number; the sum is too large. Scale them down.",
-            argument="weights",
-        )
-    if not masses.any():
-        raise InputError(
-            f"weights must have a positive total; all {n_rows} are zero. "
-            f"Leave weights out to count every case once.",
-            argument="weights",
-        )
+    total_weight("weights", float(masses.sum()), n_rows)
 
 
 def _off_sum(name: str, answers: Mapping[str, Any], place: int) -> tuple[int, float] | None:
