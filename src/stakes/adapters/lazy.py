@@ -47,7 +47,7 @@ class Facts:
     n_rows: int
     masses: FloatArray
     off_sums: dict[int, tuple[int, float]]
-    sizes: dict[str, float] = field(default_factory=dict)  # largest absolute entries of columns
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of some columns
     weighted: bool = False
 
     @property
@@ -127,15 +127,16 @@ def facts_of(
     problem: Labelled,
     source: str,
     more_checks: Mapping[str, Check] | None = None,
-    sizes: Sequence[str] = (),
+    ranges: Sequence[str] = (),
 ) -> Facts:
     """Check all rows in one pass; `rows` were prepared from `frame`.
 
-    `sizes` are columns whose largest absolute entry is needed.
+    `ranges` are columns whose least and largest entry are needed.
     """
     checks = dict(checks_of(frame, rows, columns, problem, source)) | dict(more_checks or {})
     questions = {"rows": nw.len()}
-    questions |= {f"size {column}": nw.col(column).abs().max() for column in sizes}
+    questions |= {f"low {column}": nw.col(column).min() for column in ranges}
+    questions |= {f"high {column}": nw.col(column).max() for column in ranges}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
     questions |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
     sums = {
@@ -162,7 +163,7 @@ def facts_of(
         n_rows,
         masses,
         {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
-        {column: float(answers[f"size {column}"]) for column in sizes},
+        {name: (float(answers[f"low {name}"]), float(answers[f"high {name}"])) for name in ranges},
         columns.weights is not None,
     )
 
