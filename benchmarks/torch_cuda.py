@@ -141,7 +141,7 @@ def check_decisions(size: int) -> None:
     losses = torch.tensor(rng.random((size, 3)))
     truth = torch.tensor(rng.integers(0, 4, size))
     two = [
-        loss_moments(truth.to(to), losses.to(to), classes=range(4)).products for to in ("cpu", GPU)
+        loss_moments(truth.to(to), losses.to(to), classes=range(4)).scatter for to in ("cpu", GPU)
     ]
     np.testing.assert_allclose(two[0], two[1], rtol=1e-12)
     print(f"decisions: {size:,} cases: CPU, GPU and numpy agree")

@@ -106,6 +106,18 @@ def check_moments(make: Make) -> None:
         LossMoments.from_frame(frame, y_true="what", losses="loss", classes=stated),
         LossMoments.from_losses(ROWS["what"], {"loss": ROWS["loss"]}, classes=stated),
     )
+    # An amount that all losses of a class share costs their variances no digits.
+    shared = np.where(np.array(ROWS["what"]) == "fraud", 1e9, -1e7) + np.round(ROWS["loss"], 2)
+    more = {**ROWS, "far": shared, "same": np.full(len(shared), 0.1)}
+    moved = LossMoments.from_frame(
+        make(more), y_true="what", losses=["far", "same"], weights="w", by="site"
+    )
+    expected = LossMoments.from_losses(
+        ROWS["what"], {"far": shared, "same": more["same"]}, weights=ROWS["w"], by=ROWS["site"]
+    )
+    assert moved.means == pytest.approx(expected.means, rel=1e-14)
+    assert moved.scatter[..., 0, 0] == pytest.approx(expected.scatter[..., 0, 0], rel=1e-9)
+    assert not moved.scatter[..., 1].any()
 
 
 def check_labels_of_other_types(make: Make) -> None:

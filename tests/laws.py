@@ -16,6 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -73,6 +74,10 @@ def permutations(size: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.permutations(range(size)).map(tuple)
 
 
+def as_floats(row: Sequence[Any]) -> list[float]:
+    return [float(each) for each in row]
+
+
 def rebuilt(tally: Any, **parts: Any) -> Any:
     """The tally with some of its parts replaced, for tallies that have no public constructor."""
     kept = {field.name: getattr(tally, field.name) for field in fields(tally)}
@@ -105,6 +110,10 @@ class Subject(ABC):
     @abstractmethod
     def plain(self, tally: Any) -> Any:
         """What the tally holds, as nested lists."""
+
+    def same(self, one: Any, other: Any) -> None:
+        """Assert that two tallies, or two of what `plain` gives, are equal."""
+        assert one == other
 
     @abstractmethod
     def stacked(self, tallies: Sequence[Any], shape: tuple[int, ...]) -> Any:
@@ -397,20 +406,37 @@ class LossMomentsOf(Subject):
         return LossMoments.from_losses(truth, losses, classes=world, weights=weights, by=by)
 
     def slow(self, world, cases, weights):
-        weight = [0.0 for _ in world]
-        sums = [[0.0, 0.0] for _ in world]
-        products = [[[0.0, 0.0], [0.0, 0.0]] for _ in world]
-        for (truth, *losses), times in zip(cases, weights, strict=True):
-            k = world.index(truth)
-            weight[k] += times
-            for i in range(2):
-                sums[k][i] += times * losses[i]
-                for j in range(2):
-                    products[k][i][j] += times * losses[i] * losses[j]
-        return [weight, sums, products]
+        """Exact: sums of fractions, and of products of distances from their mean."""
+        parts = []
+        for label in world:
+            rows = [
+                (Fraction(times), [Fraction(loss) for loss in losses])
+                for (truth, *losses), times in zip(cases, weights, strict=True)
+                if truth == label and times
+            ]
+            weight = sum(times for times, _ in rows)
+            sums = [sum(times * losses[i] for times, losses in rows) for i in range(2)]
+            mean = [each / weight if weight else 0 for each in sums]
+            scatter = [
+                [
+                    sum(t * (loss[i] - mean[i]) * (loss[j] - mean[j]) for t, loss in rows)
+                    for j in range(2)
+                ]
+                for i in range(2)
+            ]
+            parts.append((float(weight), as_floats(sums), [as_floats(row) for row in scatter]))
+        return [list(part) for part in zip(*parts, strict=True)]
+
+    def same(self, one, other):
+        """The scatter about a mean that is no short number in binary is rounded."""
+        if not isinstance(one, list):
+            assert rebuilt(one, scatter=other.scatter) == other
+            one, other = self.plain(one), self.plain(other)
+        assert one[:2] == other[:2]
+        agree(np.array(one[2]), np.array(other[2]))
 
     def plain(self, tally):
-        return [tally.weight.tolist(), tally.sums.tolist(), tally.products.tolist()]
+        return [tally.weight.tolist(), tally.sums.tolist(), tally.scatter.tolist()]
 
     def stacked(self, tallies, shape):
         first = tallies[0]
@@ -418,7 +444,7 @@ class LossMomentsOf(Subject):
             name: np.stack([getattr(tally, name) for tally in tallies]).reshape(
                 *shape, *getattr(first, name).shape
             )
-            for name in ("weight", "sums", "products")
+            for name in ("weight", "sums", "scatter")
         }
         return rebuilt(first, **parts)
 
@@ -434,7 +460,7 @@ class LossMomentsOf(Subject):
             tally,
             weight=tally.weight[rows],
             sums=tally.sums[rows],
-            products=tally.products[rows],
+            scatter=tally.scatter[rows],
             classes=tuple(tally.classes[k] for k in rows),
         )
 

@@ -23,7 +23,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from stakes import Columns, InputError, Limit, Problem, evaluate, evaluate_frame
+from stakes import Columns, Decisions, InputError, Limit, Problem, evaluate, evaluate_frame
 from stakes.adapters.case_costs import between_scores, pooled_costs
 from stakes.adapters.expressions import LOW, cheapest_of_each, high_of, low_of
 from stakes.adapters.lazy import TRUTH, WEIGHT
@@ -176,3 +176,45 @@ def test_an_engine_takes_as_few_replicates_as_arrays_do(replicates, fits):
     else:
         with pytest.raises(InputError, match=r"^replicates must be"):
             call(replicates=replicates)
+
+
+@pytest.mark.parametrize("prior", [None, (0.5, 0.5)])
+@pytest.mark.parametrize("base", [1e8, -1e8, 0.0])
+def test_an_amount_that_all_rows_share_does_not_narrow_the_intervals_of_an_engine(base, prior):
+    rows, (memory, engine) = _shared(np.full(1000, base), prior)
+    assert engine.cost.value == pytest.approx(memory.cost.value, rel=1e-12)
+    width = memory.cost.high - memory.cost.low
+    for end in ("low", "high"):
+        off = getattr(engine.cost, end) - getattr(memory.cost, end)
+        assert abs(off) < 1e-4 * width
+    assert not any("too narrow" in caveat.text for caveat in rows.caveats)
+
+
+def test_an_amount_that_one_class_shares_is_said_to_narrow_the_intervals_of_an_engine():
+    """Bins are finest at zero, where the other class pays; the bound holds, and is not wild."""
+    rng = np.random.default_rng(0)
+    report, (memory, engine) = _shared(1e8 * rng.integers(0, 2, 1000), (0.1, 0.9), by_class=True)
+    told = [caveat.text for caveat in report.caveats if "too narrow" in caveat.text]
+    bound = float(told[0].split("narrow, by ")[1].split(" %")[0]) / 100
+    kept = (engine.cost.high - engine.cost.low) / (memory.cost.high - memory.cost.low)
+    assert 1 - bound - 1e-3 <= kept < 1
+
+
+def _shared(base: Any, prior: Any, by_class: bool = False) -> Any:
+    """A report of DuckDB on costs about a base, and its first system with that of arrays."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 1000) if not by_class else (base > 0).astype(int)
+    decided = np.where(rng.random(1000) < 0.9, y, 1 - y)
+    data = {"y": y, "did": decided, "amount": base + np.round(rng.normal(size=1000), 3)}
+    problem = Problem([["amount", "amount + 1"], ["amount + 2", "amount"]], prior=prior)
+    options = {"calibrator": None, "replicates": 50}
+    memory = evaluate(y, {"m": Decisions(decided)}, problem, data=data, **options)
+    engine = evaluate_frame(
+        pa.table(data),
+        problem,
+        y_true="y",
+        models={"m": Decisions("did")},
+        engine="duckdb",
+        **options,
+    )
+    return engine, (memory.systems[0], engine.systems[0])

@@ -146,7 +146,13 @@ def test_scores_beyond_probabilities_have_no_place_in_a_grid_of_probabilities():
 
 
 @pytest.mark.parametrize(
-    ("weights", "why"), [([0.0, 0.0], "positive total"), ([1.0, -1.0], "zero")]
+    ("weights", "why"),
+    [
+        ([0.0, 0.0], "positive total"),
+        ([1.0, -1.0], "zero"),
+        ([1e101, 1.0], "between 1e-100 and"),
+        ([1e-101, 0.0], "up"),
+    ],
 )
 def test_weights_that_cannot_be_used_are_refused_as_they_come(weights, why):
     frame = MAKERS["DuckDB"]({"y": [0, 1], "p": [0.5, 0.6], "w": weights})

@@ -272,7 +272,7 @@ def test_costs_of_joint_decisions_are_losses_of_rows():
     twin = LossMoments.from_losses(
         y, {"a": rows[:, 0], "b": rows[:, 1]}, by=rng.integers(0, 3, 50), classes=[0, 1]
     )
-    for part in ("weight", "sums", "products"):
+    for part in ("weight", "sums", "scatter"):
         np.testing.assert_allclose(getattr(moments, part), getattr(twin, part))
     assert moments.names == ("a", "b")
     assert moments.groups == twin.groups

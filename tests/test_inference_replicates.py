@@ -55,7 +55,8 @@ def cells_of(tally: Any) -> Any:
     """All the sums of a tally, (…, C)."""
     if isinstance(tally, CellTally):
         return tally.cell_weights
-    parts = (tally.weight, tally.sums, tally.products)
+    about_zero = tally.sums[..., :, None] * np.nan_to_num(tally.means)[..., None, :]
+    parts = (tally.weight, tally.sums, tally.scatter + about_zero)
     return np.concatenate([part.reshape(*tally.leading, -1) for part in parts], axis=-1)
 
 

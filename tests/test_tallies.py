@@ -479,7 +479,9 @@ BAD: dict[str, tuple[Columns, str]] = {
         "weights must hold finite numbers that are zero or more; 1 of 1500 do not, one being -2",
     ),
     "an infinite weight": ({"weights": changed(POOR, _0=math.inf)}, "one being inf"),
-    "weights beyond measure": ({"weights": [1e308] * N}, "a total that is a number"),
+    "weights beyond measure": ({"weights": [1e308] * N}, r"1e-100 and 1e\+100.* it is inf. Scale"),
+    "heavy weights": ({"weights": [1e99] * N}, r"weights must have a total between.*1.5e\+102"),
+    "light weights": ({"weights": [1e-104] * N}, "it is 1.5e-101. Scale them up"),
     "no weight": ({"weights": [0.0] * N}, "must have a positive total; all 1500 are zero"),
     "no cluster": (
         {"clusters": changed(UNIT, _2=None)},

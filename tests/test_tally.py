@@ -216,7 +216,7 @@ def test_with_prior_changes_shares_and_nothing_within_classes(rows, p):
     assert shifted.model("m").values == pytest.approx(moved.values)
 
 
-def test_loss_moments_are_sums_and_products_class_by_class():
+def test_loss_moments_are_sums_and_scatter_class_by_class():
     rng = np.random.default_rng(3)
     y, losses, weights = rng.integers(0, 3, 40), rng.normal(size=(40, 2)), rng.integers(1, 4, 40)
     moments = LossMoments.from_losses(y, losses, weights=weights)
@@ -232,7 +232,7 @@ def test_loss_moments_are_sums_and_products_class_by_class():
     assert moments.with_prior(prior).mean() == pytest.approx(moments.mean(prior))
     half = LossMoments.from_losses(y[:20], losses[:20], weights=weights[:20], classes=[0, 1, 2])
     rest = LossMoments.from_losses(y[20:], losses[20:], weights=weights[20:], classes=[0, 1, 2])
-    assert (half + rest).products == pytest.approx(moments.products)
+    assert (half + rest).scatter == pytest.approx(moments.scatter)
     lacking = LossMoments.from_losses([0, 0], [[1.0], [2.0]], classes=[0, 1])
     assert np.isnan(lacking.mean([0.5, 0.5])).all()
     assert lacking.mean([1, 0]) == pytest.approx([1.5])

@@ -5,7 +5,7 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import aligned, same_length, weights
+from stakes._check.alignment import aligned, same_length, total_weight, weights
 from stakes._check.doors import guard
 from stakes._check.groups import (
     ClusterLabels,
@@ -126,6 +126,7 @@ __all__ = [
     "same_length",
     "shown",
     "squarable",
+    "total_weight",
     "unwrapped",
     "weights",
     "whole",

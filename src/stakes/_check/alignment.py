@@ -70,7 +70,12 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     array = non_negative(name, values, ndim=1)
     same_length(**{of: np.empty(n, dtype=bool), name: array})
     with np.errstate(over="ignore"):
-        total = float(array.sum())
+        total_weight(name, float(array.sum()), n)
+    return array
+
+
+def total_weight(name: str, total: float, n: int) -> None:
+    """Refuse a total of n weights that is zero, or whose square may over- or underflow."""
     if total > HEAVIEST or 0 < total < LIGHTEST:
         raise InputError(
             f"{name} must have a total between {LIGHTEST:g} and {HEAVIEST:g}, whose square is a "
@@ -83,4 +88,3 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
             f"Leave {name} out to count every case once.",
             argument=name,
         )
-    return array

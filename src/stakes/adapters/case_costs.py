@@ -16,6 +16,7 @@ from dataclasses import replace
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray
 from stakes._expression import Name, parse
 from stakes.adapters.expressions import (
@@ -152,22 +153,35 @@ def term_sums(problem: Problem) -> dict[str, nw.Expr]:
 
 
 def with_bins(
-    frame: Lazy, columns: Sequence[str], largest: Mapping[str, float], width: int
+    frame: Lazy, columns: Sequence[str], ranges: Mapping[str, tuple[float, float]], width: int
 ) -> tuple[Lazy, dict[str, int]]:
     """Add the bin of each of some columns, and return how many bins each has.
 
-    `largest` are the largest absolute entries; 2**width bins of the grid are merged into one.
+    `ranges` are the least and largest entries; 2**width bins of the grid are merged into one.
     """
     sizes = {}
     for column in columns:
         name = f"bin {column}"
-        grid = ScoreGrid(0.0, 2.0 ** (math.frexp(max(largest[column], 1e-300))[1] - 31))
-        frame = grid.binned(frame, column, name)
+        frame = grid_of(*ranges[column]).binned(frame, column, name)
         if width:
             coarse = (nw.col(name) * 2.0**-width).floor().cast(nw.Int64)
             frame = frame.with_columns(coarse.alias(name))
         sizes[name] = (BitGrid.N_BINS >> width) + 1
     return frame, sizes
+
+
+def grid_of(low: float, high: float) -> ScoreGrid:
+    """Bins of entries in a range, finest at zero, or at the amount that all of them share.
+
+    Bins are a thousandth as wide as their distance from there. About zero, entries that differ by
+    less than a thousandth would share a bin, and intervals would ignore how they differ.
+
+    >>> grid_of(-3.0, 5.0).centre, grid_of(1e8, 1e8 + 2).centre, grid_of(-5.0, -4.0).centre
+    (0.0, 100000000.0, -4.0)
+    """
+    centre = low if high < 2 * low else high if 2 * high < low else 0.0
+    largest = max(abs(low - centre), abs(high - centre))
+    return ScoreGrid(centre, 2.0 ** (math.frexp(max(largest, 1e-300))[1] - 31))
 
 
 def pooled_costs(problem: Problem, groups: Arrays) -> CaseCosts:
@@ -254,3 +268,28 @@ def _width(groups: Arrays, column: str) -> float:
     low, high = groups[low_of(column)], groups[high_of(column)]
     size = np.maximum(np.abs(low), np.abs(high))
     return float(np.max((high - low) / np.where(size > 0, size, 1.0), initial=0.0))
+
+
+def narrowed(problem: Problem, groups: Arrays) -> float:
+    """By which share, at most, intervals of a term within a class ignore how its rows differ.
+
+    The variance within a group is at most (high − mean)·(mean − low) (Bhatia and Davis 2000).
+    """
+    return max((_ignored(groups, term) for term in pooled_terms(problem)), default=0.0)
+
+
+def _ignored(groups: Arrays, column: str) -> float:
+    weight, truth = groups[WEIGHT], groups[TRUTH]
+    low, high, mean = (
+        groups[low_of(column)],
+        groups[high_of(column)],
+        _means(groups, column, weight),
+    )
+
+    def by_class(values: FloatArray) -> FloatArray:
+        return np.bincount(truth, weight * values)
+
+    within = by_class((high - mean) * (mean - low))
+    away = mean - (by_class(mean) / np.maximum(by_class(np.ones(mean.size)), 1e-300))[truth]
+    kept = ratio(by_class(away**2), by_class(away**2) + within)
+    return float(1 - np.sqrt(np.nanmin(kept, initial=1.0)))

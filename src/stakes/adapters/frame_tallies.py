@@ -29,9 +29,12 @@ from stakes.adapters.columns import (
 from stakes.adapters.expressions import (
     HIGH,
     LOW,
+    ROWS,
     Arrays,
     arrays_of,
     grouped,
+    low_of,
+    picked,
     sum_of,
     whether,
 )
@@ -54,6 +57,7 @@ from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
 _MEMORY = 2 << 30  # bytes that DuckDB may use where it reads files
+_SPREAD = 1e-6  # variance over mean square, below which losses are summed about a loss
 _BIN, _TOTAL, _BAD = "bin", "total", "bad"
 Parts = dict[str, Any]
 
@@ -225,30 +229,67 @@ def loss_parts(
 
     with _opened(frame, columns) as source:
         rows = _Rows.read(source, columns, labels)
-        loss_columns = [nw.col(column_of(place)) for place in range(len(named))]
-        weight = nw.col(WEIGHT)
-        sums = {WEIGHT: weight, **{f"{i}": weight * loss for i, loss in enumerate(loss_columns)}}
-        # Products are symmetric, so that half of them are enough.
-        pairs = [(i, j) for i in range(len(loss_columns)) for j in range(i + 1)]
-        sums |= {f"{i} {j}": weight * loss_columns[i] * loss_columns[j] for i, j in pairs}
-        tally = rows.summed({TRUTH: len(rows.named.classes)}, sums)
         names = rows.named.classes
-        if stated is None and len(present := np.unique(tally.sums[TRUTH])) < len(names):
+        centre = np.zeros((len(names), len(named)))
+        tally = _losses_about(rows, centre)
+        if _cancels(tally.sums, len(named)):
+            centre = _least_losses(rows, centre)
+            tally = _losses_about(rows, centre)
+        place = tally.sums[TRUTH]
+        if stated is None and len(present := np.unique(place)) < len(names):
             # All rows of the other classes have weight zero.
-            names = _check.FoundLabels(names[place] for place in present)
-            tally.sums[TRUTH] = np.searchsorted(present, tally.sums[TRUTH])
-        total = tally.cells(tally.sums[TRUTH], (len(names),))
-    products = np.empty((*total(WEIGHT).shape, len(loss_columns), len(loss_columns)))
-    for i, j in pairs:
+            names = _check.FoundLabels(names[code] for code in present)
+            place, centre = np.searchsorted(present, place), centre[present]
+        total = tally.cells(place, (len(names),))
+    weight = total(WEIGHT)
+    products = np.empty((*weight.shape, len(named), len(named)))
+    for i, j in _pairs(len(named)):
         products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
     return {
-        "weight": total(WEIGHT),
-        "sums": np.stack([total(f"{i}") for i in range(len(loss_columns))], axis=-1),
+        "centre": centre,
+        "weight": weight,
+        "sums": np.stack([total(f"{i}") for i in range(len(named))], axis=-1),
         "products": products,
         "names": _check.labels("the names of the losses", named),
         "classes": names,
         "groups": tally.groups,
     }
+
+
+def _losses_about(rows: _Rows, centre: FloatArray) -> _Sums:
+    """Sums of the weights, of the losses' distances from a centre (K, J), and of their products."""
+    weight, code = nw.col(WEIGHT), nw.col(TRUTH)
+    away = [nw.col(column_of(place)) for place in range(centre.shape[1])]
+    if centre.any():
+        centres = [picked(code, list(map(nw.lit, column))) for column in centre.T.tolist()]
+        away = [loss - of_class for loss, of_class in zip(away, centres, strict=True)]
+    sums = {WEIGHT: weight, **{f"{i}": weight * each for i, each in enumerate(away)}}
+    sums |= {f"{i} {j}": weight * away[i] * away[j] for i, j in _pairs(len(away))}
+    return rows.summed({TRUTH: len(centre)}, sums)
+
+
+def _pairs(size: int) -> list[tuple[int, int]]:
+    """Products are symmetric, so that half of them are enough."""
+    return [(i, j) for i in range(size) for j in range(i + 1)]
+
+
+def _cancels(sums: Arrays, size: int) -> bool:
+    """Whether losses of some rows are so large, compared with their spread, that digits are lost.
+
+    They share most of each loss, and what they share has to be subtracted before they are squared.
+    """
+    several = sums[ROWS] > 1
+    squares = [(sums[f"{i} {i}"], sums[f"{i}"] ** 2 / sums[WEIGHT]) for i in range(size)]
+    return any(np.any(several & (of_mean > (1 - _SPREAD) * all_)) for all_, of_mean in squares)
+
+
+def _least_losses(rows: _Rows, centre: FloatArray) -> FloatArray:
+    """The least losses (K, J) of each class; 0 of those that do not occur."""
+    least = np.full_like(centre, np.inf)
+    columns = [column_of(place) for place in range(centre.shape[1])]
+    lows = rows.summed({TRUTH: len(centre)}, {WEIGHT: nw.col(WEIGHT)}, ranges=columns).sums
+    np.minimum.at(least, lows[TRUTH], np.stack([lows[low_of(name)] for name in columns], axis=1))
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def _listed(by: str | None) -> tuple[str, ...]:
@@ -381,8 +422,12 @@ class _Rows:
         *,
         scored: bool = False,
         bins: BitGrid | None = None,
+        ranges: Sequence[str] = (),
     ) -> _Sums:
-        """Sums by codes and groups, and, where cases are `scored`, by score or bin of scores."""
+        """Sums by codes and groups, and, where cases are `scored`, by score or bin of scores.
+
+        The minimum and maximum of the columns `ranges` are added, as in `grouped`.
+        """
         rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
         score, span = column_of(0), None
         if bins is not None:
@@ -397,8 +442,9 @@ class _Rows:
             more.append(score)
         # After the bins are made: Spark would repeat any earlier step in each of theirs.
         rows, sums = _emptied(rows, dict.fromkeys(sizes, 0)), {**sums, _BAD: nw.col(_BAD)}
-        arrays = arrays_of(grouped(rows, sizes, sums, more, span), sizes)
-        if not arrays[_BAD].size or arrays[_BAD].any() or np.isinf(arrays[WEIGHT].sum()):
+        arrays = arrays_of(grouped(rows, sizes, sums, more, span, ranges), sizes)
+        total = arrays[WEIGHT].sum()
+        if arrays[_BAD].any() or not _check.LIGHTEST <= total <= _check.HEAVIEST:
             self.refuse()  # reads the rows again, and raises an error that says what is wrong
             raise self._beyond()
         if not self.by:

@@ -278,7 +278,7 @@ def _by_costs(
     # Wider bins make fewer groups, with more spread within each. Widths are tried from the finest,
     # until the groups fit.
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
-        wide, bins = with_bins(rows, binned, facts.sizes, width)
+        wide, bins = with_bins(rows, binned, facts.ranges, width)
         keys = {**sizes, BLIND: many, PERFECT: many, **bins}
         groups = grouped(wide, keys, summed, more, ranges=terms)
         tallied = arrays_of(groups.head(limit // each + 1), keys)

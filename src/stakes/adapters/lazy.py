@@ -13,7 +13,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import HEAVIEST, FloatArray, total_weight
 from stakes.adapters.columns import (
     Columns,
     LabelColumn,
@@ -47,7 +47,7 @@ class Facts:
     n_rows: int
     masses: FloatArray
     off_sums: dict[int, tuple[int, float]]
-    sizes: dict[str, float] = field(default_factory=dict)  # largest absolute entries of columns
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of some columns
     weighted: bool = False
 
     @property
@@ -127,15 +127,16 @@ def facts_of(
     problem: Labelled,
     source: str,
     more_checks: Mapping[str, Check] | None = None,
-    sizes: Sequence[str] = (),
+    ranges: Sequence[str] = (),
 ) -> Facts:
     """Check all rows in one pass; `rows` were prepared from `frame`.
 
-    `sizes` are columns whose largest absolute entry is needed.
+    `ranges` are columns whose least and largest entry are needed.
     """
     checks = dict(checks_of(frame, rows, columns, problem, source)) | dict(more_checks or {})
     questions = {"rows": nw.len()}
-    questions |= {f"size {column}": nw.col(column).abs().max() for column in sizes}
+    questions |= {f"low {column}": nw.col(column).min() for column in ranges}
+    questions |= {f"high {column}": nw.col(column).max() for column in ranges}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
     questions |= {f"mass {k}": _mass(k) for k in range(len(problem.classes))}
     sums = {
@@ -162,7 +163,7 @@ def facts_of(
         n_rows,
         masses,
         {place: off_sum for place, off_sum in off_sums.items() if off_sum is not None},
-        {column: float(answers[f"size {column}"]) for column in sizes},
+        {name: (float(answers[f"low {name}"]), float(answers[f"high {name}"])) for name in ranges},
         columns.weights is not None,
     )
 
@@ -204,7 +205,8 @@ def checks_of(
             yield argument, number_check(rows, unit, argument, *_PROBABLE)
         elif isinstance(model, Numbers):
             finite = {
-                column: (nw.col(column) >= -_MOST) & (nw.col(column) <= _MOST) for column in names
+                column: (nw.col(column) >= -HEAVIEST) & (nw.col(column) <= HEAVIEST)
+                for column in names
             }
             yield argument, number_check(rows, finite, argument, *_FINITE)
         elif isinstance(model, Scores):
@@ -229,7 +231,10 @@ _PROBABLE = (
     "must hold probabilities in [0, 1]",
     "Repair or remove these rows; raw scores must be named as such, or calibrated.",
 )
-_FINITE = ("must hold finite numbers", "Remove or repair these entries first.")
+_FINITE = (
+    f"must hold finite numbers of size up to {HEAVIEST:g}",
+    "Remove or repair these entries first, or choose another unit.",
+)
 _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a score first.")
 
 
@@ -269,17 +274,7 @@ def number_check(
 def _check_total(masses: FloatArray, n_rows: int) -> None:
     if not n_rows:
         raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
-    if np.isinf(masses.sum()):
-        raise InputError(
-            "weights must have a total that is a number; the sum is too large. Scale them down.",
-            argument="weights",
-        )
-    if not masses.any():
-        raise InputError(
-            f"weights must have a positive total; all {n_rows} are zero. "
-            f"Leave weights out to count every case once.",
-            argument="weights",
-        )
+    total_weight("weights", float(masses.sum()), n_rows)
 
 
 def _off_sum(name: str, answers: Mapping[str, Any], place: int) -> tuple[int, float] | None:

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._arithmetic import weighted_sum
-from stakes._check import FloatArray, IntArray
+from stakes._check import HEAVIEST, LIGHTEST, FloatArray, IntArray
 from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
@@ -46,39 +46,39 @@ def scores_of(
 
     With `refuse`, blocks are checked: scores must be numbers, or with `unit` probabilities. It is
     called with the scores of the first block that has a bad score, class or weight, or with None
-    where all weights are 0.
+    where the total of the weights is 0, or out of bounds.
     """
     columns = [nw.col(TRUTH).cast(nw.Int8), nw.col(score).alias(_SCORE)]
     rows = frame.select(*columns, *([nw.col(WEIGHT)] if weighted else []))
 
     def hand(add: Add) -> None:
-        some, bad = False, None
+        total, bad = 0.0, None
         with closing(blocks_of(rows)) as stream:
             for block in stream:
                 if refuse is not None and not usable(block):
                     bad = block[_SCORE]
                     break
-                some |= _handed(block, add)
-        if refuse is not None and not (some and bad is None):
+                total += _handed(block, add)
+        if refuse is not None and (bad is not None or not LIGHTEST <= total <= HEAVIEST):
             refuse(bad)  # now that the stream is closed, so that it can query the engine
 
     def usable(block: Arrays) -> bool:
         weights = block.get(WEIGHT)
-        weighed = weights is None or 0.0 <= weights.min() <= weights.max() < np.inf
+        weighed = weights is None or 0.0 <= weights.min() <= weights.max() <= HEAVIEST
         return bool(weighed and block[TRUTH].min() >= 0 and within(block[_SCORE], unit=unit))
 
     return hand
 
 
-def _handed(block: Arrays, add: Add) -> bool:
-    """Pass on the rows of positive weight; return whether there are any."""
+def _handed(block: Arrays, add: Add) -> float:
+    """Pass on the rows of positive weight; return their total weight."""
     truth, scores, weights = block[TRUTH], block[_SCORE], block.get(WEIGHT)
     if weights is not None and not weights.all():
         weighty = weights > 0.0
         truth, scores, weights = truth[weighty], scores[weighty], weights[weighty]
     if scores.size:
         add(truth, scores, weights)
-    return bool(scores.size)
+    return float(scores.size if weights is None else weights.sum())
 
 
 def within(scores: FloatArray, *, unit: bool) -> bool:

@@ -19,6 +19,7 @@ from stakes._check import FloatArray, Label, Numbers
 from stakes._text import number
 from stakes.adapters.case_costs import (
     cost_checks,
+    narrowed,
     pooled_terms,
     widest,
     with_costs,
@@ -91,9 +92,9 @@ def tallied_evidence(
     """
     rows = with_costs(prepared(frame, columns, problem, seed, problem.columns), problem)
     checks = dict(cost_checks(rows, problem)) if problem.columns else {}
-    sizes = [*pooled_terms(problem), WEIGHT] if problem.columns else []
+    ranges = [*pooled_terms(problem), WEIGHT] if problem.columns else []
     passes.next("what cannot be used")
-    facts = facts_of(frame, rows, columns, problem, source, checks, sizes)
+    facts = facts_of(frame, rows, columns, problem, source, checks, ranges)
     if problem.columns:
         refuse_unknown(facts.masses, problem)
     from_prior = facts.shares
@@ -398,6 +399,7 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         yield left_out(name, _sure(tallied.bins, model))
 
 
+NARROW = 0.01  # a share of an interval that is worth a sentence
 MOVED_LIMITS = (
     "What other limits would make best was left out: prices are fitted again for each, which needs "
     "the rows in memory. Evaluate a sample of them, or evaluate again with other limits."
@@ -415,6 +417,11 @@ def _lost_of_all(joint: Joint) -> Iterator[Caveat]:
             f"intervals come from {len(joint.cells):,} groups of rows, within which terms of the "
             f"costs differ by at most {number(wide)} of the largest."
         )
+        if (share := narrowed(joint.problem, joint.sums)) > NARROW:
+            text += (
+                f" An interval for the cost of a class in which all pay such a term may be too "
+                f"narrow, by {100 * share:.2g} % at most: subtract what these costs share."
+            )
         yield Caveat(LEFT_OUT, text)
 
 

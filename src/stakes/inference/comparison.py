@@ -16,7 +16,7 @@ from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
-from stakes.inference.delta import cell_covariance, cost_moments, mean_covariance
+from stakes.inference.delta import cell_covariance, joint_costs, mean_covariance
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import Normal, Percentile
 from stakes.inference.normals import student_tail
@@ -309,11 +309,6 @@ def compare_costs(
     )
 
 
-def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
-    """Expected cost (…, J) of every model."""
-    return cost_moments(joint, problem).mean(problem.prior)
-
-
 def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
     """Expected costs of all models, with their covariances by formula.
 
@@ -368,7 +363,7 @@ def compare_losses(moments: LossMoments, *, prior: object) -> Comparison:
 
     Parameters
     ----------
-    moments : sums and products of the losses, by class
+    moments : sums and scatter of the losses, by class
     prior : class shares, (K,) or by label; None takes those of the data
 
     Returns

@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Numbers
+from stakes._arithmetic import ratio, weighted_sum
+from stakes._check import FloatArray, Numbers
 from stakes.inference.estimate import Estimate
 from stakes.inference.intervals import Normal, Wilson
 from stakes.inference.tally_checks import whole_cells
@@ -37,7 +38,7 @@ def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
 
     Returns
     -------
-    sums and products of the costs, by class
+    sums and scatter of the costs, by class
 
     Examples
     --------
@@ -46,32 +47,38 @@ def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
     >>> cost_moments(joint, Problem.zero_one(2)).mean()
     array([0.5 , 0.25])
     """
+    of_class, costs = _cell_costs(joint, problem)
+    n_losses = costs.shape[1]
+    single = LossMoments._trusted(  # a case of each cell, whose costs do not vary
+        weight=of_class,
+        sums=of_class[:, :, None] * costs[:, None, :],
+        scatter=np.zeros((*of_class.shape, n_losses, n_losses)),
+        names=joint.models,
+        classes=joint.classes,
+        groups=None,
+    )
+    moments = single.sum_clusters(joint.weights)
+    return LossMoments._trusted(**{**vars(moments), "groups": joint.groups})
+
+
+def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
+    """Expected cost (…, J) of every model: the mean of `cost_moments`, without their scatter."""
+    of_class, costs = _cell_costs(joint, problem)
+    weight = joint.weights @ of_class
+    by_class = (of_class[:, :, None] * costs[:, None, :]).reshape(len(costs), -1)
+    sums = (joint.weights @ by_class).reshape(*weight.shape, -1)
+    prior = problem.prior
+    shares = ratio(weight, weight.sum(axis=-1, keepdims=True)) if prior is None else prior
+    return weighted_sum(shares[..., None], ratio(sums, weight[..., None]), axis=-2)
+
+
+def _cell_costs(joint: JointCounts, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """The class of each cell as zeros and a one, (C, K), and what every model's costs, (C, J)."""
     _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
     _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
     truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
-    return _moments(joint.weights, truth, problem.costs[truth[:, None], decided], joint)
-
-
-def _moments(
-    weights: FloatArray, truth: IntArray, losses: FloatArray, joint: JointCounts
-) -> LossMoments:
-    """Moments by class of losses (C, J) of cells that have weights (…, C)."""
     of_class = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
-    n_losses = losses.shape[1]
-    squares = (losses[:, :, None] * losses[:, None, :]).reshape(len(losses), -1)
-    # One matrix product gives weights, sums and products of all classes and replicates at once.
-    columns = np.concatenate([np.ones((len(losses), 1)), losses, squares], axis=1)
-    flat = (of_class[:, :, None] * columns[:, None, :]).reshape(len(losses), -1)
-    sums = (weights @ flat).reshape(*weights.shape[:-1], of_class.shape[1], -1)
-    products = sums[..., 1 + n_losses :]
-    return LossMoments._trusted(
-        weight=np.array(sums[..., 0]),
-        sums=np.array(sums[..., 1 : 1 + n_losses]),
-        products=products.reshape(*products.shape[:-1], n_losses, n_losses),
-        names=joint.models,
-        classes=joint.classes,
-        groups=joint.groups,
-    )
+    return of_class, problem.costs[truth[:, None], decided]
 
 
 def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArray:
@@ -84,7 +91,7 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
 
     Parameters
     ----------
-    moments : sums and products of the losses, by class
+    moments : sums and scatter of the losses, by class
     prior : class shares, (K,) or by label; None takes those of the data
 
     Returns
@@ -100,22 +107,16 @@ def mean_covariance(moments: LossMoments, prior: FloatArray | None) -> FloatArra
            [0.6875, 0.5625]])
     """
     if prior is None:
-        weight = moments.weight.sum(axis=-1)
-        sums, products = moments.sums.sum(axis=-2), moments.products.sum(axis=-3)
-        return _covariance_of_mean(weight, sums, products)
-    within = _covariance_of_mean(moments.weight, moments.sums, moments.products)
+        return _covariance_of_mean(moments.n_cases, moments.total_scatter)
+    within = _covariance_of_mean(moments.weight, moments.scatter)
     square = (prior**2)[..., None, None]
     return np.asarray(np.sum(np.where(square > 0, square * within, 0.0), axis=-3))
 
 
-def _covariance_of_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
-    """Covariances (…, J, J) of mean losses, from weight (…), sums and products."""
+def _covariance_of_mean(weight: Numbers, scatter: FloatArray) -> FloatArray:
+    """Covariances (…, J, J) of mean losses, from weight (…) and scatter."""
     count = np.asarray(weight)[..., None, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        scatter = products - sums[..., :, None] * sums[..., None, :] / count
-        # Equal losses have no variance, but rounding may leave a tiny one, whose square root would
-        # be a standard error that is no longer tiny.
-        scatter = np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)
         return np.asarray(np.where(count > 1, scatter / (count * (count - 1)), np.nan))
 
 

@@ -13,7 +13,8 @@ from stakes._check import FloatArray, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.bootstrap import estimate_of, intervals_of, replicate_blocks
-from stakes.inference.comparison import Comparison, comparison_of, joint_costs, refuse_groups
+from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
+from stakes.inference.delta import joint_costs
 from stakes.inference.estimate import Estimate, counted
 from stakes.inference.jackknife import depends_on_single_case
 from stakes.inference.schemes import (

@@ -337,7 +337,7 @@ def score_moments(
 
     Returns
     -------
-    sums and products of the losses, by class
+    sums and scatter of the losses, by class
 
     Examples
     --------

@@ -1,4 +1,9 @@
-"""LossMoments: weight, sums and cross-products of per-case losses, class by class."""
+"""LossMoments: weight, sums and scatter of per-case losses, class by class.
+
+Sums of plain products would cancel: of losses that share a large amount, nothing of the variance
+is left. Products are therefore summed about a loss that occurs, and kept about the mean (Chan,
+Golub and LeVeque 1983).
+"""
 
 from __future__ import annotations
 
@@ -14,20 +19,23 @@ from stakes.errors import InputError
 from stakes.tally.base import Tally, leading_index
 from stakes.tally.read_rows import Rows, cell_sums, read_rows
 
+_ROUNDING = 64 * np.finfo(np.float64).eps  # by how much means of equal losses may differ
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LossMoments(Tally):
-    """Weight, sums and cross-products of J losses of every case, class by class.
+    """Weight, sums and scatter of J losses of every case, class by class.
 
     This is the tally for proper scores, for costs that differ from case to case, and for their
     paired differences: means, standard errors and covariances of the losses are functions of it.
-    It is made by `from_losses`.
+    It is made by `from_losses`. An amount that all losses share costs covariances no digits but
+    those that the losses themselves have lost.
 
     Attributes
     ----------
     weight : (…, K)
     sums : (…, K, J)
-    products : (…, K, J, J)
+    scatter : (…, K, J, J), sums of products of the losses' distances from their means
     names : J names of the losses, or None
     classes : K labels
     groups : labels of the first leading axis, when made with by=, else None
@@ -44,7 +52,7 @@ class LossMoments(Tally):
 
     weight: FloatArray
     sums: FloatArray
-    products: FloatArray
+    scatter: FloatArray
     names: Labels | None
     classes: Labels
     groups: Labels | None
@@ -60,7 +68,7 @@ class LossMoments(Tally):
         by: object = None,
         clusters: object = None,
     ) -> Self:
-        """Sum the losses and their products, class by class.
+        """Sum the losses and the products of their distances from the mean, class by class.
 
         Pass `classes` if a prior will be an array: classes that are found in `y_true` are sorted,
         and then a prior must be a mapping, unless they are 0 … K − 1 or booleans. With `by` or
@@ -69,7 +77,7 @@ class LossMoments(Tally):
         Parameters
         ----------
         y_true : true class of every case, (n,)
-        losses : name → loss of every case, (n,), or an array (n, J)
+        losses : name → loss of every case, (n,), or an array (n, J); of size up to 1e100
         classes : labels of the classes; None sorts those that occur
         weights : weight of each case; None counts each once
         by : labels, one per case, of slices
@@ -101,20 +109,35 @@ class LossMoments(Tally):
         if classes is None and len(code) < len(truth):  # labels of weight zero are absent
             present, code = np.unique(code, return_inverse=True)
             labels = _check.FoundLabels(labels[place] for place in present)
-        parts = list(loss.T)
+        weight = cell_sums(rows, code, (len(labels),))
+        centre, parts = _distances(rows, code, loss, weight)
         sums = np.stack([_sums(rows, code, part, len(labels)) for part in parts], axis=-1)
         products = np.empty((*sums.shape, len(parts)))
         for i, first in enumerate(parts):
             for j, second in enumerate(parts[: i + 1]):
                 product = _sums(rows, code, first * second, len(labels))
                 products[..., i, j] = products[..., j, i] = product
+        return cls._about(centre, weight, sums, products, names, labels, rows.groups)
+
+    @classmethod
+    def _about(
+        cls,
+        centre: FloatArray,
+        weight: FloatArray,
+        sums: FloatArray,
+        products: FloatArray,
+        names: Labels | None,
+        classes: Labels,
+        groups: Labels | None,
+    ) -> Self:
+        """The moments, from sums and products of the distances from a centre (…, K, J)."""
         return cls._trusted(
-            weight=cell_sums(rows, code, (len(labels),)),
-            sums=sums,
-            products=products,
+            weight=weight,
+            sums=weight[..., None] * centre + sums,
+            scatter=_about_mean(weight, sums, products),
             names=names,
-            classes=labels,
-            groups=rows.groups,
+            classes=classes,
+            groups=groups,
         )
 
     @classmethod
@@ -130,13 +153,16 @@ class LossMoments(Tally):
     ) -> Self:
         """Sum the losses in columns of a frame, in the engine that holds the frame.
 
+        Losses that differ by less than a thousandth of their size are summed about the least of
+        their class, in two more passes over the rows.
+
         Parameters
         ----------
         frame : a frame of pandas, Polars (eager or lazy), PyArrow, Dask or Spark, a data set of
             PyArrow, a DuckDB relation, or the path of a file, a glob, or a list of paths
         y_true : the column of the true classes, which match by text
         losses : the column of the losses, several of them, or a mapping from name to column; what
-            is missing, or no finite number, is counted and refused
+            is missing, or no number of size up to 1e100, is counted and refused
         classes : labels of the classes; by default those that are found, sorted
         weights : the column of the weights
         by : a column of groups, which are the leading axis; rows without a group are the last one
@@ -155,7 +181,7 @@ class LossMoments(Tally):
         """
         from stakes.adapters.frame_tallies import loss_parts
 
-        return cls._trusted(
+        return cls._about(
             **loss_parts(
                 frame, y_true=y_true, losses=losses, classes=classes, weights=weights, by=by
             )
@@ -167,7 +193,7 @@ class LossMoments(Tally):
 
     @property
     def size(self) -> int:  # noqa: D102
-        return self.weight.size + self.sums.size + self.products.size
+        return self.weight.size + self.sums.size + self.scatter.size
 
     @property
     def means(self) -> FloatArray:
@@ -177,15 +203,16 @@ class LossMoments(Tally):
 
     @property
     def covariances(self) -> FloatArray:
-        """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight.
-
-        They are differences of sums of products, which lose precision for losses that are large and
-        hardly vary (a spread below 1e-7 of their size). Subtract a constant from such losses first.
-        """
-        means = self.means
+        """Covariances of the losses within each class, of shape (…, K, J, J), divided by weight."""
         with np.errstate(invalid="ignore"):
-            second = self.products / self.weight[..., None, None]
-        return second - means[..., :, None] * means[..., None, :]
+            return self.scatter / self.weight[..., None, None]
+
+    @property
+    def total_scatter(self) -> FloatArray:
+        """The scatter of the cases of all classes about their common mean, of shape (…, J, J)."""
+        parts = enumerate((self.weight, self.sums, self.scatter), start=1)
+        first = (np.moveaxis(part, -axes, 0) for axes, part in parts)
+        return _pooled(np.ones((1, len(self.classes))), *first)[2][0]
 
     def mean(self, prior: object = None) -> FloatArray:
         """Mean of each loss per case, of shape (…, J), under a prior or the shares of the data.
@@ -216,25 +243,24 @@ class LossMoments(Tally):
                 self.groups,
                 self.weight * factors,
                 self.sums * factors[..., None],
-                self.products * factors[..., None, None],
+                self.scatter * factors[..., None, None],
             )
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; losses and classes stay."""
-        parts = enumerate((self.weight, self.sums, self.products), start=1)
+        parts = enumerate((self.weight, self.sums, self.scatter), start=1)
         return self._with(None, *(leading_index(part, axes, index) for axes, part in parts))
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
-        parts = (self.weight, self.sums, self.products)
-        return self._with(None, *(np.tensordot(times, part, axes=1) for part in parts))
+        return self._with(None, *_pooled(times, self.weight, self.sums, self.scatter))
 
     def _with(
-        self, groups: Labels | None, weight: FloatArray, sums: FloatArray, products: FloatArray
+        self, groups: Labels | None, weight: FloatArray, sums: FloatArray, scatter: FloatArray
     ) -> Self:
         return self._trusted(
             weight=weight,
             sums=sums,
-            products=products,
+            scatter=scatter,
             names=self.names,
             classes=self.classes,
             groups=groups,
@@ -249,10 +275,12 @@ class LossMoments(Tally):
                 f"both LossMoments must have one shape; they have {self.sums.shape} and "
                 f"{other.sums.shape}. Name all classes in both with classes=."
             )
+        both = ((self.weight, other.weight), (self.sums, other.sums), (self.scatter, other.scatter))
+        weight, sums, scatter = _pooled(np.ones((1, 2)), *map(np.stack, both))
         return self._trusted(
-            weight=self.weight + other.weight,
-            sums=self.sums + other.sums,
-            products=self.products + other.products,
+            weight=weight[0],
+            sums=sums[0],
+            scatter=scatter[0],
             names=_check.same_labels("the names", self.names, other.names),
             classes=_check.same_labels("the classes", self.classes, other.classes),
             groups=_check.same_labels("the groups", self.groups, other.groups),
@@ -263,10 +291,58 @@ class LossMoments(Tally):
         return f"LossMoments of {self.sums.shape[-1]} losses{names} in {len(self.classes)} classes"
 
 
+def _distances(
+    rows: Rows, code: IntArray, losses: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, list[FloatArray]]:
+    """A centre (…, K, J) that occurs in each cell, and the distances (n,) of each loss from it."""
+    cell = code if rows.group is None else rows.group * weight.shape[-1] + code
+    last = np.zeros(weight.size, dtype=np.intp)
+    last[cell] = np.arange(len(cell))
+    centre = np.where(weight.reshape(-1, 1) > 0, losses[last], 0.0)
+    columns = zip(losses.T, centre.T, strict=True)
+    parts = [column - np.take(about, cell) for column, about in columns]
+    return centre.reshape(*weight.shape, -1), parts
+
+
 def _sums(rows: Rows, code: IntArray, column: FloatArray, n_classes: int) -> FloatArray:
     """The weighted sum of one column within each class, and within each group if there are any."""
     weighted = column if rows.weights is None else column * rows.weights
     return cell_sums(rows._replace(weights=weighted), code, (n_classes,))
+
+
+def _about_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
+    """The scatter (…, J, J), from sums (…, J) and products of the distances from any centre.
+
+    The products about a loss that occurs are at most as many times the scatter as there are cases,
+    so that the difference keeps its leading digits.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(weight[..., None] == 0, 0.0, sums / weight[..., None])
+    scatter = products - sums[..., :, None] * means[..., None, :]
+    # What rounding leaves of equal losses would have a square root that is no longer tiny.
+    return np.where(np.abs(scatter) <= 1e-14 * np.abs(products), 0.0, scatter)
+
+
+def _pooled(
+    times: FloatArray, weight: FloatArray, sums: FloatArray, scatter: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weight, sums and scatter of all tallies along the first axis, u being there times[…, u]."""
+
+    def total(part: FloatArray) -> FloatArray:
+        return np.tensordot(times, part, axes=1)
+
+    ever = times.reshape(-1, len(weight)).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = sums / weight[..., None]
+        centre = np.tensordot(ever, sums, axes=1) / np.tensordot(ever, weight, axes=1)[..., None]
+    away = means - centre
+    # Means of equal losses differ by rounding, which is no scatter; the mean of no case is nan.
+    away = np.where(np.abs(away) > _ROUNDING * np.abs(centre), away, 0.0)
+    moved = weight[..., None] * away
+    pooled = total(weight)
+    # Apart from the scatter within, which loses nothing where the tallies are far from each other.
+    between = _about_mean(pooled, total(moved), total(moved[..., :, None] * away[..., None, :]))
+    return pooled, total(sums), total(scatter) + between
 
 
 def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
@@ -274,13 +350,13 @@ def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
     if isinstance(losses, Mapping):
         names = _check.labels("the names of the losses", losses)
         columns = {
-            f"losses[{name!r}]": _check.floats(f"losses[{name!r}]", column, ndim=1)
+            f"losses[{name!r}]": _check.squarable(f"losses[{name!r}]", column, ndim=1)
             for name, column in zip(names, losses.values(), strict=True)
         }
         _refuse_none(len(columns))
         _check.same_length(**columns)
         return names, np.stack(list(columns.values()), axis=1)
-    matrix = _check.floats("losses", losses, ndim=2)
+    matrix = _check.squarable("losses", losses, ndim=2)
     _refuse_none(matrix.shape[1])
     return None, matrix
 

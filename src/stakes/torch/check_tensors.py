@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from stakes._check import HEAVIEST
 from stakes.errors import InputError
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -58,7 +59,11 @@ RULES = (
         "must hold finite numbers that are zero or more",
         "Remove or repair these entries first.",
     ),
-    EntryRule("losses", "must hold finite numbers", "Remove or repair these entries first."),
+    EntryRule(
+        "losses",
+        f"must hold finite numbers of size up to {HEAVIEST:g}",
+        "Remove or repair these entries first, or choose another unit.",
+    ),
 )
 SCORE, PROBABILITY, SUM, LABEL, DECISION, WEIGHT, LOSS = range(len(RULES))
 

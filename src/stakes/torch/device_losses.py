@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stakes._check import FloatArray, Labels, labels
+from stakes._check import HEAVIEST, FloatArray, Labels, labels
 from stakes.errors import InputError
 from stakes.tally import LossMoments
 from stakes.torch.check_tensors import (
@@ -24,7 +24,7 @@ from stakes.torch.check_tensors import (
 )
 from stakes.torch.device_cases import BLOCK
 
-_Moments = tuple[FloatArray, FloatArray, FloatArray]
+_Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @torch.no_grad()
@@ -35,7 +35,7 @@ def loss_moments(
     classes: Labels,
     weights: Tensor | None = None,
 ) -> LossMoments:
-    """Weight, sums and products of J losses within each class, summed in double precision.
+    """Weight, sums and scatter of J losses within each class, summed in double precision.
 
     Parameters
     ----------
@@ -62,28 +62,24 @@ def loss_moments(
     aligned({"y_true": truth, **columns, "weights": weight})
     known = labels("classes", classes)
     if truth.device.type == "cpu":
-        mass, sums, products = _moments_by_numpy(truth, losses, weight, len(known))
-    else:
-        parts = list(columns.values())
-        mass, sums, products = _moments_on_device(truth, parts, weight, len(known))
-    return LossMoments._trusted(
-        weight=mass, sums=sums, products=products, names=names, classes=known, groups=None
-    )
+        return _moments_by_numpy(truth, losses, weight, known)
+    about = _moments_on_device(truth, list(columns.values()), weight, len(known))
+    return LossMoments._about(*about, names, known, None)
 
 
 def _moments_by_numpy(
-    truth: Tensor, losses: Tensor | Mapping[str, Tensor], weight: Tensor | None, size: int
-) -> _Moments:
-    """Weights (K,), sums (K, J) and products (K, J, J), by the code for arrays."""
+    truth: Tensor, losses: Tensor | Mapping[str, Tensor], weight: Tensor | None, classes: Labels
+) -> LossMoments:
+    """The moments, by the code for arrays."""
     moments = LossMoments.from_losses(
         truth.numpy(),
         {name: _array(column) for name, column in losses.items()}
         if isinstance(losses, Mapping)
         else _array(losses),
-        classes=range(size),
+        classes=range(len(classes)),
         weights=None if weight is None else _array(weight),
     )
-    return moments.weight, moments.sums, moments.products
+    return LossMoments._trusted(**{**vars(moments), "classes": classes})
 
 
 def _array(values: Tensor) -> FloatArray:
@@ -93,18 +89,26 @@ def _array(values: Tensor) -> FloatArray:
 def _moments_on_device(
     truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int
 ) -> _Moments:
-    """The same on the device of the cases, in blocks."""
+    """A centre, weights, sums and products about it, summed on the device in blocks."""
     width, faults = len(columns), no_faults(truth.device)
-    sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
     block = BLOCK.get(truth.device.type, 1 << 16)
-    for start in range(0, len(truth), block):
-        part = slice(start, start + block)
+    parts = [slice(start, start + block) for start in range(0, len(truth), block)]
+
+    def checked(part: slice, faults: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mass = None if weight is None else weight[part]
-        sums += _moments(truth[part], [column[part] for column in columns], mass, size, faults)
+        return _checked(truth[part], [column[part] for column in columns], mass, size, faults)
+
+    centre = torch.full((size, width), torch.inf, dtype=torch.float64, device=truth.device)
+    for part in parts:
+        centre = _least(centre, *checked(part, faults))
     refuse(faults)
+    centre = torch.where(centre.isfinite(), centre, 0.0)  # of classes that do not occur
+    sums = torch.zeros((size, 1 + width + width * width), dtype=torch.float64, device=truth.device)
+    for part in parts:
+        sums += _sums_about(centre, *checked(part, faults))
     totals = sums.cpu().numpy()
     products = totals[:, 1 + width :].reshape(size, width, width)
-    return totals[:, 0], totals[:, 1 : 1 + width], products
+    return centre.cpu().numpy(), totals[:, 0], totals[:, 1 : 1 + width], products
 
 
 def _loss_columns(
@@ -126,25 +130,37 @@ def _loss_columns(
     return names, columns
 
 
-def _moments(
+def _checked(
     truth: Tensor, columns: list[Tensor], weight: Tensor | None, size: int, faults: Tensor
-) -> Tensor:
-    """Sums (K, 1 + J + J²) of weight, losses and products, as one product of matrices.
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Classes (n,), losses (n, J) and weights (n,); bad entries are counted and get no weight.
 
-    Sums by class would need atomic adds on a GPU, whose order varies from run to run.
+    They are refused once, after all blocks, so that nothing waits for the device here.
     """
     table = torch.stack([column.double() for column in columns], dim=1)
-    finite, truth = table.isfinite().all(dim=1), truth.long()
+    finite, truth = (table.abs() <= HEAVIEST).all(dim=1), truth.long()
     known = (truth >= 0) & (truth < size)
     mass = table.new_ones(len(truth)) if weight is None else weight.double()
     sound = (mass >= 0) & (mass < torch.inf)
     for rule, fine in ((LOSS, finite), (LABEL, known), (WEIGHT, sound)):
         faults[rule] += (~fine).sum()
-    # Bad entries are counted and get no weight. They are refused once, at the end, so that nothing
-    # waits for the device here.
     mass = torch.where(finite & known & sound, mass, 0.0)
-    table = torch.where(finite[:, None], table, 0.0)
-    products = (table[:, :, None] * table[:, None, :]).flatten(1)
-    wide = torch.cat([torch.ones_like(mass)[:, None], table, products], dim=1)
-    member = (truth[:, None] == torch.arange(size, device=truth.device)) * mass[:, None]
+    return torch.where(known, truth, 0), torch.where(finite[:, None], table, 0.0), mass
+
+
+def _least(centre: Tensor, truth: Tensor, table: Tensor, mass: Tensor) -> Tensor:
+    """The least losses (K, J) of each class, of those before and of a block: losses that occur."""
+    seen = torch.where(mass[:, None] > 0, table, torch.inf)
+    return centre.scatter_reduce(0, truth[:, None].expand_as(seen), seen, "amin")
+
+
+def _sums_about(centre: Tensor, truth: Tensor, table: Tensor, mass: Tensor) -> Tensor:
+    """Sums (K, 1 + J + J²) of weight, distances and their products, as one product of matrices.
+
+    Sums by class would need atomic adds on a GPU, whose order varies from run to run.
+    """
+    away = table - centre[truth]
+    products = (away[:, :, None] * away[:, None, :]).flatten(1)
+    wide = torch.cat([torch.ones_like(mass)[:, None], away, products], dim=1)
+    member = (truth[:, None] == torch.arange(len(centre), device=truth.device)) * mass[:, None]
     return member.T @ wide
