@@ -25,7 +25,7 @@ from stakes import (
     evaluate,
     evaluate_frame,
 )
-from stakes.adapters.tallies import MOVED_LIMITS
+from stakes.adapters.engine_evidence import MOVED_LIMITS
 from stakes.calibration import (
     Affine,
     Calibrator,

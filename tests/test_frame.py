@@ -30,7 +30,7 @@ from stakes import (
     evaluate,
 )
 from stakes.adapters import report_tables
-from stakes.adapters.sources import opened
+from stakes.adapters.opening import opened
 from stakes.calibration import Isotonic
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table

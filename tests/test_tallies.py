@@ -27,8 +27,8 @@ import pyarrow as pa
 from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
 from stakes.adapters import pair_bins
-from stakes.adapters.sources import opened
-from stakes.adapters.tallies import tallied_evidence
+from stakes.adapters.engine_evidence import tallied_evidence
+from stakes.adapters.opening import opened
 from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError

@@ -17,8 +17,8 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import AffineLogs, with_affine
-from stakes.adapters.model_tallies import LazyModel
 from stakes.adapters.newton_sums import FITTING, Judged, Newton, Sets
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator, Select, largest_finite

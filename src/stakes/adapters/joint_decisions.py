@@ -38,7 +38,7 @@ from stakes.adapters.expressions import (
     whether,
 )
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
-from stakes.adapters.model_tallies import LazyModel
+from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.refits import Refit
 from stakes.adapters.sources import Lazy
 from stakes.decide import class_ratios

@@ -19,8 +19,9 @@ from stakes._check import FloatArray, Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
+from stakes.adapters.frame_sources import FrameSource, frame_source
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
-from stakes.adapters.sources import FrameSource, Lazy, frame_source
+from stakes.adapters.sources import Lazy
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits
 from stakes.errors import InputError

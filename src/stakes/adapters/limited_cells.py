@@ -15,7 +15,7 @@ from stakes._check import FloatArray
 from stakes.adapters.case_costs import group_cases
 from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import FOLD
-from stakes.adapters.model_tallies import LazyModel
+from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.refits import Refit
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.errors import InputError

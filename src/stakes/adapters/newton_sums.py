@@ -16,8 +16,8 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray
 from stakes.adapters.expressions import Arrays, arrays_of, grouped, picked, sum_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import logarithm, logit_of, softmax
-from stakes.adapters.model_tallies import LazyModel
 from stakes.adapters.sources import Lazy
 from stakes.calibration import (
     Affine,

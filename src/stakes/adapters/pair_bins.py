@@ -14,7 +14,7 @@ from stakes._check import FloatArray
 from stakes.adapters.expressions import arrays_of, first_of, grouped
 from stakes.adapters.joint_decisions import Refits, system_column, with_systems
 from stakes.adapters.lazy import TRUTH, WEIGHT
-from stakes.adapters.model_tallies import LazyModel, Tallied
+from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.refits import Refit
 from stakes.adapters.sources import Lazy
 from stakes.evaluation import DecisionRule, pair_counts, source_size

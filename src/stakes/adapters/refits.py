@@ -27,8 +27,8 @@ from stakes.adapters.case_costs import (
 from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
+from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, second_class
-from stakes.adapters.model_tallies import LazyModel, Tallied
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions

@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 
 from stakes.adapters.data_files import OFFLINE, refuse_alike
-from stakes.adapters.sources import Source, frame_source
+from stakes.adapters.frame_sources import frame_source
+from stakes.adapters.sources import Source
 
 
 @contextmanager

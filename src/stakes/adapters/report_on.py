@@ -15,11 +15,12 @@ import numpy as np
 from stakes import _check
 from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, columns_of
+from stakes.adapters.engine_evidence import n_passes, tallied_evidence
 from stakes.adapters.interrupts import interruptible
 from stakes.adapters.limited_cells import why_no_limits
+from stakes.adapters.opening import opened
 from stakes.adapters.refits import why_none
-from stakes.adapters.sources import NUMPY, Passes, Rows, Source, opened, without_rows
-from stakes.adapters.tallies import n_passes, tallied_evidence
+from stakes.adapters.sources import NUMPY, Passes, Rows, Source, without_rows
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (

@@ -8,7 +8,7 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.expressions import arrays_of, grouped
 from stakes.adapters.lazy import TRUTH, WEIGHT
-from stakes.adapters.model_tallies import LazyModel
+from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.partitions import stacked
 from stakes.adapters.sources import Lazy
 from stakes.evaluation import CLASS_BINS
