@@ -162,7 +162,7 @@ def test_bad_rows_and_too_many_clusters_are_one_sentence_and_exit_code_two():
     assert "must hold the classes legit, fraud in every row; 6000 of 6000 rows" in done.stderr
     done = run("rows.csv", *MODELS, "--clusters", "round", "--memory-limit", "1k")
     assert done.exit_code == 2
-    assert "Raise the limit, or name coarser groups and clusters." in done.stderr
+    assert "Raise it, or name coarser groups and clusters." in done.stderr
 
 
 def test_a_file_that_breaks_off_is_one_sentence(folder):

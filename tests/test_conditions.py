@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from few_examples import at_most
 from slow_twins_thresholds import integrated
 from stakes.conditions import (
     Beta,
@@ -59,7 +60,7 @@ edges = st.sampled_from([-np.inf, -1.0, 0.0, 0.1, 0.2, 0.25, 0.4, 0.5, 0.6, 0.9,
 
 
 @every_distribution
-@settings(max_examples=25)
+@at_most(25)
 @given(low=edges, high=edges)
 def test_H18_moments_are_integrals_over_half_open_intervals(distribution, low, high):
     for order in range(3):
@@ -72,7 +73,7 @@ def test_H18_moments_are_integrals_over_half_open_intervals(distribution, low, h
 
 
 @every_distribution
-@settings(max_examples=25)
+@at_most(25)
 @given(low=edges)
 def test_upper_moments_are_integrals_from_the_lower_limit_on(distribution, low):
     expected = integrated(distribution, lambda x: 1 - x if x >= low else 0.0, [low])

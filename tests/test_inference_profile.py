@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import chi2, poisson, t
 
+from few_examples import at_most
 from stakes.errors import InputError
 from stakes.inference import (
     AllCases,
@@ -373,7 +374,7 @@ def test_swapping_the_models_negates_the_interval_of_their_difference(numbers, a
     assert close(other.high, -interval.low, 20)
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(st.lists(cells, min_size=2, max_size=4), costs, priors)
 def test_leading_axes_are_carried_through(tables, amounts, prior):
     problem = problem_of(amounts, prior)
@@ -386,7 +387,7 @@ def test_leading_axes_are_carried_through(tables, amounts, prior):
             assert np.allclose(together.high[place], alone.high, atol=1e-6, equal_nan=True)
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(st.lists(cells, min_size=2, max_size=5), costs, priors)
 def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
     problem = problem_of(amounts, prior)
@@ -410,7 +411,7 @@ def test_a_whole_weight_is_a_repeated_case():
     assert profile_interval(weighted, problem) == profile_interval(repeated, problem)
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(cells, costs, priors, st.floats(-0.2, 1.2))
 def test_the_ratio_of_a_value_is_the_threshold_whose_interval_ends_there(
     numbers, amounts, prior, place

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from few_examples import at_most
 from stakes import InputError, JointCounts, Problem
 from stakes.inference import (
     Contenders,
@@ -89,7 +90,7 @@ def test_clearly_cheapest_one_contender_intervals_without_zero_and_small_p_are_o
     assert (choice.differences <= choice.high + 1e-9).all()
 
 
-@settings(max_examples=25)
+@at_most(25)
 @given(samples(), st.randoms(use_true_random=False))
 def test_the_order_of_the_systems_does_not_matter(sample, random):
     joint, problem, how = sample
@@ -106,7 +107,7 @@ def test_the_order_of_the_systems_does_not_matter(sample, random):
     assert abs(first.reach - second.reach) <= 0.1 * se
 
 
-@settings(max_examples=25)
+@at_most(25)
 @given(samples())
 def test_systems_that_decide_alike_stay_together(sample):
     joint, problem, how = sample
@@ -121,7 +122,7 @@ def test_systems_that_decide_alike_stay_together(sample):
         assert set(choice.contenders) - {"twin"} == set(without.contenders)
 
 
-@settings(max_examples=25)
+@at_most(25)
 @given(samples(), st.sampled_from([0.01, 3.0, 1000.0]), st.sampled_from([-5.0, 0.0, 40.0]))
 def test_costs_in_another_currency_change_nothing_but_the_numbers(sample, factor, shift):
     joint, problem, how = sample

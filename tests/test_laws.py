@@ -41,7 +41,7 @@ every_law_without_a_positive_class = pytest.mark.parametrize(
 every_tally = pytest.mark.parametrize(
     "subject", TALLIES, ids=lambda subject: getattr(subject, "name", subject.kind.__name__)
 )
-few = settings(max_examples=15)
+few = at_most(15)
 
 
 # Nobody is left out ------------------------------------------------------------------------------

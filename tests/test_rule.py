@@ -397,7 +397,7 @@ def test_series_and_frames_are_answered_in_kind():
     assert rule.decide(pa.array(p)).to_pylist() == expected
     assert rule.decide(pa.chunked_array([p])).to_pylist() == expected
     assert isinstance(rule.decide(p), np.ndarray)
-    with pytest.raises(InputError, match="predictions"):
+    with pytest.raises(InputError, match="columns must be named"):
         rule.decide(pl.LazyFrame({"p": p}))
 
 

@@ -8,11 +8,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
+from few_examples import at_most
 from stakes import (
     Counts,
     InputError,
@@ -446,7 +447,7 @@ def test_a_class_of_prior_zero_is_never_decided_for_and_never_drawn():
 
 @pytest.mark.slow
 @given(worlds(), problems(), st.floats(0.1, 10), st.floats(-5, 5))
-@settings(max_examples=25)
+@at_most(25)
 def test_affine_costs_and_regrets_decide_alike(world, problem, factor, constant):
     """dyrland, eq 11, and ferrer-ec, section 2. Ties move with the largest cost, at no cost."""
     table = world.bayes_counts(problem)
@@ -458,7 +459,7 @@ def test_affine_costs_and_regrets_decide_alike(world, problem, factor, constant)
 
 @pytest.mark.slow
 @given(worlds(), problems(), st.permutations(range(3)))
-@settings(max_examples=25)
+@at_most(25)
 def test_the_order_of_the_classes_does_not_matter(world, problem, order):
     order = list(order)
     turned = GaussianWorld(
@@ -470,7 +471,7 @@ def test_the_order_of_the_classes_does_not_matter(world, problem, order):
 
 @pytest.mark.slow
 @given(worlds(), problems(), st.floats(-20, 20), st.sampled_from([0.01, -1.0, 30.0]))
-@settings(max_examples=25)
+@at_most(25)
 def test_where_the_line_starts_and_its_unit_do_not_matter(world, problem, start, unit):
     moved = GaussianWorld(
         start + unit * world.means, variance=unit**2 * world.variances, prior=world.prior
@@ -525,7 +526,7 @@ def test_a_bias_can_be_the_belief_in_another_prior():
 
 @pytest.mark.slow
 @given(worlds(), problems())
-@settings(max_examples=25)
+@at_most(25)
 def test_nobody_decides_better_than_the_one_who_reports_the_truth(world, problem):
     honest = GaussianWorld(world.means, variance=world.variances, prior=world.prior)
     least = float(expected_cost(honest.bayes_counts(problem), problem))

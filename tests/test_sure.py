@@ -90,6 +90,7 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
     assert sum(system.probability_cheapest for system in report.systems) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("sizes", [(4, 16), pytest.param((10, 60), marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("problem", "options"),
     [
@@ -100,9 +101,11 @@ def test_contenders_intervals_picks_slices_and_sentences_say_the_same(seed):
         (FRAUD.with_prior([0.9, 0.1]), {"calibrator": Isotonic()}),
     ],
 )
-def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(problem, options):
+def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(
+    problem, options, sizes
+):
     most = problem.costs.max()
-    for seed, n_cases in enumerate((4, 10, 16, 60)):
+    for seed, n_cases in enumerate(sizes):
         y, models = draw(n_cases, (1.5, 0.5), seed=9 + seed, problem=problem)
         units = (
             {"clusters": np.arange(n_cases) % options["clusters"]}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
+from few_examples import at_most
 from slow_twins_thresholds import expected_loss as slow_expected_loss
 from slow_twins_thresholds import loss_of_method, rates_at_rate, rates_at_threshold, thresholds
 from stakes.conditions import (
@@ -179,7 +180,7 @@ def test_the_loss_curve_is_the_loss_at_every_condition(method, over, rows):
 
 @every_method
 @both_conditions
-@settings(max_examples=20)
+@at_most(20)
 @given(rows=rows_in_unit)
 def test_H15_the_mean_of_a_loss_curve_is_the_expected_loss(method, over, rows):
     table = table_of(rows)
@@ -218,7 +219,7 @@ def test_the_brier_curve_starts_and_ends_where_its_end_scores_say():
 
 @every_method
 @both_conditions
-@settings(max_examples=20)
+@at_most(20)
 @given(first=rows_in_unit, second=rows_in_unit, third=rows_in_unit)
 def test_leading_axes_are_carried_through(method, over, first, second, third):
     tables = [table_of(rows) for rows in (first, second, third, second)]
@@ -235,7 +236,7 @@ def test_leading_axes_are_carried_through(method, over, first, second, third):
 
 
 @every_method
-@settings(max_examples=20)
+@at_most(20)
 @given(rows=rows_of(whole=True), data=st.data())
 def test_losses_depend_on_the_cases_alone(method, rows, data):
     """Not on their order, nor on whether a case is weighted, repeated, or merged from chunks."""
@@ -277,7 +278,7 @@ def test_tables_with_one_class_are_nan_without_warnings(method):
 
 
 @every_method
-@settings(max_examples=15)
+@at_most(15)
 @given(rows=rows_in_unit)
 def test_many_scores_are_read_in_blocks_without_a_seam(method, rows):
     from stakes.thresholds import case_losses
@@ -585,7 +586,7 @@ def slow_trivial_loss(rows, distribution) -> float:
     return slow_expected_loss(tied, Optimal(), CostProportions(distribution))
 
 
-@settings(max_examples=15)
+@at_most(15)
 @given(rows=rows_of(scores=REAL_SCORES, size=6))
 def test_H16_hands_measure_is_the_share_of_the_trivial_loss_taken_away(rows):
     table = table_of(rows)
