@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import stakes
 import stakes.tally
+from few_examples import at_most
 from laws import (
     TALLIES,
     WEIGHTS,
