@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
@@ -27,7 +26,7 @@ from stakes.rows import POSTERIORS
 from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 
-_BLOCK = 1 << 16  # numbers in a block of replicates, which fits into the cache
+_BLOCK = 1 << 14  # numbers in a block of replicates: temporary arrays stay in the cache
 _FEW = 32  # cases of one score up to which comparing uniform numbers beats binomial draws
 _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal regrets
 _DOUBT = 0.01  # one-sided p-value up to which miscalibration is certain
@@ -173,7 +172,7 @@ class RedrawnClasses:
         posteriors have the same ones.
         """
         worth = self._worth(positives)
-        cases_above, above = np.cumsum(self.cases[::-1]), running_sum(positives[:, ::-1])
+        cases_above, above = np.cumsum(self.cases[::-1]), np.cumsum(positives[:, ::-1], axis=1)
         total = above[:, -1]
         cost = self._steps[0] @ (worth * np.stack([cases_above[-1] - total, total]))
         for lower, upper in pairwise(self._steps):
