@@ -215,11 +215,11 @@ class LogLoss(SymmetricRule):
         return self.losses_of_two(of_true, of_others)
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        likely = true > 0.5
         with np.errstate(divide="ignore"):
             logs = np.asarray(np.log(true))
-            # Near one, the probability of what did not happen has the digits.
-            np.log1p(-_missed(true, other), out=logs, where=likely)
+        # Near one, the probability of what did not happen has the digits.
+        likely = true > 0.5
+        logs[likely] = np.log1p(-_missed(true, other)[likely])
         return np.asarray(logs / -math.log(self.base))
 
 
