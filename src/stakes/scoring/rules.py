@@ -216,11 +216,12 @@ class LogLoss(SymmetricRule):
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
-            logs = np.asarray(np.log(true))
-        # Near one, the probability of what did not happen has the digits.
-        likely = true > 0.5
-        logs[likely] = np.log1p(-_missed(true, other)[likely])
-        return np.asarray(logs / -math.log(self.base))
+            logs = np.log(true)
+        # Near one, the probability of what did not happen has the digits, by which the true one was
+        # rounded: log(q + e) = log q + e / q, which is several times as fast as log1p.
+        rounded = np.where(true > 0.5, (1 - true) - _missed(true, other), 0.0)
+        logs = logs + rounded / np.maximum(true, 0.5)
+        return np.asarray(0.0 - logs / math.log(self.base))  # 0.0 − x turns −0 into 0
 
 
 @dataclass(frozen=True, eq=False)
