@@ -34,7 +34,7 @@ class Strata(NamedTuple):
     ----------
     gaps : 0 for the costliest value of a stratum, at most 1; 1 for values without cases
     counts : (…, R, C), perhaps fractional
-    total : (…, R) cases of each stratum
+    total : (…, R) cases of each stratum; 1 where there are none
     scale : (…) the largest gap that was seen
     """
 
@@ -46,13 +46,13 @@ class Strata(NamedTuple):
     @property
     def means(self) -> FloatArray:
         """The mean gap of each stratum, (…, R); 0 without cases."""
-        return np.asarray((self.counts * self.gaps).sum(axis=-1) / _divisor(self.total))
+        return np.asarray((self.counts * self.gaps).sum(axis=-1) / self.total)
 
     @property
     def first_guess(self) -> FloatArray:
         """The coefficient (…) with which the ratio grows as s²: the sum of variance / n."""
         square = (self.counts * (self.gaps - self.means[..., None]) ** 2).sum(axis=-1)
-        guess = (square / _divisor(self.total) ** 2).sum(axis=-1)
+        guess = (square / self.total**2).sum(axis=-1)
         return np.where(guess > 0, guess, 1.0)
 
 
@@ -62,7 +62,8 @@ def strata_of(gaps: FloatArray, counts: FloatArray) -> Strata:
     seen = counts > 0
     scale = gaps.max(axis=(-2, -1), initial=0.0, where=seen)
     scaled = gaps / np.where(scale > _LEAST, scale, 1.0)[..., None, None]
-    return Strata(np.where(seen, scaled, 1.0), counts, counts.sum(axis=-1), scale)
+    total = counts.sum(axis=-1)
+    return Strata(np.where(seen, scaled, 1.0), counts, np.where(total > 0, total, 1.0), scale)
 
 
 def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
@@ -72,7 +73,7 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
     """
     strata = strata_of(gaps, counts)
     mean = strata.means
-    apart = strata.gaps / _divisor(mean)[..., None] - 1
+    apart = strata.gaps / np.where(mean > 0, mean, 1.0)[..., None] - 1
     seen = np.where(mean > 0, (counts * apart**2).sum(axis=-1), 0.0)
     return np.asarray(_PSEUDO_CASES / (1 + np.minimum(seen, _MANY) ** 2 / _FADING))
 
@@ -175,8 +176,8 @@ def _tilted(strata: Strata, s: FloatArray, near: Tilted | None) -> Tilted:
     shares = counts / divisor
     steep = shares / divisor
     # log1p keeps the digits: the terms nearly cancel when there are many cases.
-    whole = _divisor(total)[..., None]
-    ratio = 2 * (counts * np.log1p((divisor - whole) / whole)).sum(axis=(-2, -1))
+    logs = np.log1p((divisor - total[..., None]) / total[..., None])
+    ratio = 2 * (counts * logs).sum(axis=(-2, -1))
     # The level falls with s so that shares still sum to one; a level of zero stays there.
     fall = (level > 0) * (steep * tilt).sum(axis=-1) / np.maximum(steep.sum(axis=-1), _LEAST)
     slope = (shares * tilt).sum(axis=-1) - fall
@@ -201,7 +202,7 @@ def _levels(
     least what the arithmetic mean in place of the harmonic one gives. A step δ leaves an error of
     at most δ² / u.
     """
-    mean = total - (counts * tilt).sum(axis=-1) / _divisor(total)
+    mean = total - (counts * tilt).sum(axis=-1) / total
     least = np.maximum(np.maximum(mean, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
     level = least if near is None else np.maximum(near, least)
     for _ in range(_STEPS):
@@ -216,8 +217,3 @@ def _levels(
         if done.all():
             break
     return np.asarray(level)
-
-
-def _divisor(sizes: FloatArray) -> FloatArray:
-    """Sizes to divide by: one where there is nothing."""
-    return np.where(sizes > 0, sizes, 1.0)
