@@ -101,15 +101,8 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     for start in range(0, scores.size, _BLOCK):
         part = slice(start, start + _BLOCK)
         pairs = np.stack([1 - scores[part], scores[part]]).T  # each class in one piece: faster
-        weights = table.weights[..., part, :]
-        negative, positive = weights[..., 0], weights[..., 1]
-        if weights.ndim == 2 and not np.minimum(negative, positive).any():
-            # No score has cases of both classes: one loss each, which is half of the work.
-            losses = rule.losses(pairs, (positive > 0).astype(np.intp))
-            total = total + weighted_sum(negative + positive, losses, axis=-1)
-        else:
-            losses = rule.losses_by_class(pairs)
-            total = total + weighted_sum(weights, losses, axis=(-2, -1))
+        losses = rule.losses_by_class(pairs)
+        total = total + weighted_sum(table.weights[..., part, :], losses, axis=(-2, -1))
     return ratio(unwrapped(total), table.n_cases)
 
 
