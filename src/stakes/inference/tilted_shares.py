@@ -130,11 +130,11 @@ def tilted_to(
     cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
     Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
-    log_s, tilted = guess, None
+    log_s, near = guess, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
     last = high
     for _ in range(_STEPS):
-        tilted = _tilted(strata, np.exp(log_s), tilted)
+        near = tilted = _tilted(strata, np.exp(log_s), near)
         value, pace = measure(tilted)
         short = value < goal
         low, high = np.where(short, log_s, low), np.where(short, high, log_s)

@@ -96,7 +96,7 @@ def _are_far_apart(weights: FloatArray, *, whole: bool) -> bool:
     small = _FAR * weights.max(initial=0.0)
     if whole and small < 1:
         return False
-    return np.count_nonzero(weights < small) > np.count_nonzero(weights == 0)
+    return bool(np.count_nonzero(weights < small) > np.count_nonzero(weights == 0))
 
 
 def _pooled(starts: IntArray, blocks: FloatArray, slack: Any) -> tuple[IntArray, FloatArray]:

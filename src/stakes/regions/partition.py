@@ -243,7 +243,8 @@ def _points(curves: list[Curve]) -> FloatArray:
     high = min(curve.domain[1] for curve in curves)
     lines = _lines(curves)
     if lines is not None:
-        crossings = [low + _corners(*lines.T, high - low)]
+        start, slope = lines.T
+        crossings = [low + _corners(start, slope, high - low)]
     else:
         crossings = [curve.crossings(other) for curve, other in combinations(curves, 2)]
     points = np.unique(np.concatenate([[low], *crossings]))
