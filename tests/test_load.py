@@ -66,7 +66,7 @@ def test_the_cheapest_blind_decisions_alone_give_the_normalised_interval(monkeyp
     some = profile_normalized_interval(counts, problem)
     assert float(some.low) == pytest.approx(float(every.low))
     assert float(some.high) == pytest.approx(float(every.high))
-    cells = profile._cells(counts, None, None)
+    cells = profile.sampled_cells(counts, None, None)
     assert blind_ratios._blind_regrets(cells, problem.regret().costs).shape == (2, 3)
 
 

@@ -609,3 +609,11 @@ def test_the_log_loss_of_what_was_nearly_certain_keeps_its_digits(p):
     right = p + p * p / 2
     assert scoring.log_loss(ScoreTable([p], [[1.0, 0.0]])) == pytest.approx(right, rel=1e-15)
     assert scoring.mean_score([0], [p], scoring.LogLoss()) == pytest.approx(right, rel=1e-15)
+
+
+@pytest.mark.parametrize("other", [0.0, 5e-324, 1e-30, 1e-17, 3e-17, 1e-16, 1e-9, 0.1, 0.3, 0.49])
+def test_the_log_loss_of_two_classes_is_that_of_the_smaller_probability(other: float) -> None:
+    """1 − other is rounded; the loss is that of what it was rounded from."""
+    loss = LogLoss().losses_of_two(np.array([1 - other]), np.array([other]))
+    assert_allclose(loss, -math.log1p(-other), rtol=1e-15, atol=0)
+    assert math.copysign(1, loss[0]) == 1

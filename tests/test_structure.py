@@ -103,9 +103,10 @@ FLOORS: dict[str, str] = {
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
-        "tally_checks estimate sampling effective_cases likelihood normals mcnemar slices "
-        "losses intervals planning schemes delta jackknife blind_ratios profile proportions "
-        "bootstrap comparison delong selection deployment multiplicity contender_exits winner"
+        "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
+        "slices losses intervals planning schemes delta jackknife blind_ratios profile "
+        "proportions bootstrap comparison delong selection deployment multiplicity "
+        "contender_exits winner"
     ),
     "limits": (
         "batch_counts deployed_cases capacity limit_check one_price several_prices "

@@ -64,7 +64,7 @@ def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray
     length = values.shape[-1]
     if values.size <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)
-    if are_whole(values) and np.sum(np.abs(values)) <= _LARGEST_WHOLE:
+    if are_whole(values) and values.sum() <= _LARGEST_WHOLE:
         return _whole_sums(values, np.empty(values.shape) if out is None else out)
     if length <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)
@@ -81,7 +81,7 @@ def _whole_sums(values: FloatArray, out: FloatArray) -> FloatArray:
     before: Any = 0
     for first in range(0, values.shape[-1], _PIECE):
         piece = slice(first, first + _PIECE)
-        sums = np.cumsum(values[..., piece].astype(np.int64), axis=-1)
+        sums = np.cumsum(values[..., piece], axis=-1, dtype=np.int64)
         sums += before
         out[..., piece] = sums
         before = sums[..., -1:]

@@ -226,7 +226,7 @@ def _coverage(evidence: Evidence, best: System) -> Points:
     # Classes and decisions are the first axis: sums over rows of two numbers would be far slower.
     negatives, positives = table.with_prior(evidence.prior).weights.T
     posteriors = np.stack([1 - table.scores, table.scores])
-    first, second = problem.costs[:, cheapest_decisions(posteriors.T, problem.costs)]
+    first, second = problem.costs.take(cheapest_decisions(posteriors.T, problem.costs), axis=1)
     hardness = (problem.costs.T @ posteriors).min(axis=0)
     spent = negatives * first + positives * second
     return coverage_points(hardness, negatives + positives, spent)

@@ -8,7 +8,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray
 from stakes.inference.effective_cases import Cells, effective_factors
-from stakes.inference.likelihood import costliest_shares, pseudo_cases
+from stakes.inference.tilted_shares import costliest_shares, pseudo_cases
 
 _STEPS = 50  # Dinkelbach's method needs about six
 MOST_BLIND = 256  # blind decisions considered; if there are more, the cheapest ones on these data

@@ -16,8 +16,9 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
+from stakes.inference.effective_cases import Cells
 from stakes.inference.likelihood import ratio_below
-from stakes.inference.profile import pair_support, profile_threshold
+from stakes.inference.profile import pair_support, profile_threshold, sampled_cells
 from stakes.inference.sampling import added_variances, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.selection import bonferroni_law, max_law
@@ -210,11 +211,7 @@ class _Race:
         near: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Likelihood ratios (P,) of no difference, zero where the first costs no more; tilts."""
-        squares = self.design["squares"]
-        scheme = Clusters() if self.joint.weights.ndim == 2 else None
-        support = pair_support(
-            self.joint, costs, prior, pairs, self.reachable, squares=squares, scheme=scheme
-        )
+        support = pair_support(self.joint, self._cells, costs, prior, pairs, self.reachable)
         first, second = pairs.T
         rows = np.arange(len(pairs))
         more = totals[rows, first] - totals[rows, second]
@@ -297,6 +294,11 @@ class _Race:
         """The tilts that the last search of each move found, (R, 2, B): the next starts there."""
         strata = 1 if self._priors is None else len(self.joint.classes)
         return np.full((strata, 2, len(self.moves)), np.nan)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        scheme = Clusters() if self.joint.weights.ndim == 2 else None
+        return sampled_cells(self.joint, self.design["squares"], scheme)
 
     @cached_property
     def _added(self) -> FloatArray | None:

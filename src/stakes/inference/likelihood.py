@@ -55,25 +55,22 @@ continuous in the costs even where another value becomes the costliest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from stakes._check import BoolArray, FloatArray
+from stakes._check import FloatArray
 from stakes._value import Value
+from stakes.inference.tilted_shares import (
+    LONGEST,
+    Tilted,
+    costliest_shares,
+    pseudo_cases,
+    strata_of,
+    tilted_to,
+)
 
-_PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see above
-_FADING = 5.0  # the squared number m of costly mistakes that halves it
-_MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost in rounding
-
-_STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
-_CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
-_COARSE = 1e-6  # relative distance from the goal at which that of the last step counts
 _ROUNDING = 1e-12  # relative, of distances between values
-_LONGEST = 5.0  # step in the log of the tilt
-_STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,17 +339,17 @@ def _ratio_above(
     # `widened` adds squares: (value − estimate)² = (bound − estimate)² + variance · threshold. The
     # tilt is sought at which bound and further error together reach the value.
     far = np.maximum(value - estimate, 0.0)
-    total, scale, gaps = _scaled(gaps, counts)
-    start = _means(counts, gaps, total).sum(axis=-1)
+    strata = strata_of(gaps, counts)
+    scale, start = strata.scale, strata.means.sum(axis=-1)
 
-    def climbed(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
+    def climbed(tilted: Tilted) -> tuple[FloatArray, FloatArray]:
         """How far the tilt and the further error move the mean, and the pace of this."""
         with np.errstate(divide="ignore", invalid="ignore"):
             unexplained = far**2 - variance * tilted.ratio
             # Where 0 · inf is undefined, the comparison is false and nothing is left to explain.
             spared = np.sqrt(np.where(unexplained > 0, unexplained, 0.0))
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
-        mean = np.sum(tilted.shares * gaps, axis=(-2, -1))
+        mean = (tilted.shares * strata.gaps).sum(axis=(-2, -1))
         climb = scale * np.maximum(start - mean, 0.0) + far - spared
         return climb, scale / (2 * tilted.tilt) + eased
 
@@ -360,14 +357,14 @@ def _ratio_above(
     # No finite tilt reaches the costliest value, unless a further error helps.
     beyond = (distance < 0) | (goal > 0) & (distance <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
-    first = _first_guess(gaps, counts, total) * np.where(scale > 0, scale, 1.0)
+    first = strata.first_guess * np.where(scale > 0, scale, 1.0)
     goal = np.where(inside, goal, first)  # of the size of the costs, however small these are
     guess = np.log(goal) - np.log(first)  # of log s
     if near is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
             near = np.log(near * scale)
-        guess = np.where(np.abs(near - guess) < _LONGEST, near, guess)
-    tilted, missed = _tilted_to(goal, climbed, (gaps, counts, total), guess, inside)
+        guess = np.where(np.abs(near - guess) < LONGEST, near, guess)
+    tilted, missed = tilted_to(goal, climbed, strata, guess, inside)
     ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))
     tilt = np.divide(tilted.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
     return np.asarray(ratio.min(axis=0)), tilt
@@ -389,174 +386,3 @@ def _with_pseudo_cases(support: Support, leading: tuple[int, ...]) -> tuple[Floa
     shape = (strata, *shape)
     gaps = np.concatenate([np.broadcast_to(gaps, shape), np.zeros_like(extra)], axis=-1)
     return gaps, np.concatenate([np.broadcast_to(counts, shape), extra], axis=-1)
-
-
-def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
-    """How much of a case (…, R) is added at the costliest value of each stratum; see above.
-
-    Gaps (…, R, C) are those below the costliest value; cells that no case shows may be among them.
-    """
-    total, _, gaps = _scaled(gaps, counts)
-    mean = _means(counts, gaps, total)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        seen = np.sum(counts * (gaps / mean[..., None] - 1) ** 2, axis=-1)
-    seen = np.minimum(np.where(mean > 0, seen, 0.0), _MANY)
-    return np.asarray(_PSEUDO_CASES / (1 + seen**2 / _FADING))
-
-
-def costliest_shares(
-    gaps: FloatArray, counts: FloatArray, threshold: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
-
-    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
-    probabilities of a stratum add up to less than one, the rest belongs to its costliest value. The
-    second result (…) is what their mean still lacks, where no tilt was close enough.
-    """
-    total, scale, gaps = _scaled(gaps, counts)
-    # Where only costliest values were seen, no tilt changes anything.
-    bounded = (scale > 0) & np.isfinite(threshold)
-    goal = np.where(bounded, threshold, 1.0)
-    guess = (np.log(goal) - np.log(_first_guess(gaps, counts, total))) / 2
-    tilted, missed = _tilted_to(goal, _ratio_itself, (gaps, counts, total), guess, bounded)
-    # An infinite threshold puts all mass on the costliest values.
-    shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
-    return shares, np.where(bounded, scale * missed / (2 * tilted.tilt), 0.0)
-
-
-class _Tilted(NamedTuple):
-    """Shares (…, R, C) tilted by s towards the costly values, their ratio (…), its slope in log s.
-
-    The level (…, R) is the u above.
-    """
-
-    shares: FloatArray
-    ratio: FloatArray
-    slope: FloatArray
-    tilt: FloatArray
-    level: FloatArray
-
-
-def _ratio_itself(tilted: _Tilted) -> tuple[FloatArray, FloatArray]:
-    return tilted.ratio, np.ones(tilted.ratio.shape)
-
-
-def _tilted_to(
-    goal: FloatArray,
-    measure: Callable[[_Tilted], tuple[FloatArray, FloatArray]],
-    cells: tuple[FloatArray, FloatArray, FloatArray],
-    guess: FloatArray,
-    moving: BoolArray,
-) -> tuple[_Tilted, FloatArray]:
-    """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
-
-    `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
-    is how far the ratio is from that of the goal, where the tilt is too coarse: in a stratum of n
-    cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
-    Elements that are not `moving` have no such tilt, and their results are meaningless.
-    """
-    log_s, level = guess, None
-    low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
-    last = high
-    for _ in range(_STEPS):
-        tilted = _tilted(*cells, np.exp(log_s), level)
-        level = tilted.level
-        value, pace = measure(tilted)
-        short = value < goal
-        low, high = np.where(short, log_s, low), np.where(short, high, log_s)
-        step = _newton_step(value, pace * tilted.slope, goal)
-        # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
-        # nearly all mass depends on the pseudo-case, the ratio bends so sharply that Newton's
-        # method would oscillate.
-        jumps = (log_s + step < low) | (log_s + step > high)
-        jumps |= np.abs(step) > np.maximum(last / 2, _NEAR)
-        halve = jumps & np.isfinite(high - low)
-        step = np.where(halve, (np.where(halve, low + high, 0.0)) / 2 - log_s, step)
-        last = np.abs(step)
-        log_s = np.where(moving, log_s + step, log_s)
-        moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
-        if not moving.any():
-            break
-    coarse = (np.abs(goal - value) > _COARSE * goal) & (pace > 0)
-    return tilted, np.divide(goal - value, pace, where=coarse, out=np.zeros(goal.shape))
-
-
-def _scaled(gaps: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Totals (…, R), the largest gap (…) that was seen, and the gaps as fractions of it."""
-    # The tilt is the reciprocal of a cost; scaled, guesses and tolerances suit any unit of money.
-    scale = gaps.max(axis=(-2, -1), initial=0.0, where=counts > 0)
-    return counts.sum(axis=-1), scale, gaps / np.where(scale > 1e-300, scale, 1.0)[..., None, None]
-
-
-def _newton_step(value: FloatArray, slope: FloatArray, goal: FloatArray) -> FloatArray:
-    """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
-    away = np.where(value < goal, _LONGEST, -_LONGEST)
-    sound = (value > 0) & (slope > 1e-300 * value)  # otherwise only rounding error is left
-    value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
-    step = np.clip(-np.log(value / goal) * value / slope, -_LONGEST, _LONGEST)
-    return np.where(sound, step, away)
-
-
-def _means(counts: FloatArray, gaps: FloatArray, total: FloatArray) -> FloatArray:
-    """The mean gap of each stratum, (…, R); 0 without cases."""
-    return np.asarray(np.sum(counts * gaps, axis=-1) / np.where(total > 0, total, 1.0))
-
-
-def _first_guess(gaps: FloatArray, counts: FloatArray, total: FloatArray) -> FloatArray:
-    """The coefficient (…) with which the ratio grows as s²: the sum over strata of variance / n."""
-    mean = _means(counts, gaps, total)
-    square = np.sum(counts * (gaps - mean[..., None]) ** 2, axis=-1)
-    guess = np.sum(square / np.where(total > 0, total, 1.0) ** 2, axis=-1)
-    return np.where(guess > 0, guess, 1.0)
-
-
-def _tilted(
-    gaps: FloatArray,
-    counts: FloatArray,
-    total: FloatArray,
-    s: FloatArray,
-    level: FloatArray | None,
-) -> _Tilted:
-    """Shares at a tilt s (…); the level of a tilt nearby, if any, is where the search starts."""
-    tilt = s[..., None, None] * gaps
-    seen = counts > 0
-    tilt = np.where(seen, tilt, 1.0)  # cells without cases have no share, whatever their tilt
-    level = _levels(tilt, counts, total, level)
-    divisor = np.where(seen, level[..., None] + tilt, 1.0)
-    shares = counts / divisor
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # log1p keeps the digits: the terms nearly cancel when there are many cases.
-        logs = np.log1p(np.where(seen, (divisor - total[..., None]) / total[..., None], 0.0))
-        pull = np.sum(shares / divisor * tilt, axis=-1) / np.sum(shares / divisor, axis=-1)
-    ratio = 2 * np.sum(counts * logs, axis=(-2, -1))
-    # The level falls with s so that shares still sum to one, at the rate `pull` in log s; a level
-    # of zero stays there.
-    slope = np.sum(shares * tilt, axis=-1) - np.where(level > 0, pull, 0.0)
-    return _Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level)
-
-
-def _levels(
-    tilt: FloatArray, counts: FloatArray, total: FloatArray, near: FloatArray | None
-) -> FloatArray:
-    r"""The u ≥ 0 (…, R) with :math:`\sum_j n_j / (u + t_j) = 1`; zero where the sum stays below.
-
-    Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean): after
-    one step it is below the root, and it never overshoots. The root is at least each n − t, and at
-    least what the arithmetic mean in place of the harmonic one gives.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(total > 0, total - np.sum(counts * tilt, axis=-1) / total, 0.0)
-    least = np.maximum(np.maximum(mean, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
-    level = least if near is None else np.maximum(near, least)
-    for _ in range(_STEPS):
-        divisor = level[..., None] + tilt
-        terms = counts / divisor
-        total_share = terms.sum(axis=-1)
-        steep = np.sum(terms / divisor, axis=-1)
-        step = total_share * (total_share - 1) / np.where(steep > 0, steep, 1.0)
-        new = np.maximum(level + step, least)
-        done = np.abs(new - level) <= 1e-14 * total
-        level = new
-        if done.all():
-            break
-    return np.asarray(level)

@@ -27,6 +27,7 @@ from stakes.tally import Counts, JointCounts
 
 _REMEDY = "pass squares=, the sums of the squared weights of each cell."
 _DENSE = 1 << 16  # cells of a table of two models; larger tables would be mostly empty
+_AT_ONCE = 1 << 14  # tuples of several pairs that are counted together
 
 
 def profile_interval(
@@ -150,7 +151,7 @@ def profile_normalized_interval(
         unit = naive if naive > 0 else np.nan
         return _interval((cost.low + added) / unit, (cost.high + added) / unit, level)
     prior_of(counts, problem)  # refuses other labels
-    cells = _cells(counts, squares, scheme)
+    cells = sampled_cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     threshold = profile_threshold(level, cells.degrees)
     low, high = normalized_bounds(cells, able, regret.costs, threshold, np.asarray(added))
@@ -254,7 +255,7 @@ def unchecked_cost_support(
     >>> unchecked_cost_support(counts, costs, None).highest.tolist()
     [9.0]
     """
-    cells = _cells(counts, squares, scheme)
+    cells = sampled_cells(counts, squares, scheme)
     able = _checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     costs = costs if costs.ndim == 2 else costs[..., None, :, :]
     bounds = _range(costs, able[..., None, None, :])
@@ -306,30 +307,30 @@ def difference_support(
     places = _checked_pairs(pairs, len(joint.models))
     return pair_support(
         joint,
+        sampled_cells(joint, squares, scheme),
         problem.costs,
         problem.prior,
         places,
         able,
-        squares=squares,
-        scheme=scheme,
         factor=_check.number("factor", factor, low=0),
     )
 
 
 def pair_support(
     joint: JointCounts,
+    cells: Cells,
     costs: FloatArray,
     prior: FloatArray | None,
     pairs: IntArray,
     able: BoolArray,
     *,
-    squares: object,
-    scheme: Clusters | None,
     factor: float = 1.0,
 ) -> Support:
-    """`difference_support` of pairs (P, 2), unchecked; each may have its own costs and prior."""
+    """`difference_support` of pairs (P, 2), unchecked; each may have its own costs and prior.
+
+    `cells` are the `sampled_cells` of the tally.
+    """
     first, second = pairs.T
-    cells = _cells(joint, squares, scheme)
     low, high = _range(costs, able[first][:, None, :])  # (P, K)
     other_low, other_high = _range(costs, able[second][:, None, :])
     values = np.zeros((len(first), 1))  # unused where each case counts as one
@@ -396,7 +397,7 @@ def _merged(grid: FloatArray, tables: FloatArray) -> tuple[FloatArray, FloatArra
     return grid, tables
 
 
-def _cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
+def sampled_cells(tally: Counts | JointCounts, squares: object, scheme: Clusters | None) -> Cells:
     """The cells of a tally; fractional weights must come with their squares."""
     if not (scheme is None or isinstance(scheme, Clusters)):
         raise InputError(
@@ -435,17 +436,17 @@ def _pair_tables(
 ) -> FloatArray:
     """Weights (…, T) of tuples summed into tables (…, P, K M M) of pairs of models."""
     size = shape[0] * shape[1] ** 2
-    # The code of a tuple is class · M² + first · M + second; the part without the first decision
-    # is shared by all pairs that have the same second model.
     rows = weights.reshape(-1, weights.shape[-1])
     sums = np.empty((len(rows), len(first), size))
-    base_codes = {
-        right: cells[:, 0] * shape[1] ** 2 + cells[:, 1 + right] for right in set(second.tolist())
-    }
-    for place, (left, right) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        code = base_codes[right] + shape[1] * cells[:, 1 + left]
+    block = max(1, _AT_ONCE // len(cells)) if len(cells) else len(first)
+    for start in range(0, len(first), block):
+        left, right = first[start : start + block], second[start : start + block]
+        # The code of a tuple is class · M² + first · M + second, after those of the pairs before.
+        codes = cells[:, :1] * shape[1] ** 2 + cells[:, 1 + left] * shape[1] + cells[:, 1 + right]
+        codes = (codes + size * np.arange(len(left))).ravel()
         for row, row_weights in enumerate(rows):
-            sums[row, place] = np.bincount(code, row_weights, size)
+            counted = np.bincount(codes, np.repeat(row_weights, len(left)), size * len(left))
+            sums[row, start : start + block] = counted.reshape(-1, size)
     return sums.reshape(*weights.shape[:-1], len(first), size)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray
 from stakes.inference.effective_cases import effective_factors
-from stakes.inference.profile import _cells as cells_of_design
+from stakes.inference.profile import sampled_cells
 from stakes.inference.schemes import Clusters
 from stakes.tally import Counts
 
@@ -43,7 +43,7 @@ def effective_counts(
     >>> table[1], float(degrees)
     (array([0.5, 1.5]), inf)
     """
-    cells = cells_of_design(counts, squares, scheme)
+    cells = sampled_cells(counts, squares, scheme)
     factors = effective_factors(cells, values.reshape(1, -1), by_class=True)[..., 0, :]
     shape = (*cells.weights.shape[:-1], counts.n_classes, counts.n_decisions)
     return cells.weights.reshape(shape) * factors[..., None], cells.degrees

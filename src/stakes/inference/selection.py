@@ -438,7 +438,7 @@ class _MaxLaw:
             slope = np.where(apart, now - before, -1.0) / np.where(apart, square - last, 1.0)
             last, before = square, now
             square = np.clip(square - np.where(apart, now / slope, 0.0), single, most)
-            if np.allclose(last, square, rtol=1e-9, atol=0.0):
+            if (np.abs(last - square) <= 1e-9 * square).all():
                 break
             now = np.log(self._mean_tail(square) / share)
         return square

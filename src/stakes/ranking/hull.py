@@ -79,8 +79,7 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     [0, 1, 3, 4]
     """
     n_scores, slack = len(weights), _slack(weights)
-    light = np.count_nonzero(weights < _FAR * weights.max(initial=0.0))
-    if light and light > np.count_nonzero(weights == 0):
+    if _are_far_apart(weights, whole=slack == 1.0):
         weights, slack = np.vectorize(Fraction, otypes=[object])(weights), Fraction(slack)
     else:
         weights = scaled(weights)
@@ -90,6 +89,14 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     starts, _ = _pooled(starts, blocks, slack)
     # Scores without weight before the first occupied one belong to the first segment.
     return np.concatenate([[0], starts[1:], [n_scores]]).astype(np.intp)
+
+
+def _are_far_apart(weights: FloatArray, *, whole: bool) -> bool:
+    """Whether products of weights may underflow beside the largest ones."""
+    small = _FAR * weights.max(initial=0.0)
+    if whole and small < 1:
+        return False
+    return bool(np.count_nonzero(weights < small) > np.count_nonzero(weights == 0))
 
 
 def _pooled(starts: IntArray, blocks: FloatArray, slack: Any) -> tuple[IntArray, FloatArray]:
@@ -105,8 +112,10 @@ def _pooled(starts: IntArray, blocks: FloatArray, slack: Any) -> tuple[IntArray,
         negative, positive = blocks
         # Likelihood ratios are compared by cross-multiplication, which is exact for whole weights,
         # and defined where a block has no negatives.
-        rises = positive[:-1] * negative[1:] * slack < negative[:-1] * positive[1:]
-        vertices = np.flatnonzero(np.concatenate([[True], rises]))
+        bend = positive[:-1] * negative[1:]
+        rises = np.ones(starts.size, dtype=np.bool_)
+        rises[1:] = (bend if slack == 1 else bend * slack) < negative[:-1] * positive[1:]
+        vertices = np.flatnonzero(rises)
         removed = starts.size - vertices.size
         if removed == 0:
             break

@@ -19,7 +19,6 @@ from stakes.errors import InputError
 # What rounding may do: curves closer than this, relative to the largest value, are tied, and
 # crossings closer than this, relative to the width of the domain, are one crossing.
 _TIE = 1e-12
-_NEAR = 1e-9  # relative to the largest value: a line that stays farther above is nowhere the lowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +238,15 @@ def lowest(curves: Mapping[Any, Curve], *, axis: str) -> Regions:
 
 
 def _points(curves: list[Curve]) -> FloatArray:
-    """The limits of the common domain, and all pairwise crossing points between them."""
+    """The limits of the common domain, and all points between them where the lowest may change."""
     low = max(curve.domain[0] for curve in curves)
     high = min(curve.domain[1] for curve in curves)
-    crossings = [curve.crossings(other) for curve, other in combinations(_near_lowest(curves), 2)]
+    lines = _lines(curves)
+    if lines is not None:
+        start, slope = lines.T
+        crossings = [low + _corners(start, slope, high - low)]
+    else:
+        crossings = [curve.crossings(other) for curve, other in combinations(curves, 2)]
     points = np.unique(np.concatenate([[low], *crossings]))
     sliver = _TIE * (high - low)
     points = points[(points > low + sliver) & (points < high - sliver)]
@@ -250,40 +254,32 @@ def _points(curves: list[Curve]) -> FloatArray:
     return np.concatenate([[low], points[apart], [high]])
 
 
-def _near_lowest(curves: list[Curve]) -> list[Curve]:
-    """The curves, less those that cannot be the lowest anywhere if all are straight lines.
+def _lines(curves: list[Curve]) -> FloatArray | None:
+    """Values at the start and slopes (L, 2) of curves that are straight lines on one domain.
 
-    Pairs of curves are compared later, so that fewer of them save time. The lower envelope of lines
-    is concave: a line comes nearest to it at a corner of the envelope or at a limit of the domain.
+    None for others. Lines that are undefined are left out.
     """
     pieces = [curve.coefficients for curve in curves]
     straight = all(len(piece) == 1 and not piece[:, 2:].any() for piece in pieces)
     if not straight or len({curve.domain for curve in curves}) > 1:
-        return curves
+        return None
     lines = np.array([piece[0, :2] for piece in pieces])
-    known = np.flatnonzero(~np.isnan(lines).any(axis=1))
-    _, first = np.unique(lines[known], axis=0, return_index=True)
-    known = np.sort(known[first])  # in the original order
-    start, slope = lines[known].T
-    with np.errstate(over="ignore"):
-        steps = _corners(start, slope, curves[0].domain[1] - curves[0].domain[0])
-        values = start + np.multiply.outer(steps, slope)
-        above = values - values.min(axis=1, initial=np.inf, keepdims=True)
-    near = above <= _NEAR * np.abs(values).max(initial=0.0)
-    return [curves[place] for place in known[near.any(axis=0)]]
+    return np.asarray(lines[~np.isnan(lines).any(axis=1)])
 
 
 def _corners(start: FloatArray, slope: FloatArray, width: float) -> FloatArray:
-    """Corners of the lower envelope of lines, and both limits of the domain, from its start.
+    """Corners of the lower envelope of lines, as distances from the start of the domain.
 
     The envelope changes from its current line to the first line of smaller slope that it meets.
     """
-    steps, step = [0.0, width], 0.0
+    steps: list[float] = []
+    step = 0.0
     now = int(np.lexsort([slope, start])[0]) if start.size else -1
     while start.size:
         # Only a line of smaller slope can pass below the current one further along.
         falling = np.flatnonzero(slope < slope[now])
-        ahead = (start[falling] - start[now]) / (slope[now] - slope[falling])
+        with np.errstate(over="ignore"):
+            ahead = (start[falling] - start[now]) / (slope[now] - slope[falling])
         step = max(step, float(ahead.min(initial=width)))
         if step >= width:
             break

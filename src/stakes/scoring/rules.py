@@ -215,12 +215,13 @@ class LogLoss(SymmetricRule):
         return self.losses_of_two(of_true, of_others)
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        likely = true > 0.5
         with np.errstate(divide="ignore"):
-            logs = np.asarray(np.log(true))
-            # Near one, the probability of what did not happen has the digits.
-            np.log1p(-_missed(true, other), out=logs, where=likely)
-        return np.asarray(logs / -math.log(self.base))
+            logs = np.log(true)
+        # Near one, the probability of what did not happen has the digits, by which the true one was
+        # rounded: log(q + e) = log q + e / q, which is several times as fast as log1p.
+        rounded = np.where(true > 0.5, (1 - true) - _missed(true, other), 0.0)
+        logs = logs + rounded / np.maximum(true, 0.5)
+        return np.asarray(0.0 - logs / math.log(self.base))  # 0.0 − x turns −0 into 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,219 @@
+r"""Multinomial probabilities tilted towards costly values, as far as a goal asks.
+
+The shares of a stratum with counts :math:`n_j`, whose values lie :math:`g_j` below the costliest
+one, are :math:`p_j = n_j / (u + s\, g_j)` for a tilt s > 0, with the level :math:`u \ge 0` at which
+they sum to one; where no level does, u = 0 and the rest belongs to the costliest value. The
+likelihood of a mean is made of them, see `stakes.inference.likelihood`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from stakes._check import BoolArray, FloatArray
+
+_PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see `likelihood`
+_FADING = 5.0  # the squared number m of costly mistakes that halves it
+_MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost in rounding
+
+_STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
+_CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
+_COARSE = 1e-6  # relative distance from the goal at which that of the last step counts
+LONGEST = 5.0  # step in the log of the tilt
+_STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
+_LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
+
+
+class Strata(NamedTuple):
+    """Gaps (…, R, C) below the costliest value, in units of the scale, and cases with them.
+
+    Attributes
+    ----------
+    gaps : 0 for the costliest value of a stratum, at most 1; 1 for values without cases
+    counts : (…, R, C), perhaps fractional
+    total : (…, R) cases of each stratum; 1 where there are none
+    scale : (…) the largest gap that was seen
+    """
+
+    gaps: FloatArray
+    counts: FloatArray
+    total: FloatArray
+    scale: FloatArray
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean gap of each stratum, (…, R); 0 without cases."""
+        return np.asarray((self.counts * self.gaps).sum(axis=-1) / self.total)
+
+    @property
+    def first_guess(self) -> FloatArray:
+        """The coefficient (…) with which the ratio grows as s²: the sum of variance / n."""
+        square = (self.counts * (self.gaps - self.means[..., None]) ** 2).sum(axis=-1)
+        guess = (square / self.total**2).sum(axis=-1)
+        return np.where(guess > 0, guess, 1.0)
+
+
+def strata_of(gaps: FloatArray, counts: FloatArray) -> Strata:
+    """Gaps and counts as a likelihood needs them; both are (…, R, C)."""
+    # The tilt is the reciprocal of a cost; scaled, guesses and tolerances suit any unit of money.
+    seen = counts > 0
+    scale = gaps.max(axis=(-2, -1), initial=0.0, where=seen)
+    scaled = gaps / np.where(scale > _LEAST, scale, 1.0)[..., None, None]
+    total = counts.sum(axis=-1)
+    return Strata(np.where(seen, scaled, 1.0), counts, np.where(total > 0, total, 1.0), scale)
+
+
+def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
+    """How much of a case (…, R) is added at the costliest value of each stratum.
+
+    Gaps (…, R, C) are those below the costliest value; cells that no case shows may be among them.
+    """
+    strata = strata_of(gaps, counts)
+    mean = strata.means
+    apart = strata.gaps / np.where(mean > 0, mean, 1.0)[..., None] - 1
+    seen = np.where(mean > 0, (counts * apart**2).sum(axis=-1), 0.0)
+    return np.asarray(_PSEUDO_CASES / (1 + np.minimum(seen, _MANY) ** 2 / _FADING))
+
+
+def costliest_shares(
+    gaps: FloatArray, counts: FloatArray, threshold: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
+
+    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
+    probabilities of a stratum add up to less than one, the rest belongs to its costliest value. The
+    second result (…) is what their mean still lacks, where no tilt was close enough.
+    """
+    strata = strata_of(gaps, counts)
+    # Where only costliest values were seen, no tilt changes anything.
+    bounded = (strata.scale > 0) & np.isfinite(threshold)
+    goal = np.where(bounded, threshold, 1.0)
+    guess = (np.log(goal) - np.log(strata.first_guess)) / 2
+    tilted, missed = tilted_to(goal, _ratio_itself, strata, guess, bounded)
+    # An infinite threshold puts all mass on the costliest values.
+    shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
+    return shares, np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
+
+
+class Tilted(NamedTuple):
+    """Shares (…, R, C) tilted by s (…) towards the costly values, their ratio, its slope in log s.
+
+    The level (…, R) is the u above, and `fall` what it loses while s grows by its own size.
+    """
+
+    shares: FloatArray
+    ratio: FloatArray
+    slope: FloatArray
+    tilt: FloatArray
+    level: FloatArray
+    fall: FloatArray
+
+
+def _ratio_itself(tilted: Tilted) -> tuple[FloatArray, FloatArray]:
+    return tilted.ratio, np.ones(tilted.ratio.shape)
+
+
+def tilted_to(
+    goal: FloatArray,
+    measure: Callable[[Tilted], tuple[FloatArray, FloatArray]],
+    strata: Strata,
+    guess: FloatArray,
+    moving: BoolArray,
+) -> tuple[Tilted, FloatArray]:
+    """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
+
+    `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
+    is how far the ratio is from that of the goal, where the tilt is too coarse: in a stratum of n
+    cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
+    Elements that are not `moving` have no such tilt, and their results are meaningless.
+    """
+    log_s, near = guess, None
+    low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
+    last = high
+    for _ in range(_STEPS):
+        near = tilted = _tilted(strata, np.exp(log_s), near)
+        value, pace = measure(tilted)
+        short = value < goal
+        low, high = np.where(short, log_s, low), np.where(short, high, log_s)
+        step = _newton_step(value, pace * tilted.slope, goal, short)
+        # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
+        # nearly all mass depends on the pseudo-case, the ratio bends so sharply that Newton's
+        # method would oscillate.
+        new = log_s + step
+        jumps = (new < low) | (new > high) | (np.abs(step) > np.maximum(last / 2, _NEAR))
+        halve = jumps & (low > -np.inf) & (high < np.inf)
+        if halve.any():
+            step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_s, step)
+        last = np.abs(step)
+        log_s = np.where(moving, log_s + step, log_s)
+        moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
+        if not moving.any():
+            break
+    coarse = (np.abs(goal - value) > _COARSE * goal) & (pace > 0)
+    return tilted, np.divide(goal - value, pace, where=coarse, out=np.zeros(goal.shape))
+
+
+def _newton_step(
+    value: FloatArray, slope: FloatArray, goal: FloatArray, short: BoolArray
+) -> FloatArray:
+    """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
+    sound = (value > 0) & (slope > _LEAST * value)  # otherwise only rounding error is left
+    value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
+    step = np.log(goal / value) * value / slope
+    step = np.where(sound, step, np.where(short, LONGEST, -LONGEST))
+    return np.minimum(np.maximum(step, -LONGEST), LONGEST)
+
+
+def _tilted(strata: Strata, s: FloatArray, near: Tilted | None) -> Tilted:
+    """Shares at a tilt s (…), searched for from those at a tilt nearby, if any."""
+    gaps, counts, total, _ = strata
+    tilt = s[..., None, None] * gaps
+    level = _levels(tilt, counts, total, None if near is None else _least_level(s, near))
+    divisor = level[..., None] + tilt
+    shares = counts / divisor
+    steep = shares / divisor
+    # log1p keeps the digits: the terms nearly cancel when there are many cases.
+    logs = np.log1p((divisor - total[..., None]) / total[..., None])
+    ratio = 2 * (counts * logs).sum(axis=(-2, -1))
+    # The level falls with s so that shares still sum to one; a level of zero stays there.
+    fall = (level > 0) * (steep * tilt).sum(axis=-1) / np.maximum(steep.sum(axis=-1), _LEAST)
+    slope = (shares * tilt).sum(axis=-1) - fall
+    return Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level, fall)
+
+
+def _least_level(s: FloatArray, near: Tilted) -> FloatArray:
+    """What the levels (…, R) at a tilt are at least: levels are convex in s, tangents below them.
+
+    They make harmonic means of u + s g constant, which are concave.
+    """
+    return near.level - near.fall * (s / near.tilt - 1)[..., None]
+
+
+def _levels(
+    tilt: FloatArray, counts: FloatArray, total: FloatArray, near: FloatArray | None
+) -> FloatArray:
+    r"""The u ≥ 0 (…, R) with :math:`\sum_j n_j / (u + t_j) = 1`; zero where the sum stays below.
+
+    Newton's method for the reciprocal of the sum, which is concave in u (a harmonic mean): after
+    one step it is below the root, and it never overshoots. The root is at least each n − t, and at
+    least what the arithmetic mean in place of the harmonic one gives. A step δ leaves an error of
+    at most δ² / u.
+    """
+    mean = total - (counts * tilt).sum(axis=-1) / total
+    least = np.maximum(np.maximum(mean, (counts - tilt).max(axis=-1, initial=0.0)), 0.0)
+    level = least if near is None else np.maximum(near, least)
+    for _ in range(_STEPS):
+        divisor = level[..., None] + tilt
+        terms = counts / divisor
+        total_share = terms.sum(axis=-1)
+        steep = (terms / divisor).sum(axis=-1)
+        new = level + total_share * (total_share - 1) / np.maximum(steep, _LEAST)
+        new = np.maximum(new, least)
+        done = np.abs(new - level) <= np.maximum(1e-8 * new, 1e-14 * total)
+        level = new
+        if done.all():
+            break
+    return np.asarray(level)
