@@ -5,8 +5,10 @@ values of the library, generators, functions, texts, labels or plain numbers. `g
 annotations of a whole package, so that no function needs a line for these checks. Problems and
 tallies are checked before a call. All other arguments are checked only after a call has failed with
 an error other than `InputError`: the messages of the function itself are more specific, and calls
-that succeed cost nothing. Functions that pass their arguments on to another library, such as plots,
-have all arguments checked before the call.
+that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the function
+knows: where it fails with them, and the library itself did not make the call, the shapes are named.
+Functions that pass their arguments on to another library, such as plots, have all arguments checked
+before the call.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import FloatArray, described, require
+from stakes._check.kinds import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Labels,
+    described,
+    require,
+)
 from stakes._check.labels import is_listed
 from stakes._check.numbers import generator, reals, whole
 from stakes.errors import InputError, StakesError
@@ -110,6 +119,9 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
             _look(then, args, named)
             if isinstance(error, ValueError) and "broadcast" in str(error):
                 _look_at_shapes(then, args, named)
+            # A failure of a call that the library makes is a mistake in it, and looks like one.
+            if not sys._getframe(1).f_globals.get("__name__", "").startswith("stakes."):
+                _blame_arrays(function, args, named, error)
             raise
 
     checked._guarded = True  # type: ignore[attr-defined]
@@ -162,7 +174,31 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
         ) from None
 
 
+def _blame_arrays(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> None:
+    """Refuse the arrays that a function failed with, which rooms hand to each other."""
+    parameters = enumerate(inspect.signature(function).parameters)
+    given = {name: args[k] if k < len(args) else named.get(name) for k, name in parameters}
+    hints = _hints(function)
+    shapes = {
+        name: value.shape
+        for name, value in given.items()
+        if isinstance(value, np.ndarray | np.generic) and _ARRAYS & set(_parts(hints.get(name)))
+    }
+    if shapes and isinstance(error, ValueError | IndexError | TypeError | ArithmeticError):
+        listed = ", ".join(f"{name} has {shape}" for name, shape in shapes.items())
+        what = "arrays of shapes" if len(shapes) > 1 else "an array of the shape"
+        place = f"{'.'.join(function.__module__.split('.')[:2])}.{function.__qualname__}"
+        raise InputError(
+            f"{' and '.join(shapes)} must be {what} that {function.__name__} is made for; "
+            f"{listed}. Compare them with help({place}).",
+            argument=next(iter(shapes)),
+        ) from error
+
+
 _ABSENT = object()
+_ARRAYS = {FloatArray, IntArray, BoolArray}
 
 
 @cache
@@ -197,15 +233,20 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
             return {}
 
 
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of an annotation."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
 def _is_stake(hint: Any) -> bool:
     """Whether an annotation names problems and tallies alone, or None."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    parts = _parts(hint)
     return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:
     """How an argument with this annotation is checked; None where it is not checked here."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    parts = _parts(hint)
     some = tuple(part for part in parts if part not in (None, type(None)))
     check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
     if check is None or len(some) == len(parts):
@@ -234,11 +275,15 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         return a_function
     if parts == (tuple[int, ...],):
         return a_shape
-    if parts == (FloatArray,):
-        return an_array
-    if parts == (FloatArray, float):
-        return lambda name, value: None if isinstance(value, float) else an_array(name, value)
+    arrays = {FloatArray: an_array, IntArray: an_array_of_integers, BoolArray: an_array_of_bools}
+    if parts and parts[0] in arrays and all(isinstance(part, type) for part in parts[1:]):
+        check, others = arrays[parts[0]], parts[1:]
+        if not others:
+            return check
+        return lambda name, value: None if isinstance(value, others) else check(name, value)
     if parts == (Iterable[object],):
+        return a_list
+    if parts == (Labels,):
         return a_list
     if len(parts) == 1 and get_origin(parts[0]) is tuple:
         return a_pair if parts[0] == tuple[float, float] else a_range
@@ -393,6 +438,18 @@ def an_array(name: str, value: object) -> None:
     numbers(name, value)
     if not isinstance(value, np.ndarray | np.generic):
         _no(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
+
+
+def an_array_of_integers(name: str, value: object) -> None:
+    """Refuse anything but an array of integers."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biu":
+        _no(name, value, "an array of integers", "Pass np.asarray(…, dtype=int) of it.")
+
+
+def an_array_of_bools(name: str, value: object) -> None:
+    """Refuse anything but an array of booleans."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "b":
+        _no(name, value, "an array of booleans", "Pass np.asarray(…, dtype=bool) of it.")
 
 
 def a_list(name: str, value: object) -> None:
