@@ -54,14 +54,14 @@ def handed_calls(chosen: Collection[str] = ()) -> tuple[list[Call], list[str]]:
     """Calls of functions that take checked arrays, and those whose examples do not call them."""
     calls, inside, _ = all_calls(chosen)
     named = dict(public()) | dict(methods(harvest(calls)))
-    found, without, by_hand = [], [], _by_hand()
+    handed, without, by_hand = [], [], _by_hand()
     for name, why in inside.items():
         if why != HANDED or (chosen and name.partition(".")[0] not in chosen):
             continue
         known = by_hand.get(name) or _recorded(name, named[name])
         call = known or _by_name(name, named[name])
-        without.append(name) if call is None else found.append(call)
-    return found, without
+        without.append(name) if call is None else handed.append(call)
+    return handed, without
 
 
 def _by_hand() -> dict[str, Call]:

@@ -401,5 +401,5 @@ def test_posteriors_moved_by_an_engine_are_those_of_numpy():
     priors = {"from_prior": np.array([0.8, 0.2]), "to_prior": np.array([0.4, 0.6])}
     moved = FittedIdentity(**priors, classes=(0, 1), converged=True)
     frame = nw.from_native(pl.DataFrame({"p": scores}))
-    found = frame.select(p=second_class(moved, nw.col("p")))["p"].to_numpy()
-    np.testing.assert_allclose(found, scores * 3 / (scores * 3 + (1 - scores) / 2))
+    moved_by_engine = frame.select(p=second_class(moved, nw.col("p")))["p"].to_numpy()
+    np.testing.assert_allclose(moved_by_engine, scores * 3 / (scores * 3 + (1 - scores) / 2))
