@@ -7,7 +7,8 @@ of each argument, and, as long as there is time, of random pairs of arguments. A
 else than a value or an `InputError` that names a changed argument and has a remedy: another
 exception, a warning, a changed argument, more than five seconds. Row-level functions also get equal
 rows in other representations (lists, tuples, dtypes, frames, read-only and strided arrays) and must
-give equal answers; callables that take functions get strange ones (see ``fuzz_functions``).
+give equal answers; callables that take functions get strange ones (see ``fuzz_functions``), and
+those that take arrays which another room has checked get them in other shapes (``fuzz_shapes``).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fuzz_functions import strange_functions
 from fuzz_guests import THEIRS
 from fuzz_recipes import N
 from fuzz_representations import differences
+from fuzz_shapes import handed_calls, shape_leaks
 from fuzz_tensors import strange_tensors
 from stakes import Counts, InputError, Problem, ScoreTable
 
@@ -94,6 +96,11 @@ def zoo() -> dict[str, Any]:
         "tiny": np.full(N, 5e-324),
         "one": np.ones(1),
         "short": np.zeros(N - 1),
+        "long": np.full(2 * N, 0.5),
+        "row": np.full((1, N), 0.5),
+        "column": np.full((N, 1), 0.5),
+        "wide": np.full((N, 3), 1 / 3),
+        "two by two": np.full((2, 2), 0.5),
         "negative": -np.ones(N),
         "lone surrogate": ["\ud800", "b"] * (N // 2),
         "Problem": Problem.zero_one(3),
@@ -310,16 +317,22 @@ def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
     calls, inside, unknown = all_calls(chosen)
     asked, nonsense = strange_functions(calls, fault, late=leaks.late)
     compared, differing = (0, []) if chosen else differences()
+    handed, not_shown = handed_calls(chosen)
+    shaped, odd = shape_leaks(handed, fault)
     tried = one_at_a_time(calls, leaks)
     single = leaks.calls
     pairs(calls, leaks, most, seed)
     print(leaks)
-    print("\n".join([*nonsense, *differing]))
+    print("\n".join([*nonsense, *differing, *odd]))
     print(f"{asked:,} calls with strange functions, {len(nonsense)} leaks")
     print(f"{compared} calls with equal rows in other containers, {len(differing)} differences")
+    print(
+        f"{shaped:,} calls of {len(handed)} callables with arrays of other shapes, {len(odd)} leaks"
+    )
     print(f"{len(inside)} callables are not for users")
     for room, why in left_out().items():
         print(f"stakes.{room} is left out: {why}")
+    unknown += not_shown
     for name in unknown:
         print(f"no call is known for {name}: {WHY.get(name, 'an argument without a recipe')}")
     if tried < len(calls):
@@ -330,7 +343,7 @@ def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
         f"strange arguments), {total:,} leaks, {len(unknown)} callables "
         f"without a call (stakes {stakes.__version__}, seed {seed})"
     )
-    return 1 if total or unknown or nonsense or differing else 0
+    return 1 if total or unknown or nonsense or differing or odd else 0
 
 
 if __name__ == "__main__":

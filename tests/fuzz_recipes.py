@@ -194,10 +194,10 @@ def for_each_model(tally: Any, problem: Problem | None = None) -> Any:
     return np.stack([any_measure(tally), np.sqrt(any_measure(tally))], axis=-1)
 
 
-_TALLIES = (Counts, JointCounts, ScoreTable, JointScores, LossMoments)
+TALLIES = (Counts, JointCounts, ScoreTable, JointScores, LossMoments)
 
 
-def _grouped(kind: Any) -> Any:
+def grouped(kind: Any) -> Any:
     """A tally of groups."""
     by = np.arange(N) % 3
     if kind is Counts:
@@ -357,7 +357,7 @@ def special() -> dict[str, dict[str, Any]]:
             "decided": {"a": DECIDED, "b": 1 - Y},
             "problem": PROBLEM,
         },
-        **{f"tally.{k.__name__}.group": {"self": _grouped(k), "label": 0} for k in _TALLIES},
+        **{f"tally.{k.__name__}.group": {"self": grouped(k), "label": 0} for k in TALLIES},
         "simulate.GaussianWorld": {"means": [0, 1], "variance": 1.0},
         "simulate.GaussianWorld.log_odds": {"features": SCORES},
         "simulate.GaussianWorld.posteriors": {"features": SCORES},
@@ -372,7 +372,7 @@ def special() -> dict[str, dict[str, Any]]:
         "tally.JointScores.from_scores": {"scores": {"a": SCORES, "b": SCORES[::-1]}},
         "tally.ScoreTable": {"scores": [0.2, 0.6], "weights": [[3, 1], [2, 5]]},
         "tally.ScoreTable.with_weights": {"weights": np.ones((len(set(SCORES.tolist())), 2))},
-        **{f"tally.{k.__name__}.__add__": {"other": BY_TYPE[k]()} for k in _TALLIES},
+        **{f"tally.{k.__name__}.__add__": {"other": BY_TYPE[k]()} for k in TALLIES},
         "tally.Counts.from_decisions": {"decided": DECIDED, "problem": PROBLEM},
         "tally.Counts.answering": {"problem": PROBLEM},
         "tally.JointCounts": {
@@ -425,7 +425,7 @@ _ENGINE = "reads rows or tallies for other rooms"
 CHECKS_ITSELF = {"inference.fitting_covariance", "torch.loss_moments"}
 _CONTRACT = "is called by the library, with what it has checked"
 NOT_FOR_USERS: dict[str, str] = {
-    **{f"tally.{kind.__name__}.__getitem__": _INDEX for kind in _TALLIES},
+    **{f"tally.{kind.__name__}.__getitem__": _INDEX for kind in TALLIES},
     **{
         f"audit.{kind}.__call__": "draws for misranking, which has checked the arguments"
         for kind in ("UniformUtilities", "NormalUtilities", "UniformShares", "RisingRates")

@@ -111,9 +111,9 @@ class Subject(ABC):
     def plain(self, tally: Any) -> Any:
         """What the tally holds, as nested lists."""
 
-    def same(self, one: Any, other: Any) -> None:
+    def same(self, first: Any, second: Any) -> None:
         """Assert that two tallies, or two of what `plain` gives, are equal."""
-        assert one == other
+        assert first == second
 
     @abstractmethod
     def stacked(self, tallies: Sequence[Any], shape: tuple[int, ...]) -> Any:
@@ -427,13 +427,13 @@ class LossMomentsOf(Subject):
             parts.append((float(weight), as_floats(sums), [as_floats(row) for row in scatter]))
         return [list(part) for part in zip(*parts, strict=True)]
 
-    def same(self, one, other):
+    def same(self, first, second):
         """The scatter about a mean that is no short number in binary is rounded."""
-        if not isinstance(one, list):
-            assert rebuilt(one, scatter=other.scatter) == other
-            one, other = self.plain(one), self.plain(other)
-        assert one[:2] == other[:2]
-        agree(np.array(one[2]), np.array(other[2]))
+        if not isinstance(first, list):
+            assert rebuilt(first, scatter=second.scatter) == second
+            first, second = self.plain(first), self.plain(second)
+        assert first[:2] == second[:2]
+        agree(np.array(first[2]), np.array(second[2]))
 
     def plain(self, tally):
         return [tally.weight.tolist(), tally.sums.tolist(), tally.scatter.tolist()]

@@ -19,6 +19,7 @@ from stakes import (
     LossMoments,
     Problem,
     ScoreTable,
+    evaluate,
     inference,
     measures,
     ranking,
@@ -575,3 +576,19 @@ def test_small_costs_are_evaluated_without_a_warning_and_as_others_are():
 def test_a_smooth_curve_is_that_of_one_table():
     table = ScoreTable.from_scores([0, 1, 1, 0], [0.1, 0.4, 0.3, 0.2], by=[0, 0, 1, 1])
     refuses(lambda: stakes.calibration.smooth_curve(table), "^table must have no leading axes")
+
+
+@pytest.mark.parametrize("prior", [None, [0.4, 0.6]])
+def test_a_class_of_next_to_no_weight_is_counted_in_silence_or_refused(prior):
+    """The suite turns warnings into errors; 1e-60 of all weight is the limit."""
+    rng = np.random.default_rng(0)
+    y, p = np.arange(60) % 2, rng.random(60)
+    problem = Problem.zero_one(2, prior=prior)
+    models = {"a": p, "b": p[::-1]}
+    for light in (1e-30, 1e-50, 1e-58):
+        weights = np.where(y == 1, light, 1.0) * rng.uniform(0.5, 1.5, 60)
+        report = evaluate(y, models, problem, weights=weights, replicates=30)
+        assert report.to_json()
+    weights[1] = 1e-59
+    with pytest.raises(InputError, match=r"weights must be at least 1e-60 of their total, .* or z"):
+        evaluate(y, models, problem, weights=weights, replicates=30)

@@ -14,7 +14,8 @@ from fuzz import Leaks, _too_long, fault, one_at_a_time, pairs
 from fuzz_calls import Call, all_calls, call_of, left_out, public, rooms
 from fuzz_functions import Mine, functions_of, strange_functions
 from fuzz_representations import differences
-from stakes import InputError
+from fuzz_shapes import handed_calls, shape_leaks, shapes
+from stakes import InputError, measures
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +86,39 @@ def test_strange_functions_are_refused_by_the_name_of_their_argument():
     assert leaks == []
 
 
+def test_arrays_of_another_shape_are_refused_by_name():
+    calls, without = handed_calls(["measures", "ranking", "decide"])
+    assert without == []
+    assert len(calls) > 10
+    count, leaks = shape_leaks(calls, fault)
+    assert count > 200
+    assert leaks == []
+
+
+def _summing(x, y):
+    return (x @ y).sum()
+
+
+def test_what_another_shape_breaks_is_a_leak():
+    x = np.ones((2, 3))
+    count, leaks = shape_leaks([Call("summing", _summing, {"x": x, "y": x.T}, ())], fault)
+    assert count == 2 * len(shapes(x))
+    assert any("summing(x) a column less: ValueError" in leak for leak in leaks)
+
+
+def test_a_failure_of_a_call_that_the_library_makes_is_no_mistake_of_the_caller():
+    sums, bad = np.ones((2, 2, 1)), np.ones((3, 3))
+    with pytest.raises(
+        InputError, match=r"^sums and coefficients must be .* \(3, 3\).* help\("
+    ) as told:
+        measures.term_cost(sums, bad, None)
+    assert isinstance(told.value.__cause__, ValueError)
+    inside = {"__name__": "stakes.somewhere", "term_cost": measures.term_cost}
+    with pytest.raises(ValueError) as mistake:  # noqa: PT011, it is numpy's
+        eval("term_cost(sums, bad, None)", inside, {"sums": sums, "bad": bad})
+    assert not isinstance(mistake.value, InputError)
+
+
 def test_a_run_keeps_to_its_time_and_says_how_far_it_is(monkeypatch, capsys):
     call = Call("adding", _leaky, {"x": 1, "y": 2}, ())
     late = Leaks(seconds=0)
@@ -103,6 +137,15 @@ def test_no_callable_that_takes_a_function_leaks_when_it_is_strange():
     calls, _, _ = all_calls()
     count, leaks = strange_functions(calls, fault)
     assert count > 2000
+    assert leaks == []
+
+
+@pytest.mark.slow
+def test_no_callable_leaks_when_an_array_has_another_shape():
+    calls, without = handed_calls()
+    assert without == []
+    count, leaks = shape_leaks(calls, fault)
+    assert count > 1500
     assert leaks == []
 
 

@@ -121,14 +121,16 @@ def test_standard_errors_of_costs_that_share_an_amount():
     y, losses = rng.integers(0, 2, 200), np.round(rng.normal(size=(200, 2)), 3)
     plain = compare_losses(LossMoments.from_losses(y, losses), prior=None)
     moved = compare_losses(LossMoments.from_losses(y, losses + 1e9), prior=None)
-    for one, other in ((0, 1), (1, 0)):
-        expected = float(plain.difference(one, other).standard_error)
-        assert float(moved.difference(one, other).standard_error) == pytest.approx(expected, 1e-6)
+    for first, second in ((0, 1), (1, 0)):
+        expected = float(plain.difference(first, second).standard_error)
+        assert float(moved.difference(first, second).standard_error) == pytest.approx(
+            expected, 1e-6
+        )
     names = {"old": rng.integers(0, 2, 200), "new": rng.integers(0, 2, 200)}
     costs = np.array([[0.0, 3.0], [25.0, 1.0]])
-    cheap, dear = Problem(costs), Problem(costs + 1e9)
-    joint = JointCounts.from_decisions(y, names, cheap, by=np.arange(200) % 4)
-    few, many = cost_moments(joint, cheap), cost_moments(joint, dear)
+    plain_costs, moved_costs = Problem(costs), Problem(costs + 1e9)
+    joint = JointCounts.from_decisions(y, names, plain_costs, by=np.arange(200) % 4)
+    few, many = cost_moments(joint, plain_costs), cost_moments(joint, moved_costs)
     np.testing.assert_allclose(many.scatter, few.scatter, rtol=1e-6)
     np.testing.assert_allclose(many.total_scatter, few.total_scatter, rtol=1e-6)
 

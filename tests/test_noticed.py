@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,18 +25,26 @@ from stakes._check import FloatArray
 from stakes._check.encoding import integer_range
 from stakes.calibration import Affine
 from stakes.calibration.calibration_errors import _radii
+from stakes.calibration.calibrator import FittedIdentity
 from stakes.calibration.temperature import _best_coldness
 from stakes.evaluation import read_cases, read_unknown
-from stakes.evaluation.case_charges import Charges, few_cases
+from stakes.evaluation.case_charges import Charges, _few_of, few_cases
 from stakes.evaluation.decision_rules import rules_of
 from stakes.evaluation.folds import case_cost
 from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.miscalibration import _drawn
+from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference.losses import LossSample, _beyond_root
+from stakes.metrics.clinical_samples import _JOINED
 from stakes.ranking.hull import _walked
 from stakes.regions import Margin
-from stakes.render.against import _caveat
+from stakes.render.against import _caveat, _in_brief, brief_sections
 from stakes.render.flip_tables import _nearest_first
+from stakes.render.layout import Table
+from stakes.render.systems import _always
+from stakes.render.text_formats import _table
+from stakes.report._consistency import _pair_faults
+from stakes.report._flips import _COST_STEPS
 from stakes.rows import Scores
 from stakes.scoring.rules import _missed
 from stakes.tally.base import class_factors
@@ -279,3 +287,120 @@ def test_the_axis_of_costs_by_threshold_leaves_room_on_both_sides():
 def test_longer_names_take_as_much_more_room_as_their_letters():
     style = pytest.importorskip("stakes.plot._style")
     assert style.label_width(["a" * 20]) - style.label_width(["a"]) > 1
+
+
+def test_a_table_in_markdown_has_a_rule_for_every_column():
+    lines = _table(Table(("system", "cost", "95 %"), (("forest", "0.4", "0.3 to 0.5"),))).split(
+        "\n"
+    )
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert {line.count("|") for line in lines} == {4}
+
+
+def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
+    """Two steps end at neighbouring points: each is found between its own two."""
+    pytest.importorskip("narwhals")
+    from stakes.adapters.streamed_scores import _steps
+
+    grid, ends = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.25])
+    every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
+    steps = list(islice(every, 5))
+    assert steps == [(0.15, 0), (0.25, 1)]
+
+
+def test_what_few_cases_cost_does_not_depend_on_the_unit():
+    each, truth = np.append(np.full(200, 0.001), [5.0, 4.0]), np.zeros(202, dtype=np.intp)
+    shares = [_few_of(unit * each, unit * each, truth, np.ones(202)) for unit in (1.0, 1e-6)]
+    assert shares[0] > 0.9
+    assert shares[1] == pytest.approx(shares[0])
+
+
+@pytest.mark.parametrize(("at_most", "note"), [(0.5, " (breaks a limit)"), (1.0, "")])
+def test_a_constant_decision_that_breaks_a_limit_says_so(at_most, note):
+    report: Any = SimpleNamespace(
+        naive=SimpleNamespace(decision=1),
+        problem=SimpleNamespace(limits=(Limit.share(1, at_most=at_most),)),
+    )
+    assert _always(report) == f"always 1{note}"
+
+
+def test_the_brief_shows_costs_and_then_their_bounds():
+    report = report_of("baseline")
+    (first, *_), system = brief_sections(report)[2].rows, _in_brief(report)[0]
+    assert first[0] == system.name
+    assert float(first[1].replace("−", "-").replace(",", "")) == pytest.approx(
+        system.cost.value, rel=0.05
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "n_rows", "refused"),
+    [(20, 20, False), (21, 105, False), (21, 104, True), (1000, 9000, False), (1001, 10**6, True)],
+)
+def test_columns_with_many_values_or_few_cases_in_each_are_refused(groups, n_rows, refused):
+    evidence: Any = SimpleNamespace(slices=[(None, k) for k in range(groups)], n_rows=n_rows)
+    if refused:
+        with pytest.raises(InputError, match=f"it makes {groups:,} groups"):
+            _refuse_measurements(evidence)
+    else:
+        _refuse_measurements(evidence)
+
+
+@pytest.mark.parametrize("stated", [False, True])
+@pytest.mark.parametrize(("name", "place"), [("PPV", 1), ("NPV", 0), ("LR+", 1), ("LR−", 0)])
+def test_influences_are_those_of_the_cases_with_that_test_result(name, place, stated):
+    """Of predictive values without a stated prevalence; else all cases count, by their class."""
+    table = np.random.default_rng(0).integers(1, 9, (2, 2, 2)).astype(float)
+    influence = _JOINED[name](table, 1, stated)
+    assert np.sum(table * influence) == pytest.approx(0)
+    other = influence[:, 1 - place]
+    if name in ("PPV", "NPV") and not stated:
+        assert not other.any()
+        assert influence[:, place].any()
+    else:
+        expected = 1 / table[1].sum()  # of a case that counts among all of its class alone
+        np.testing.assert_allclose(np.abs(other[1]), expected)
+
+
+def test_the_share_at_the_corners_of_a_skew_is_one_or_none():
+    plots = pytest.importorskip("stakes.plot.table_plots")
+    assert plots._share_at(np.array([0.0, 0.5]), 0.0).tolist() == [1.0, 1.0]
+    assert plots._share_at(np.array([1.0, 0.5]), 1.0).tolist() == [0.0, 0.0]
+
+
+def test_steps_along_costs_grow():
+    assert np.all(np.diff(_COST_STEPS) > 0)
+
+
+def test_pairs_of_a_report_may_have_fractional_weights():
+    def faults(weights: list[float]) -> list[str]:
+        pair: Any = SimpleNamespace(places=np.array([0, 3]), weights=np.array(weights))
+        return list(_pair_faults(pair, 4))
+
+    assert faults([0.25, 0.0]) == []
+    assert "not negative" in faults([0.25, -0.1])[0]
+
+
+def test_worlds_of_experts_are_their_matrices_about_the_mean():
+    rng = np.random.default_rng(3)
+    experts = rng.random((2, 2, 3))
+    shares = np.array([0.5, 0.5])
+    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    assert unknown is not None
+    costs, away = unknown.worlds(rng, 6).costs, experts - experts.mean(axis=0)
+    for world in costs:
+        assert any(np.allclose(world, each) for each in away)
+    np.testing.assert_allclose(costs.mean(axis=0), 0, atol=1e-12)
+
+
+def test_posteriors_moved_by_an_engine_are_those_of_numpy():
+    nw = pytest.importorskip("narwhals.stable.v2")
+    pl = pytest.importorskip("polars")
+    from stakes.adapters.map_columns import second_class
+
+    scores = np.array([0.0, 0.2, 0.7, 1.0])
+    priors = {"from_prior": np.array([0.8, 0.2]), "to_prior": np.array([0.4, 0.6])}
+    moved = FittedIdentity(**priors, classes=(0, 1), converged=True)
+    frame = nw.from_native(pl.DataFrame({"p": scores}))
+    moved_by_engine = frame.select(p=second_class(moved, nw.col("p")))["p"].to_numpy()
+    np.testing.assert_allclose(moved_by_engine, scores * 3 / (scores * 3 + (1 - scores) / 2))

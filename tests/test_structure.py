@@ -68,7 +68,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds encoding labels numbers doors groups alignment shares",
+    "_check": "kinds encoding labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
         "columns coded_labels data_files report_tables frame interrupts partitions sources "
         "frame_sources opening checked_columns cluster relations duck expressions guessing "

@@ -482,6 +482,7 @@ BAD: dict[str, tuple[Columns, str]] = {
     "weights beyond measure": ({"weights": [1e308] * N}, r"1e-100 and 1e\+100.* it is inf. Scale"),
     "heavy weights": ({"weights": [1e99] * N}, r"weights must have a total between.*1.5e\+102"),
     "light weights": ({"weights": [1e-104] * N}, "it is 1.5e-101. Scale them up"),
+    "uneven weights": ({"weights": changed([1.0] * N, _0=1e-59)}, "at least 1e-60 of their total"),
     "no weight": ({"weights": [0.0] * N}, "must have a positive total; all 1500 are zero"),
     "no cluster": (
         {"clusters": changed(UNIT, _2=None)},

@@ -5,7 +5,13 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import aligned, same_length, total_weight, weights
+from stakes._check.alignment import (
+    aligned,
+    least_weight,
+    same_length,
+    total_weight,
+    weights,
+)
 from stakes._check.doors import guard
 from stakes._check.groups import (
     ClusterLabels,
@@ -105,6 +111,7 @@ __all__ = [
     "in_columns",
     "is_listed",
     "labels",
+    "least_weight",
     "level",
     "masses",
     "missing_label",

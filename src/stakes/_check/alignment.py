@@ -12,6 +12,8 @@ from stakes._check.kinds import FloatArray, frozen
 from stakes._check.numbers import HEAVIEST, LIGHTEST, non_negative
 from stakes.errors import InputError
 
+NEGLIGIBLE = 1e-60  # a share of all weight, whose inverse can be squared with any cost
+
 
 def aligned(**columns: Any) -> None:
     """Refuse series and frames whose indexes differ: their rows may be different cases.
@@ -72,6 +74,16 @@ def weights(name: str, values: object, n: int, *, of: str = "y_true") -> FloatAr
     with np.errstate(over="ignore"):
         total_weight(name, float(array.sum()), n)
     return array
+
+
+def least_weight(name: str, least: float, total: float) -> None:
+    """Refuse a positive weight that is next to nothing beside the total of all weights."""
+    if least < NEGLIGIBLE * total:
+        raise InputError(
+            f"{name} must be at least {NEGLIGIBLE:g} of their total, {total:g}, or zero; one is "
+            f"{least:g}. Set such weights to zero, or leave these cases out.",
+            argument=name,
+        )
 
 
 def total_weight(name: str, total: float, n: int) -> None:

@@ -5,27 +5,52 @@ values of the library, generators, functions, texts, labels or plain numbers. `g
 annotations of a whole package, so that no function needs a line for these checks. Problems and
 tallies are checked before a call. All other arguments are checked only after a call has failed with
 an error other than `InputError`: the messages of the function itself are more specific, and calls
-that succeed cost nothing. Functions that pass their arguments on to another library, such as plots,
-have all arguments checked before the call.
+that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the function
+knows: where it fails with them, and the library itself did not make the call, the shapes are named.
+Functions that pass their arguments on to another library, such as plots, have all arguments checked
+before the call.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import FloatArray, described, require
-from stakes._check.labels import is_listed
-from stakes._check.numbers import generator, reals, whole
+from stakes._check.kinds import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Labels,
+    require,
+)
+from stakes._check.numbers import generator
+from stakes._check.plain_kinds import (
+    a_function,
+    a_label,
+    a_list,
+    a_pair,
+    a_path,
+    a_range,
+    a_shape,
+    a_switch,
+    a_text,
+    an_array,
+    an_array_of_bools,
+    an_array_of_integers,
+    named_numbers,
+    numbers,
+    one_number,
+    one_whole,
+    refuse_kind,
+)
 from stakes.errors import InputError, StakesError
 
 _MADE_BY = {
@@ -110,6 +135,9 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
             _look(then, args, named)
             if isinstance(error, ValueError) and "broadcast" in str(error):
                 _look_at_shapes(then, args, named)
+            # A failure of a call that the library makes is a mistake in it, and looks like one.
+            if not sys._getframe(1).f_globals.get("__name__", "").startswith("stakes."):
+                _blame_arrays(function, args, named, error)
             raise
 
     checked._guarded = True  # type: ignore[attr-defined]
@@ -162,7 +190,31 @@ def _look_at_shapes(wanted: Wanted, args: tuple[Any, ...], named: dict[str, Any]
         ) from None
 
 
+def _blame_arrays(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], error: Exception
+) -> None:
+    """Refuse the arrays that a function failed with, which rooms hand to each other."""
+    parameters = enumerate(inspect.signature(function).parameters)
+    passed = {name: args[k] if k < len(args) else named.get(name) for k, name in parameters}
+    hints = _hints(function)
+    shapes = {
+        name: value.shape
+        for name, value in passed.items()
+        if isinstance(value, np.ndarray | np.generic) and _ARRAYS & set(_parts(hints.get(name)))
+    }
+    if shapes and isinstance(error, ValueError | IndexError | TypeError | ArithmeticError):
+        listed = ", ".join(f"{name} has {shape}" for name, shape in shapes.items())
+        what = "arrays of shapes" if len(shapes) > 1 else "an array of the shape"
+        place = f"{'.'.join(function.__module__.split('.')[:2])}.{function.__qualname__}"
+        raise InputError(
+            f"{' and '.join(shapes)} must be {what} that {function.__name__} is made for; "
+            f"{listed}. Compare them with help({place}).",
+            argument=next(iter(shapes)),
+        ) from error
+
+
 _ABSENT = object()
+_ARRAYS = {FloatArray, IntArray, BoolArray}
 
 
 @cache
@@ -197,15 +249,20 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
             return {}
 
 
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of an annotation."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
 def _is_stake(hint: Any) -> bool:
     """Whether an annotation names problems and tallies alone, or None."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    parts = _parts(hint)
     return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:
     """How an argument with this annotation is checked; None where it is not checked here."""
-    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    parts = _parts(hint)
     some = tuple(part for part in parts if part not in (None, type(None)))
     check = numbers if hint == npt.ArrayLike else _plain_check(some) if some else None
     if check is None or len(some) == len(parts):
@@ -234,11 +291,15 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         return a_function
     if parts == (tuple[int, ...],):
         return a_shape
-    if parts == (FloatArray,):
-        return an_array
-    if parts == (FloatArray, float):
-        return lambda name, value: None if isinstance(value, float) else an_array(name, value)
+    arrays = {FloatArray: an_array, IntArray: an_array_of_integers, BoolArray: an_array_of_bools}
+    if parts and parts[0] in arrays and all(isinstance(part, type) for part in parts[1:]):
+        check, others = arrays[parts[0]], parts[1:]
+        if not others:
+            return check
+        return lambda name, value: None if isinstance(value, others) else check(name, value)
     if parts == (Iterable[object],):
+        return a_list
+    if parts == (Labels,):
         return a_list
     if len(parts) == 1 and get_origin(parts[0]) is tuple:
         return a_pair if parts[0] == tuple[float, float] else a_range
@@ -325,11 +386,13 @@ def _each(name: str, value: Any, kind: type, wanted: Any) -> None:
     known = _KNOWN_AS.get(kind.__name__, kind.__name__)
     if wanted is Mapping:
         if not isinstance(value, Mapping):
-            _no(name, value, f"a mapping from name to {known}", f"Write {{name: {known}, …}}.")
+            refuse_kind(
+                name, value, f"a mapping from name to {known}", f"Write {{name: {known}, …}}."
+            )
         items: dict[str, Any] = {f"{name}[{key!r}]": item for key, item in value.items()}
     else:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-            _no(name, value, f"a list of {known}", "Pass a list, also of a single one.")
+            refuse_kind(name, value, f"a list of {known}", "Pass a list, also of a single one.")
         items = {f"{name}[{place}]": item for place, item in enumerate(value)}
     is_contract = getattr(kind, "_is_protocol", False)
     for place, item in items.items():
@@ -350,111 +413,3 @@ def _filled(check: Check) -> Check:
             raise InputError(f"{name} must hold at least one; it is empty. Add one.", argument=name)
 
     return filled
-
-
-# Plain kinds --------------------------------------------------------------------------------------
-
-
-def _no(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
-    raise InputError(f"{name} must be {wanted}; got {described(value)}. {remedy}", argument=name)
-
-
-def one_number(name: str, value: object) -> None:
-    """Refuse anything but a single real number; nan and infinities are numbers here."""
-    if isinstance(value, float | int) and not isinstance(value, complex):
-        if isinstance(value, int) and abs(value) > sys.float_info.max:
-            _no(name, value, "one real number", "Pass a smaller one.")
-        return
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
-        _no(name, value, "one real number", "Pass a single such number.")
-
-
-def one_whole(name: str, value: object) -> None:
-    """Refuse anything but a single whole number."""
-    if not isinstance(value, int) or abs(value) > 10**15:
-        whole(name, value, low=-(10**15))
-
-
-def numbers(name: str, value: object) -> None:
-    """Refuse what cannot be read as an array of real numbers."""
-    if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
-        return
-    array = reals(name, value)
-    if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
-        _no(name, value, "real numbers", "Remove what is missing first.")
-
-
-def an_array(name: str, value: object) -> None:
-    """Refuse anything but an array of numbers; rooms hand these to each other."""
-    numbers(name, value)
-    if not isinstance(value, np.ndarray | np.generic):
-        _no(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
-
-
-def a_list(name: str, value: object) -> None:
-    """Refuse what cannot be iterated over, and text."""
-    if isinstance(value, str | bytes) or not is_listed(value):
-        _no(name, value, "a list", "Pass a list, also of a single one.")
-
-
-def a_pair(name: str, value: object) -> None:
-    """Refuse anything but a pair of numbers."""
-    if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
-        _no(name, value, "a pair of numbers", "Write (0.2, 0.5).")
-    for place, part in enumerate(value):
-        one_number(f"{name}[{place}]", part)
-
-
-def a_range(name: str, value: object) -> None:
-    """Refuse anything but a pair of numbers, either of which may be None."""
-    if isinstance(value, tuple | list):
-        value = [0.0 if part is None else part for part in value]
-    a_pair(name, value)
-
-
-def named_numbers(name: str, value: object) -> None:
-    """Refuse anything but a mapping from names to numbers."""
-    if not isinstance(value, Mapping):
-        _no(name, value, "a mapping from name to number", "Write {name: 0.5, …}.")
-    for key, part in value.items():
-        one_number(f"{name}[{key!r}]", part)
-
-
-def a_text(name: str, value: object) -> None:
-    """Refuse anything but text."""
-    if not isinstance(value, str):
-        _no(name, value, "text", "Write it in quotes.")
-
-
-def a_path(name: str, value: object) -> None:
-    """Refuse anything but text or a path."""
-    if not isinstance(value, str | os.PathLike):
-        _no(name, value, "text or a path", "Pass a str or a pathlib.Path.")
-
-
-def a_switch(name: str, value: object) -> None:
-    """Refuse anything but True and False."""
-    if not isinstance(value, bool | np.bool_):
-        _no(name, value, "True or False", "Write one of these.")
-
-
-def a_label(name: str, value: object) -> None:
-    """Refuse what cannot be a label; numpy's numbers and whole floats match by equality."""
-    if not isinstance(value, str | int | np.generic | float) or value != value:
-        _no(name, value, "a label, of type str, int or bool", "Labels match by equality.")
-
-
-def a_shape(name: str, value: object) -> None:
-    """Refuse anything but the shape of an array."""
-    if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
-        _no(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
-
-
-def a_function(name: str, value: object) -> None:
-    """Refuse what cannot be called."""
-    if not callable(value):
-        _no(name, value, "a function", "Pass it by its name, without brackets.")

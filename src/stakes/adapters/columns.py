@@ -329,3 +329,22 @@ def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
 
 def _text(label: Label) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """The columns of losses by the names of these."""
+    if isinstance(losses, Mapping):
+        named = dict(losses)
+    else:
+        listed = [losses] if isinstance(losses, str) else losses
+        named = {str(loss): str(loss) for loss in _check.labels("losses", listed)}
+    if not all(isinstance(loss, str) for loss in named.values()):
+        raise InputError(
+            "losses must map names to columns, which are text; one is not. Name a column.",
+            argument="losses",
+        )
+    if not named:
+        raise InputError(
+            "losses must name at least one column; there is none. Name one.", argument="losses"
+        )
+    return named

@@ -18,6 +18,7 @@ from stakes.adapters.columns import (
     Columns,
     Numbers,
     group_labels,
+    named_losses,
 )
 from stakes.adapters.expressions import (
     HIGH,
@@ -199,7 +200,7 @@ def loss_parts(
     array([[1., 1.],
            [5., 3.]])
     """
-    named = _named_losses(losses)
+    named = named_losses(losses)
     columns = Columns(
         y_true, {name: Numbers(column) for name, column in named.items()}, weights, _listed(by)
     )
@@ -285,24 +286,3 @@ def _listed(by: str | None) -> tuple[str, ...]:
         return ()
     _check.require("by", by, str, "Name one column.")
     return (by,)
-
-
-def _named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    if isinstance(losses, Mapping):
-        named = dict(losses)
-    else:
-        listed = [losses] if isinstance(losses, str) else losses
-        named = {str(loss): str(loss) for loss in _check.labels("losses", listed)}
-    if not all(isinstance(loss, str) for loss in named.values()):
-        raise InputError(
-            "losses must map names to columns, which are text; one is not. Name a column.",
-            argument="losses",
-        )
-    if not named:
-        raise InputError(
-            "losses must name at least one column; there is none. Name one.", argument="losses"
-        )
-    return named
-
-
-# Rows of a frame ---------------------------------------------------------------------------------

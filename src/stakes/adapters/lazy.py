@@ -13,7 +13,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from stakes._check import HEAVIEST, FloatArray, total_weight
+from stakes._check import HEAVIEST, FloatArray, least_weight, total_weight
 from stakes.adapters.columns import (
     Columns,
     LabelColumn,
@@ -134,7 +134,8 @@ def facts_of(
     `ranges` are columns whose least and largest entry are needed.
     """
     checks = dict(checks_of(frame, rows, columns, problem, source)) | dict(more_checks or {})
-    questions = {"rows": nw.len()}
+    weight = nw.col(WEIGHT)
+    questions = {"rows": nw.len(), "least": nw.when(weight > 0.0).then(weight).min()}
     questions |= {f"low {column}": nw.col(column).min() for column in ranges}
     questions |= {f"high {column}": nw.col(column).max() for column in ranges}
     questions |= {name: check.bad.sum() for name, check in checks.items()}
@@ -156,7 +157,10 @@ def facts_of(
         if bad := round(answers[name]):
             raise check.complaint(bad, n_rows)
     masses = np.array([answers[f"mass {k}"] for k in range(len(problem.classes))])
-    _check_total(masses, n_rows)
+    if not n_rows:
+        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
+    total_weight("weights", float(masses.sum()), n_rows)
+    least_weight("weights", float(answers["least"]), float(masses.sum()))
     names = list(columns.models)
     off_sums = {place: _off_sum(names[place], answers, place) for place in sums}
     return Facts(
@@ -269,12 +273,6 @@ def number_check(
         )
 
     return Check(sum_of(list(bad.values())), complaint)
-
-
-def _check_total(masses: FloatArray, n_rows: int) -> None:
-    if not n_rows:
-        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
-    total_weight("weights", float(masses.sum()), n_rows)
 
 
 def _off_sum(name: str, answers: Mapping[str, Any], place: int) -> tuple[int, float] | None:

@@ -95,7 +95,7 @@ class Disagreement(Value):
         return cls._trusted(
             models=models,
             metrics=tuple(values),
-            costs=costs,
+            costs=np.array(costs),  # values make their arrays read-only, not those of a caller
             best=picked(-costs),
             values=np.stack(parts, axis=-2) if parts else np.empty(shape),
             picks=np.stack(picks, axis=-2) if picks else np.empty(shape, dtype=bool),

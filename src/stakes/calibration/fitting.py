@@ -154,7 +154,7 @@ def minimised(objective: Objective, start: FloatArray) -> Fit:
                 break
             point, current = _moved(objective, point, current, step, change, far)
             # Inexact Newton: rough steps far away, exact ones near the optimum.
-            tolerance, far = min(0.1, change**2), far + min(change, far)
+            tolerance, far = min(0.1, change * change), far + min(change, far)
     return Fit(point, current.loss, False)
 
 
@@ -169,7 +169,8 @@ def _moved(
     """The point after the step, or after a share of it with the guaranteed gain."""
     if change <= NEAR:
         return point + step, objective.at(point + step)
-    sure = -float(current.gradient @ step) * ((1 + change) * np.log1p(change) - change) / change**2
+    part = ((1 + change) * np.log1p(change) - change) / change / change  # a square might overflow
+    sure = -float(current.gradient @ step) * part
     share, least = far / max(change, far), np.log1p(change) / change
     while share > least:
         ahead = objective.at(point + share * step)

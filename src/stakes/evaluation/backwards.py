@@ -48,6 +48,8 @@ def _leads(sums: FloatArray, masses: FloatArray, squares: FloatArray) -> FloatAr
     """The leads from sums of posteriors (3, K), weights of classes in clusters (U, K), squares."""
     of_own, of_all, of_squares = sums
     mass, outside = masses.sum(axis=0), masses.sum() - masses.sum(axis=0)
+    # Beside a class that outweighs all others, nothing is left of these but rounding.
+    outside = np.where(outside > 1e-12 * mass, outside, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(of_squares / mass.sum() - (of_all / mass.sum()) ** 2, 0.0)
         error = np.sqrt(spread * (squares[0] / mass**2 + squares[1] / outside**2))

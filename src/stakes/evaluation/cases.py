@@ -295,7 +295,9 @@ def _weights(weights: object, n_rows: int) -> tuple[FloatArray | None, BoolArray
         return None, None
     weight = _check.weights("weights", weights, n_rows)
     kept = weight > 0
-    return (weight, None) if kept.all() else (weight[kept], kept)
+    positive, mask = (weight, None) if kept.all() else (weight[kept], kept)
+    _check.least_weight("weights", float(positive.min()), float(positive.sum()))
+    return positive, mask
 
 
 def refuse_misaligned(

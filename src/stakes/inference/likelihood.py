@@ -260,8 +260,8 @@ def widened(
     """
     some = (variance > 0) & np.isfinite(estimate)
     middle = np.where(some, estimate, 0.0)
-    noise = np.where(some, variance, 0.0) * np.where(some, threshold, 0.0)
-    low, high = (np.sqrt((end - middle) ** 2 + noise) for end in bounds)
+    noise = np.sqrt(np.where(some, variance, 0.0) * np.where(some, threshold, 0.0))
+    low, high = (np.hypot(end - middle, noise) for end in bounds)  # squares might overflow
     return np.where(some, middle - low, bounds[0]), np.where(some, middle + high, bounds[1])
 
 
@@ -365,7 +365,8 @@ def _ratio_above(
             near = np.log(near * scale)
         guess = np.where(np.abs(near - guess) < LONGEST, near, guess)
     tilted, missed = tilted_to(goal, climbed, strata, guess, inside)
-    ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))
+    with np.errstate(invalid="ignore"):  # where weights are so uneven that no tilt was found
+        ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))
     tilt = np.divide(tilted.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
     return np.asarray(ratio.min(axis=0)), tilt
 

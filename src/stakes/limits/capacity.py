@@ -326,8 +326,9 @@ def coverage_of(hardness: FloatArray, charged: FloatArray, mass: FloatArray) -> 
     >>> curve.break_even_prices.tolist()
     [0.1, 0.2, 0.5]
     """
-    mass = mass / mass.sum()
-    shares, easiness, sums = _grouped(-hardness, mass, mass * charged)
+    mass = mass.reshape(hardness.shape) / mass.sum()
+    spent = mass * charged.reshape(hardness.shape)  # which refuses other shapes
+    shares, easiness, sums = _grouped(-hardness, mass, spent)
     x = np.minimum(np.concatenate([[0.0], shares]), 1.0)
     x[-1] = 1.0
     return CoverageCurve._trusted(

@@ -1,0 +1,132 @@
+"""Plain kinds of arguments: one number, an array, a text, a label; each refused by its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from stakes._check.kinds import described
+from stakes._check.labels import is_listed
+from stakes._check.numbers import reals, whole
+from stakes.errors import InputError
+
+
+def refuse_kind(name: str, value: object, wanted: str, remedy: str) -> NoReturn:
+    raise InputError(f"{name} must be {wanted}; got {described(value)}. {remedy}", argument=name)
+
+
+def one_number(name: str, value: object) -> None:
+    """Refuse anything but a single real number; nan and infinities are numbers here."""
+    if isinstance(value, float | int) and not isinstance(value, complex):
+        if isinstance(value, int) and abs(value) > sys.float_info.max:
+            refuse_kind(name, value, "one real number", "Pass a smaller one.")
+        return
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
+        refuse_kind(name, value, "one real number", "Pass a single such number.")
+
+
+def one_whole(name: str, value: object) -> None:
+    """Refuse anything but a single whole number."""
+    if not isinstance(value, int) or abs(value) > 10**15:
+        whole(name, value, low=-(10**15))
+
+
+def numbers(name: str, value: object) -> None:
+    """Refuse what cannot be read as an array of real numbers."""
+    if isinstance(value, float) or (type(value) is np.ndarray and value.dtype.kind in "biuf"):
+        return
+    array = reals(name, value)
+    if np.isnan(array).any() and np.asarray(value).dtype.kind == "O":
+        refuse_kind(name, value, "real numbers", "Remove what is missing first.")
+
+
+def an_array(name: str, value: object) -> None:
+    """Refuse anything but an array of numbers; rooms hand these to each other."""
+    numbers(name, value)
+    if not isinstance(value, np.ndarray | np.generic):
+        refuse_kind(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
+
+
+def an_array_of_integers(name: str, value: object) -> None:
+    """Refuse anything but an array of integers."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biu":
+        refuse_kind(name, value, "an array of integers", "Pass np.asarray(…, dtype=int) of it.")
+
+
+def an_array_of_bools(name: str, value: object) -> None:
+    """Refuse anything but an array of booleans."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "b":
+        refuse_kind(name, value, "an array of booleans", "Pass np.asarray(…, dtype=bool) of it.")
+
+
+def a_list(name: str, value: object) -> None:
+    """Refuse what cannot be iterated over, and text."""
+    if isinstance(value, str | bytes) or not is_listed(value):
+        refuse_kind(name, value, "a list", "Pass a list, also of a single one.")
+
+
+def a_pair(name: str, value: object) -> None:
+    """Refuse anything but a pair of numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
+        refuse_kind(name, value, "a pair of numbers", "Write (0.2, 0.5).")
+    for place, part in enumerate(value):
+        one_number(f"{name}[{place}]", part)
+
+
+def a_range(name: str, value: object) -> None:
+    """Refuse anything but a pair of numbers, either of which may be None."""
+    if isinstance(value, tuple | list):
+        value = [0.0 if part is None else part for part in value]
+    a_pair(name, value)
+
+
+def named_numbers(name: str, value: object) -> None:
+    """Refuse anything but a mapping from names to numbers."""
+    if not isinstance(value, Mapping):
+        refuse_kind(name, value, "a mapping from name to number", "Write {name: 0.5, …}.")
+    for key, part in value.items():
+        one_number(f"{name}[{key!r}]", part)
+
+
+def a_text(name: str, value: object) -> None:
+    """Refuse anything but text."""
+    if not isinstance(value, str):
+        refuse_kind(name, value, "text", "Write it in quotes.")
+
+
+def a_path(name: str, value: object) -> None:
+    """Refuse anything but text or a path."""
+    if not isinstance(value, str | os.PathLike):
+        refuse_kind(name, value, "text or a path", "Pass a str or a pathlib.Path.")
+
+
+def a_switch(name: str, value: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, bool | np.bool_):
+        refuse_kind(name, value, "True or False", "Write one of these.")
+
+
+def a_label(name: str, value: object) -> None:
+    """Refuse what cannot be a label; numpy's numbers and whole floats match by equality."""
+    if not isinstance(value, str | int | np.generic | float) or value != value:
+        refuse_kind(name, value, "a label, of type str, int or bool", "Labels match by equality.")
+
+
+def a_shape(name: str, value: object) -> None:
+    """Refuse anything but the shape of an array."""
+    if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
+        refuse_kind(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
+
+
+def a_function(name: str, value: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        refuse_kind(name, value, "a function", "Pass it by its name, without brackets.")
