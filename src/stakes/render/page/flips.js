@@ -46,7 +46,7 @@ function choiceNow() {
 /** The costs that can be moved: range, search steps, and the stakes with the cost changed. */
 function costMoves() {
   const size = largest(state.costs.flat()) || 1;
-  const least = [...REPORTED.costs.flat(), ...state.costs.flat()].some((cost) => cost < 0) ? -FARTHEST * size : 0;
+  const least = hasGains(REPORTED.costs) || hasGains(state.costs) ? -FARTHEST * size : 0;
   const steps = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6.5, 8, 10, 13, 16, FARTHEST];
   return classes.flatMap((_, k) =>
     decisions.map((__, d) => ({
@@ -62,9 +62,9 @@ function costMoves() {
   );
 }
 
-/** The priors that can be moved, in steps of log-odds; of two classes, one determines the other. */
+/** The priors that can be moved, in steps of log-odds. */
 function priorMoves() {
-  return (TWO ? [1] : range(classes.length)).map((k) => ({
+  return movedClasses(classes.length).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
     shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
