@@ -63,7 +63,7 @@ function showNeededSections() {
     "curves-section": TWO && CURVED,
     "implied-section": TWO && CURVED && !TERMS,
     "cost-curve-figure": !TERMS || STAKED,
-    "cost-curve-option": BINARY && !TERMS,
+    "cost-curve-option": BINARY && !TERMS && PROBABLE,
     "cost-curve-binary": BINARY && !TERMS,
     "cost-curve-other": !BINARY && !TERMS,
     "cost-curve-cases": TERMS,
@@ -141,6 +141,7 @@ function startPage() {
   (GRIDDED ? buildGrid : buildSliders)(byId("controls"), change);
   showNeededSections();
   buildKey();
+  byId("following").prepend(followingText());
   buildPicker();
   buildClassCosts();
   buildClassPicker();
