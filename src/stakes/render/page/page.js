@@ -49,6 +49,7 @@ function setNow(changes) {
 function redraw() {
   forgetWidths();
   reserveRoom();
+  searchedKey = null; // a search that is running begins again: what it has shown lost its room
   showAll();
 }
 
