@@ -83,8 +83,8 @@ class Sensitivity(Value):
     expected_costs : (J,) of all models
     models : J names
     costs : a margin for each cell of the cost table, class by class
-    priors : a margin for the prior of each class; the others move in proportion. Of two classes, one
-        prior determines both, and the margin is that of the second
+    priors : a margin for the prior of each class; the others move in proportion. Of two classes
+        one prior determines both: there is one margin, for the second
 
     Examples
     --------

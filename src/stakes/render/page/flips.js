@@ -167,7 +167,7 @@ const inOrder = (names) => {
   return [...names].sort((a, b) => unknownLast(a) - unknownLast(b));
 };
 
-const MORE_DIGITS = "0000"; // never seen: they measure the room for longer numbers
+const MORE_DIGITS = "00"; // never seen: they measure the room for longer numbers
 
 /** A number as a reader would type it. */
 const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));

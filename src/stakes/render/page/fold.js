@@ -138,7 +138,7 @@ function reserveRoom() {
     PARTS.filter(([id]) => id !== "controls" && id !== "flips").forEach(([, show]) => show());
     const sentences = byId("verdict-changed");
     const aroundThem = card.offsetHeight - stack.offsetHeight;
-    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem, held: heightsOf(HELD) };
+    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem, heights: heightsOf(HELD) };
   });
   const reported = byId("verdict-reported").offsetHeight;
   const changed = Math.max(...trials.map(({ sentences }) => sentences));
@@ -152,7 +152,7 @@ function reserveRoom() {
   reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
   card.style.minHeight = `${height + aroundThem}px`;
-  hold(HELD, HELD.map((_, i) => Math.max(...trials.map(({ held }) => held[i]))));
+  hold(HELD, HELD.map((_, i) => Math.max(...trials.map(({ heights }) => heights[i]))));
 }
 
 /** Write the first of some texts that keeps an element within a height; none if all are too long. */

@@ -238,7 +238,7 @@ function followingText() {
   return [
     `When you move the stakes, ${followers.join(" and ")} follow.`,
     ways.has("fixed") ? "A system marked “=” keeps the decisions of the report." : "",
-    SYSTEMS.some(isApproximate) ? "One marked “≈” keeps its calibration map or its bins: its cost is approximate, mostly to within a few percent." : "",
+    SYSTEMS.some(isApproximate) ? "A system marked “≈” keeps its calibration map or its bins: its cost is approximate, mostly to within a few percent." : "",
   ].filter(Boolean).join(" ");
 }
 
