@@ -262,7 +262,7 @@ def test_no_cost_is_moved_below_zero_unless_a_gain_is_stated_and_one_prior_deter
     problem = Problem([[0, 3], [2, gain]])
     report = evaluate(truth, {"eager": decided}, problem, replicates=20)
     assert report.verdict.deploy is None
-    listed = [
+    listed: list[Any] = [
         report.margins,
         Report.from_json(report.to_json()).margins,
         *(report.flips(decisions) for decisions in ("remade", "kept")),
