@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stakes
-from stakes import Decisions, JointCounts, Problem, evaluate
+from stakes import Decisions, JointCounts, Problem, Report, evaluate
 from stakes.inference import Move, contenders, leaving_points, with_blind
 from stakes.render.tables import sections
 
@@ -188,7 +188,7 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
     )
     assert "not computed" in " ".join(part.sentences)
     assert part.table is not None
-    assert {row[3] for row in part.table.rows} <= {"–", "never"}
+    assert part.table.header == ("moved alone", "now", "as cheap", "to")
     parts = [
         section
         for section in sections(only_points)
@@ -251,3 +251,28 @@ def test_a_factor_on_a_cost_of_nothing_never_flips():
     nothing = report.margins[0]
     assert nothing.what == "factor on the cost of 0 for 0"
     assert (nothing.low, nothing.high) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("gain", [0.0, -0.5])
+def test_no_cost_is_moved_below_zero_unless_a_gain_is_stated_and_one_prior_determines_both(gain):
+    """The model is worse than treating nobody; only a reward for treating the ill would help it."""
+    rng = np.random.default_rng(1)
+    truth = (rng.random(400) < 0.1).astype(int)
+    decided = Decisions((truth + rng.normal(size=400) > 0.4).astype(int))
+    problem = Problem([[0, 3], [2, gain]])
+    report = evaluate(truth, {"eager": decided}, problem, replicates=20)
+    assert report.verdict.deploy is None
+    listed: list[Any] = [
+        report.margins,
+        Report.from_json(report.to_json()).margins,
+        *(report.flips(decisions) for decisions in ("remade", "kept")),
+    ]
+    for numbers in listed:
+        assert [each.what for each in numbers if each.what.startswith("prior")] == ["prior of 1"]
+        lows = {each.what: each.low for each in numbers}
+        low = lows.pop("cost of 1 for 1")
+        assert low < gain if gain else low == -np.inf
+        if not gain:
+            assert all(each == -np.inf or each >= 0 for each in lows.values())
+            assert all(margin.clear_low == -np.inf or margin.clear_low >= 0 for margin in listed[0])
+    assert ("below −" in report.to_text()) is bool(gain)

@@ -133,7 +133,9 @@ def test_posteriors_of_five_thousand_classes_are_refused_with_the_number_that_wo
 @pytest.mark.parametrize(("size", "n", "gibibytes"), [(1000, 20_000, 1), (5000, 100_000, 2)])
 def test_thousands_of_classes_are_evaluated_within_two_gibibytes(size, n, gibibytes):
     """ImageNet-1k is ordinary; a table of class by pairs of decisions would take 8 GB."""
-    code = f"rng, size, n = np.random.default_rng(0), {size}, {n}" + """
+    code = (
+        f"rng, size, n = np.random.default_rng(0), {size}, {n}"
+        + """
 y = rng.integers(size, size=n)
 models = {k: Decisions(np.where(rng.random(n) < 0.7, y, rng.integers(size, size=n))) for k in "ab"}
 report = evaluate(y, models, Problem.zero_one(size), calibrator=None, replicates=50)
@@ -146,6 +148,7 @@ assert any(f"{size * size:,}" in one.text for one in report.caveats)
 status = Path("/proc/self/status").read_text()
 print(status.split("VmHWM:")[1].split()[0])  # kibibytes; ru_maxrss would hold the parent's memory
 """
+    )
     imports = (
         "import numpy as np\n"
         "from pathlib import Path\n"

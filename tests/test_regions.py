@@ -659,15 +659,19 @@ def test_borders_of_classifiers_have_intervals():
 
 @given(
     several_models(n_classes=2, n_decisions=3),
-    st.lists(st.integers(0, 9), min_size=6, max_size=6),
-    st.sampled_from([None, (0.9, 0.1), (1.0, 0.0)]),
+    st.sampled_from([0, -3]).flatmap(
+        lambda least: st.lists(st.integers(least, 9), min_size=6, max_size=6)
+    ),
+    st.sampled_from([None, (0.9, 0.1), (1.0, 0.0), (0.0, 1.0)]),
 )
 def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(models, costs, prior):
     problem = Problem(np.reshape(costs, (2, 3)), prior=prior)
     result = sensitivity(models, problem)
     margins = [*result.costs, *result.priors]
-    assert len(margins) == 8
+    assert [margin.what for margin in margins[6:]] == ["prior of 1"]
+    least = -1e4 if min(costs) < 0 else 0.0  # costs are gains only where a gain is stated
     for place, margin in enumerate(margins):
+        assert not -np.inf < margin.low <= (least if place < 6 else 0.0)
         for end, rival, sign in (
             (margin.low, margin.low_rival, -1),
             (margin.high, margin.high_rival, 1),
@@ -676,7 +680,8 @@ def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(mode
                 continue
             assert (rival is None) == np.isinf(end)
             step = sign * (1e-6 if np.isinf(end) else 1e-6 * max(1.0, abs(end)))
-            target = margin.value + sign * 1e4 if np.isinf(end) else end
+            outermost = max(margin.value + sign * 1e4, least)
+            target = outermost if np.isinf(end) else end
             inside = moved(problem, models, place, margin.value + 0.999 * (target - margin.value))
             assert excess(models, inside, result.cheapest) <= 1e-9 * max(1.0, abs(target))
             if rival is not None:
@@ -686,15 +691,13 @@ def test_beyond_every_margin_another_model_is_cheaper_and_before_it_none_is(mode
 
 
 def moved(problem: Problem, models: dict, place: int, value: float) -> Problem:
-    """The problem with one cost, or one prior and the other in proportion, put to a value."""
+    """The problem with one cost, or the prior of the second class, put to a value."""
     if place < 6:
         costs = np.array(problem.costs)
         costs.flat[place] = value
         return Problem(costs, prior=problem.prior)
     share = min(max(value, 0.0), 1.0)
-    prior = [0.0, 0.0]
-    prior[place - 6], prior[1 - (place - 6)] = share, 1 - share
-    return problem.with_prior(prior)
+    return problem.with_prior([1 - share, share])
 
 
 def excess(models: dict, problem: Problem, cheapest: object) -> float:
@@ -712,7 +715,7 @@ def test_the_margins_of_a_hand_made_verdict():
     assert (miss.high_rival, miss.low_rival) == ("careful", None)
     assert miss.distance == pytest.approx(10)
     assert miss.rival == "careful"
-    assert margins.priors[1].high == pytest.approx(0.2)
+    assert margins.priors[0].high == pytest.approx(0.2)
     assert margins.weakest_cost.what == "cost of 1 for 0"
     assert margins.weakest_prior.distance == pytest.approx(0.1)
     assert "flips below" in str(margins)
@@ -742,7 +745,7 @@ def test_sensitivity_refuses_what_it_cannot_judge():
         sensitivity(absent, Problem.binary(false_alarm=1, miss=8, prior=[0.9, 0.1]))
     ignored = sensitivity(absent, Problem.binary(false_alarm=1, miss=8, prior=[1.0, 0.0]))
     assert ignored.cheapest == "a"
-    assert np.isnan(ignored.priors[1].low)
+    assert np.isnan(ignored.priors[0].low)
     stacked = {"a": Counts([[[3, 1], [1, 1]]] * 2)}
     with pytest.raises(InputError, match="no leading axes"):
         sensitivity(stacked, Problem.zero_one(2))

@@ -397,6 +397,28 @@ def test_a_page_without_sliders_has_the_same_order_and_contents(shown):
 
 
 @pytest.mark.slow
+def test_a_threshold_tuned_on_other_cases_is_drawn_on_the_axis_of_its_score(shown):
+    """It stays when the stakes move, and the page says which decisions follow and which do not."""
+    page = shown("raw scores")
+    best = page.run("() => stakesPage.result().best")
+    assert best["way"] == "fixed"
+    assert page.text("#rule-name").startswith(f"{best['name']} decides by the score of ")
+    threshold = page.text("#systems tr.best").split()[-1]
+    assert threshold in page.text("#rule")
+    assert "thresholds tuned on these cases follow" in page.text("#following")
+    assert not page.page.is_visible("#cost-curve-option")  # scores are no probabilities
+    assert "all decisions stay" in shown("decisions only").text("#following")
+
+
+@pytest.mark.slow
+def test_more_decisions_than_colours_have_no_column_of_colours(shown):
+    page = shown("digits")
+    assert "decisions" not in page.text("#systems thead").split()
+    hint = page.text("#flips-hint")
+    assert "for the 12 of 120 numbers at which another becomes as cheap first" in hint
+
+
+@pytest.mark.slow
 def test_what_would_be_empty_is_absent(shown):
     page = shown("decisions only")
     for place in ("#quality-section", "#curves-section", "#explorer-section", "#rule-figure"):

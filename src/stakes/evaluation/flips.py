@@ -64,7 +64,7 @@ def flips_of(
     rivals = _rivals(systems, evidence)
     flip_points = sensitivity(rivals, problem)
     margins = (*flip_points.costs, *(() if limited else flip_points.priors))
-    over_priors = list(_prior_lines(costs, prior))
+    over_priors = list(_prior_lines(costs, prior))[-len(flip_points.priors) :]
     choice = flip_points.cheapest
     axes: dict[StraightAxis, _Line] = {}
     if not limited:
@@ -75,7 +75,7 @@ def flips_of(
     walks = []
     for k in near:
         of_prior = k - problem.costs.size
-        line = _cost_line(costs, k) if of_prior < 0 else over_priors[of_prior]
+        line = _cost_line(costs, k, problem) if of_prior < 0 else over_priors[of_prior]
         walks.append(_Walk(line, (choice, choice), (margins[k].low, margins[k].high)))
     if problem.costs.shape == (2, 2) and not limited:
         axes = {CostProportion(prior): _proportion_line(costs), **axes}
@@ -183,14 +183,15 @@ def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
     return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
 
 
-def _cost_line(costs: Costs, place: int) -> _Line:
+def _cost_line(costs: Costs, place: int, stated: Problem) -> _Line:
     """The line along which one cost moves; costs are numbered class by class."""
     problem = costs.problem
     cell = np.zeros(problem.costs.shape)
     cell.flat[place] = 1.0
     # Costs here are above the base, so that a cost of zero is −base.
     rest_of_costs = np.where(cell > 0, -costs.base, problem.costs)
-    return _Line(rest_of_costs, cell, problem.prior, None, (-inf, inf))
+    least = -inf if stated.has_gains else 0.0
+    return _Line(rest_of_costs, cell, problem.prior, None, (least, inf))
 
 
 def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
@@ -198,7 +199,8 @@ def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
     still = np.zeros(costs.problem.costs.shape)
     for unit in np.eye(prior.size):
         other_shares = np.where(unit > 0, 0.0, prior)
-        proportions = other_shares / (other_shares.sum() or 1.0)
+        proportions = (other_shares if other_shares.any() else 1 - unit).copy()
+        proportions /= proportions.sum()
         yield _Line(costs.problem.costs, still, proportions, unit - proportions, (0.0, 1.0))
 
 

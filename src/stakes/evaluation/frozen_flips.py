@@ -96,7 +96,7 @@ def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Marg
             slopes = spent[:, k, d] - spent[best, k, d]
             low, low_rival = _first(above, -slopes, rounding)
             high, high_rival = _first(above, slopes, rounding)
-            reached = low <= 1  # factors below zero would change the sign of costs
+            reached = low < 1 - 1e-12  # factors below zero would change the sign of costs
             yield Margin(
                 what=f"factor on the cost of {decision} for {label}",
                 value=1.0,

@@ -651,6 +651,11 @@ class Problem(Charged):
         return np.array(places) if len(places) == self.n_decisions else None
 
     @property
+    def has_gains(self) -> bool:
+        """Whether a cost is stated as a gain, that is, below zero; not for costs by columns."""
+        return bool((self.costs < 0).any())
+
+    @property
     def utilities(self) -> FloatArray:
         """Costs times −1."""
         return -self.costs + 0.0

@@ -22,7 +22,7 @@ from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts
 
-_EDGE = 1e-12  # closer to zero or one than this, the flip of a prior may be a rounding error
+_EDGE = 1e-12  # closer to the end of its range than this, a flip may be a rounding error
 _TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
@@ -47,7 +47,7 @@ class Margin(Value):
     >>> from stakes import Counts
     >>> models = {"careful": Counts([[60, 40], [5, 95]]), "bold": Counts([[90, 10], [20, 80]])}
     >>> problem = Problem.binary(false_alarm=1, miss=8, classes=["well", "ill"], prior=[0.9, 0.1])
-    >>> margin = sensitivity(models, problem).priors[1]
+    >>> (margin,) = sensitivity(models, problem).priors
     >>> margin.what, margin.value, round(margin.high, 6), margin.high_rival
     ('prior of ill', 0.1, 0.2, 'careful')
     """
@@ -83,7 +83,8 @@ class Sensitivity(Value):
     expected_costs : (J,) of all models
     models : J names
     costs : a margin for each cell of the cost table, class by class
-    priors : a margin for the prior of each class; the others move in proportion
+    priors : a margin for the prior of each class; the others move in proportion. Of two classes
+        one prior determines both: there is one margin, for the second
 
     Examples
     --------
@@ -130,11 +131,11 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     by :math:`t\,\pi_k (P_j(d \mid k) - P_b(d \mid k))`. It is also linear in the prior of one
     class, while the other classes keep their proportions to each other. Decisions are fixed.
 
-    Rules such as `constant_rules` may be among the models. A model that is `DecidedAnew` takes the
-    Bayes decisions for the changed costs or prior. Its cost jumps where a case is decided
-    differently, so that the nearest flip may be spurious: `Report.flips` says where a flip is
-    statistically clear. With such models no cost goes below zero, unless one already is, nor beyond
-    20 times the largest.
+    No cost goes below zero, unless the problem states gains. Rules such as `constant_rules` may be
+    among the models. A model that is `DecidedAnew` takes the Bayes decisions for the changed costs
+    or prior. Its cost jumps where a case is decided differently, so that the nearest flip may be
+    spurious: `Report.flips` says where a flip is statistically clear. With such models no cost goes
+    beyond 20 times the largest.
 
     Parameters
     ----------
@@ -156,8 +157,7 @@ def sensitivity(models: Models, problem: Problem) -> Sensitivity:
     cost of home for well      0        never                0.5556  careful
     cost of treat for well     1       0.4444  careful        never
     cost of home for ill       8        never                    18  careful
-    cost of treat for ill      0          -10  careful        never
-    prior of well            0.9          0.8  careful        never
+    cost of treat for ill      0        never                 never
     prior of ill             0.1        never                   0.2  careful
     """
     fixed, anew = separated(models)
@@ -201,9 +201,12 @@ class _Verdict(NamedTuple):
     excess: FloatArray
 
     def margin(
-        self, what: str, value: float, slopes: FloatArray, domain: tuple[float, float]
+        self, what: str, value: float, slopes: FloatArray, domain: tuple[float, float], edge: float
     ) -> Margin:
-        """Nearest points on both sides at which excess + slope × move is zero for some rival."""
+        """Nearest points on both sides at which excess + slope × move is zero for some rival.
+
+        Points outside of the domain, or closer to its ends than the edge, are not reached.
+        """
         rivals = np.arange(len(self.names)) != self.best
         if np.isnan(slopes[rivals]).any():
             return Margin(what, value, np.nan, np.nan, None, None)
@@ -217,19 +220,22 @@ class _Verdict(NamedTuple):
             nearest = int(np.argmax(np.where(first, steep, -np.inf)))
             point = value + sign * float(move[nearest])
             room = domain[1] - point if sign > 0 else point - domain[0]
-            reached = nearing[nearest] and room > _EDGE
+            reached = nearing[nearest] and room > edge
             bounds.append((point, self.names[nearest]) if reached else (sign * np.inf, None))
         (low, low_rival), (high, high_rival) = bounds
         return Margin(what, value, low, high, low_rival, high_rival)
 
 
 def _cost_margins(verdict: _Verdict, problem: Problem, slopes: FloatArray) -> tuple[Margin, ...]:
+    bounds = -np.inf if problem.has_gains else 0.0, np.inf
+    edge = _EDGE * float(np.abs(problem.costs).max())
     return tuple(
         verdict.margin(
             f"cost of {decision} for {label}",
             float(problem.costs[k, d]),
             slopes[:, k, d],
-            (-np.inf, np.inf),
+            bounds,
+            edge,
         )
         for k, label in enumerate(problem.classes)
         for d, decision in enumerate(problem.decisions)
@@ -239,17 +245,18 @@ def _cost_margins(verdict: _Verdict, problem: Problem, slopes: FloatArray) -> tu
 def _prior_margins(
     verdict: _Verdict, problem: Problem, prior: FloatArray, gaps: FloatArray
 ) -> tuple[Margin, ...]:
-    """A margin for each class; gaps (J, K) are costs per class above those of the cheapest."""
+    """Margins of the priors that move; gaps (J, K) are costs per class above the cheapest."""
     margins = []
-    for k, label in enumerate(problem.classes):
-        other_shares = np.delete(prior, k)
-        # If this class has all of the prior, nothing says how the others would share the rest.
+    two = len(prior) == 2
+    for k in range(1 if two else 0, len(prior)):
+        other_shares = np.ones(1) if two else np.delete(prior, k)
+        # If this class has all of the prior, nothing says how several others would share the rest.
         other_gaps = np.full(len(gaps), np.nan)
         if other_shares.sum() > 0:
             known = np.where(other_shares == 0, 0.0, np.delete(gaps, k, axis=1))
             other_gaps = known @ (other_shares / other_shares.sum())
-        slopes = gaps[:, k] - other_gaps
-        margins.append(verdict.margin(f"prior of {label}", float(prior[k]), slopes, (0.0, 1.0)))
+        what, slopes = f"prior of {problem.classes[k]}", gaps[:, k] - other_gaps
+        margins.append(verdict.margin(what, float(prior[k]), slopes, (0.0, 1.0), _EDGE))
     return tuple(margins)
 
 
@@ -302,7 +309,7 @@ def _remade_moves(problem: Problem, prior: FloatArray) -> Iterator[tuple[str, fl
     """What varies, its value, and the line; with two classes, one prior determines both."""
     costs, still = problem.costs, np.zeros(2)
     far = _FARTHEST * (float(np.abs(costs).max()) or 1.0)
-    bounds = (-far if (costs < 0).any() else 0.0, far)
+    bounds = (-far if problem.has_gains else 0.0, far)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):
             cell = np.zeros(costs.shape)

@@ -60,12 +60,14 @@ def margin_section(report: Report) -> Section:
     """The section with the nearest values at which another system is as cheap."""
     nearest = _nearest_first(report)[:_NEAREST]
     scale = _scale(report)
-    rows = tuple(row for margin in nearest for row in _flips(margin, scale))
-    header = ("moved alone", "now", "as cheap", "clearly", "to")
+    rows: Iterable[tuple[str, ...]] = [row for each in nearest for row in _flips(each, scale)]
+    header: tuple[str, ...] = ("moved alone", "now", "as cheap", "clearly", "to")
     left = len(report.margins) - len(nearest)
     more = f"; {left} more are in the JSON" if left else ""
     best = report.best
     unknown = all(isnan(margin.clear_low) and isnan(margin.clear_high) for margin in report.margins)
+    if unknown:
+        header, rows = header[:3] + header[4:], [row[:3] + row[4:] for row in rows]
     clearly = (
         ". The point at which the data can tell is not known for these costs"
         if unknown
@@ -83,7 +85,7 @@ def margin_section(report: Report) -> Section:
         text += f" By the costs on these cases, where {best.name} is the cheapest."
     title = "What would flip the verdict"
     title = f"{title}, if today's decisions stay" if report.problem.limits else title
-    return Section(title, (text,), Table(header, rows))
+    return Section(title, (text,), Table(header, tuple(rows)))
 
 
 def nearest_change(report: Report) -> str:
@@ -96,7 +98,7 @@ def nearest_change(report: Report) -> str:
         rest = " No other value of the limit changes this." if still else ""
         return f"if you decide anew, {choice} cannot be ruled out until {until}; then {then}.{rest}"
     if report.flips_under_limits:
-        moved = "limit or costs" if len(report.flips_under_limits) > 1 else "limit"
+        moved = "limit or cost" if len(report.flips_under_limits) > 1 else "limit"
         limits = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
         short = f"short of {' and '.join(limits)}, " if limits else ""
         anew = f"none, if you decide anew: {short}no {moved} that is moved alone changes this"

@@ -26,7 +26,7 @@ from stakes.render.against import AGAINST
 from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
 from stakes.render.json import plain, refuse_too_long
 from stakes.render.key_figures import clarity, key_figures
-from stakes.render.layout import tied
+from stakes.render.layout import Table, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import rules_explained
@@ -214,12 +214,19 @@ def _template() -> Any:
     )
     world.filters["tied"] = pass_context(_tied)
     world.filters["groupby_kind"] = _by_kind
+    world.filters["words"] = _words
     return world.from_string(re.sub(r"\n\s+", "\n", _part("page.html.j2")))  # no indents
 
 
 def _tied(context: Any, text: str) -> str:
     """The text, with numbers tied to the unit of the report that the page is about."""
     return tied(text, context["report"].problem.unit)
+
+
+def _words(table: Table) -> list[bool]:
+    """Whether each column is one of words: none of its cells begins with a number."""
+    columns = ([row[place] for row in table.rows] for place in range(len(table.header)))
+    return [not any(re.match(r"[−<>]?\s?[\d–]", cell) for cell in column) for column in columns]
 
 
 def _by_kind(caveats: Sequence[Caveat]) -> list[tuple[str, list[Caveat]]]:

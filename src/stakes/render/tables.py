@@ -177,7 +177,7 @@ def _money(report: Report) -> Section:
     """The section with counts of the cheapest system and each cell's share of its cost."""
     best = report.best
     problem = report.problem
-    below = not problem.columns and bool((problem.costs < 0).any())
+    below = not problem.columns and problem.has_gains
     parts = _spent(best, report) if problem.columns else _charged(best, report, regret=below)
     total = float(parts.sum())
     shares = parts / total if total > 0 else np.zeros(parts.shape)

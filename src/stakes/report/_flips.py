@@ -217,7 +217,7 @@ def _share(odds: float) -> float:
 def _moves(report: ReportParts) -> Iterator[tuple[MovedNumber, _Place]]:
     problem, prior = report.problem, report.assumptions.prior
     size = float(np.abs(problem.costs).max()) or 1.0
-    bounds = (-FARTHEST * size if (problem.costs < 0).any() else 0.0, FARTHEST * size)
+    bounds = (-FARTHEST * size if problem.has_gains else 0.0, FARTHEST * size)
     steps = tuple(step * size for step in _COST_STEPS)
     for k, label in enumerate(problem.classes):
         for d, decision in enumerate(problem.decisions):

@@ -198,8 +198,8 @@ function caseBar({ x, height, spec }, { low, high, share, cases }) {
   const barHeight = share * (COUNTS - 18);
   const width = Math.max(0, x(high) - x(low) - 1);
   const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - barHeight - 1, width, height: barHeight });
-  const text = short(cases);
-  const fits = cases > 0 && widthOf(text, TICK) <= width + 1;
+  const text = [short(cases), `${short(cases / 1e3, 2)}k`, `${short(cases / 1e6, 2)}M`].find((count) => widthOf(count, TICK) <= width + 1);
+  const fits = cases > 0 && text;
   return [
     withTip(bar, `${formatOf(spec.x)(low)} to ${formatOf(spec.x)(high)}`, [["cases", exact(cases)]]),
     fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - barHeight - 4, "text-anchor": "middle" }, text) : null,
@@ -280,8 +280,9 @@ function dotOf({ x, y }, dot) {
 }
 
 const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
-// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the frame
-const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] };
+// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the
+// frame, and the part of it that identifies it
+const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2], least: 0.5 };
 
 /** Names of the lines, each where it covers as little of them as possible; left out if there is no room. */
 function lineNames({ x, y, left, right, height, foot, spec }) {
@@ -304,7 +305,8 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
   return heights
     .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
     .flatMap(({ line, ys }) => {
-      const best = NAME.widths.map(placed).find(({ penalty }) => penalty < NO_ROOM);
+      const isReadable = ({ text }) => text.length >= NAME.least * line.label.length;
+      const best = NAME.widths.map(placed).find((spot) => spot.penalty < NO_ROOM && isReadable(spot));
       if (!best) return []; // the tooltip still shows the name
       taken.push(best);
       const title = svg("title", {}, line.label);

@@ -73,6 +73,12 @@ function proportionLine(counts, prior, name) {
   return { start: part(1, 0), end: part(0, 1), name };
 }
 
+/** Whether a cost is stated as a gain, that is, below zero; if none is, none moves there. */
+const hasGains = (costs) => costs.flat().some((cost) => cost < 0);
+
+/** Classes whose priors are moved: of two, one determines the other. */
+const movedClasses = (size) => range(size).slice(size === 2 ? 1 : 0);
+
 /**
  * How far each cost and each prior can move before another system becomes the cheapest. Without
  * `costs`, factors that multiply the costs of the systems are moved; they stay positive.
@@ -91,8 +97,8 @@ function margins(systems, costs, prior) {
   const excess = systems.map((system, i) => (tiedBest.includes(i) ? 0 : system.cost - systems[best].cost));
   const size = (costs && largest(costs.flat())) || 1;
   const rows = [];
-  const add = (cell, value, slopes, domain) => {
-    const margin = marginOf(excess, slopes, best, value, domain);
+  const add = (cell, value, slopes, domain, edge = EDGE) => {
+    const margin = marginOf(excess, slopes, best, value, domain, edge);
     const distance = Math.min(value - margin.low, margin.high - value);
     const near = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
     rows.push({ ...cell, value, ...margin, near });
@@ -100,24 +106,23 @@ function margins(systems, costs, prior) {
   (costs || ones).forEach((row, k) =>
     row.forEach((value, d) => {
       const slopes = systems.map((_, i) => slope(i, k, d));
-      add({ k, d }, value, slopes, [costs ? -Infinity : -2 * EDGE, Infinity]);
+      add({ k, d }, value, slopes, [costs && hasGains(costs) ? -Infinity : 0, Infinity], EDGE * size);
     }),
   );
-  prior.forEach((share, k) => {
-    const rest = 1 - share;
+  movedClasses(prior.length).forEach((k) => {
+    const others = prior.map((share, i) => (i === k ? 0 : prior.length === 2 ? 1 : share));
+    const rest = sum(others);
     const slopes = costsByClass.map((systemCosts) => {
       const gaps = systemCosts.map((cost, i) => cost - costsByClass[best][i]);
-      return (
-        gaps[k] - sum(gaps.map((gap, i) => (i === k || !prior[i] ? 0 : (gap * prior[i]) / rest)))
-      );
+      return gaps[k] - sum(gaps.map((gap, i) => (others[i] ? (gap * others[i]) / rest : 0)));
     });
-    add({ k, d: null }, share, rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
+    add({ k, d: null }, prior[k], rest > 0 ? slopes : slopes.map(() => NaN), [0, 1]);
   });
   return rows;
 }
 
 /** The nearest points below and above a value at which a rival becomes as cheap. */
-function marginOf(excess, slopes, best, value, domain) {
+function marginOf(excess, slopes, best, value, domain, edge) {
   if (slopes.some((slope, i) => i !== best && Number.isNaN(slope))) {
     return { low: NaN, high: NaN, lowRival: null, highRival: null };
   }
@@ -130,7 +135,7 @@ function marginOf(excess, slopes, best, value, domain) {
     const [rival = null] = tiedRivals.sort((a, b) => steepness(b) - steepness(a));
     const point = rival === null ? sign * Infinity : value + sign * moves[rival];
     const distanceToEdge = sign > 0 ? domain[1] - point : point - domain[0];
-    return distanceToEdge > EDGE ? { point, rival } : { point: sign * Infinity, rival: null };
+    return distanceToEdge > edge ? { point, rival } : { point: sign * Infinity, rival: null };
   });
   return { low: low.point, high: high.point, lowRival: low.rival, highRival: high.rival };
 }

@@ -233,6 +233,15 @@ function showCostOfCuts(view, cost) {
   );
 }
 
+/** Cases of each decision as whole numbers that add up to all of them; a few are not called none. */
+function wholeCases(volume, shares) {
+  const cases = shares.map((share) => Math.floor(volume * share));
+  const left = Math.round(volume * sum(shares)) - sum(cases);
+  const byRemainder = range(shares.length).sort((a, b) => ((volume * shares[b]) % 1) - ((volume * shares[a]) % 1) || a - b);
+  byRemainder.slice(0, Math.max(0, left)).forEach((d) => (cases[d] += 1));
+  return cases.map((count, d) => (count || !shares[d] ? fixed(count, 0) : "< 1"));
+}
+
 /** Counts by class and decision, and the share and the number of cases that receive each decision. */
 function countsTable({ counts }) {
   const rates = decisionRates(counts);
@@ -248,7 +257,7 @@ function countsTable({ counts }) {
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
   const capacityRow = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...shares.map((share) => numberCell(volume * share, null, short(volume * share, 3)))],
+    cells: [`of ${short(volume)} cases${period}`, ...wholeCases(volume, shares).map((text, d) => numberCell(volume * shares[d], null, text))],
   };
   return tableOf(["class", ...decisions], [...rows, deployedRow, capacityRow]);
 }

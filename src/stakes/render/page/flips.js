@@ -46,7 +46,7 @@ function choiceNow() {
 /** The costs that can be moved: range, search steps, and the stakes with the cost changed. */
 function costMoves() {
   const size = largest(state.costs.flat()) || 1;
-  const least = [...REPORTED.costs.flat(), ...state.costs.flat()].some((cost) => cost < 0) ? -FARTHEST * size : 0;
+  const least = hasGains(REPORTED.costs) || hasGains(state.costs) ? -FARTHEST * size : 0;
   const steps = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6.5, 8, 10, 13, 16, FARTHEST];
   return classes.flatMap((_, k) =>
     decisions.map((__, d) => ({
@@ -62,9 +62,9 @@ function costMoves() {
   );
 }
 
-/** The priors that can be moved, in steps of log-odds; of two classes, one determines the other. */
+/** The priors that can be moved, in steps of log-odds. */
 function priorMoves() {
-  return (TWO ? [1] : range(classes.length)).map((k) => ({
+  return movedClasses(classes.length).map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
     shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
@@ -73,10 +73,13 @@ function priorMoves() {
   }));
 }
 
+const ALL_MOVES = classes.length * decisions.length + movedClasses(classes.length).length;
+const FEW_MOVED = ALL_MOVES > 2 * MOST_MOVES; // a search for the flips of all numbers would take too long
+
 /** All costs and priors, or those with the nearest margins if there are many. */
 function movesNow() {
   const moves = [...costMoves(), ...priorMoves()];
-  if (moves.length <= 2 * MOST_MOVES) return moves;
+  if (!FEW_MOVED) return moves;
   const near = margins(result.rivals, result.costs, result.prior);
   const indexOf = ({ k, d }) => near.findIndex((margin) => margin.k === k && margin.d === d);
   return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
@@ -145,9 +148,13 @@ const modelOf = (name) => {
   return system ? MODELS[system.model].name : name;
 };
 
-/** Names of models joined by “or”; the full name of the system if there is only one. */
-function inWords(names) {
-  const models = [...new Set(names.map(modelOf))];
+/**
+ * Names of models joined by “or”; the full name of the system if there is only one. Another rule of
+ * the model that is the choice now has its full name, too.
+ */
+function inWords(names, choice = null) {
+  const nameOf = (name) => (choice !== null && modelOf(name) === modelOf(choice) ? name : modelOf(name));
+  const models = [...new Set(names.map(nameOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
   const shortList = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
   return shortList.length > 1 ? `${shortList.slice(0, -1).join(", ")} or ${shortList[shortList.length - 1]}` : shortList[0];
@@ -159,6 +166,8 @@ const inOrder = (names) => {
   const unknownLast = (name) => (indexOf(name) < 0 ? SYSTEMS.length : indexOf(name));
   return [...names].sort((a, b) => unknownLast(a) - unknownLast(b));
 };
+
+const MORE_DIGITS = "00"; // never seen: they measure the room for longer numbers
 
 /** A number as a reader would type it. */
 const asTyped = (value) => withMinusSigns(String(Number(value.toPrecision(9))));
@@ -211,7 +220,7 @@ function flipsHint() {
   const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `, for the ${MOST_MOVES} of ${ALL_MOVES} numbers at which another becomes as cheap first` : ""}.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
@@ -235,17 +244,18 @@ function showFlipTable(rows, choice) {
   const neverLast = (row) => (nearest(row) < 0 ? flips.length : nearest(row));
   rows.sort((a, b) => neverLast(a) - neverLast(b));
   const never = rows.filter((row) => nearest(row) < 0).map((row) => row.move.name);
-  const lines = flips.map((flip) => ({
+  const lines = (pad) => flips.map((flip) => ({
     cells: [
       flip.move.name,
-      numberCell(flip.move.now, "strong", nowText(flip.move), exactTextOf(flip.move)),
-      { text: tied(movesTo(flip)), title: exactTextOf(flip.move)(flip.value), lines: [], look: "words" },
-      { text: html("span", {}, inWords(flip.possible)), title: flip.possible.join(", "), lines: [], look: "words" },
+      numberCell(flip.move.now, "strong", nowText(flip.move) + pad, exactTextOf(flip.move)),
+      { text: tied(movesTo(flip)) + pad, title: exactTextOf(flip.move)(flip.value), lines: [], look: "words" },
+      { text: html("span", {}, inWords(flip.possible, choice)), title: flip.possible.join(", "), lines: [], look: "words" },
     ],
   }));
-  const table = tableOf(["", "now", textCell("until it"), textCell("then")], lines);
+  const table = (pad) => (flips.length ? [tableOf(["", "now", textCell("until it"), textCell("then")], lines(pad))] : []);
   const neverNote = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
-  byId("flips").replaceChildren(...(lines.length ? [table] : []), ...(never.length ? [neverNote] : []));
+  const notes = never.length ? [neverNote] : [];
+  showWithRoom(byId("flips"), [...table(""), ...notes], [...table(MORE_DIGITS), ...notes]);
   showNearest(flips, choice);
   const cellsOf = (flip) => (flip ? [flip.value, flip.verdict, flip.possible.join("; ")] : ["never", "", ""]);
   saved.flips = [
@@ -258,7 +268,7 @@ function showFlipTable(rows, choice) {
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
   const sentence = nearest
-    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible)}.`
+    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible, choice)}.`
     : `none, ${when}: no number that is moved alone changes this within the range searched.`;
   showNearestChange(sentence);
 }

@@ -117,28 +117,28 @@ const INVITATIONS = [
 ];
 
 /**
- * Reserve the height of the verdict under changed stakes, measured on two trial changes, so that
- * nothing jumps when the reader first moves a slider. An invitation fills the room until then.
+ * Reserve the heights of the verdict and of all else that follows the stakes, measured on two trial
+ * changes, so that nothing jumps when the reader first moves a slider. In the verdict an invitation
+ * fills the room until then. Flips and zones, which take a search, reserve theirs when it ends.
  */
 function reserveRoom() {
   const card = byId("verdict-title").parentNode;
   const [stack, invitation] = [card.querySelector(".stack"), byId("invitation")];
   const current = copyOf(state);
   const step = 0.01 * largest(numbers(current.costs).flat(2));
-  const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d || Array.isArray(cost) ? cost : cost + step)));
+  const more = (cost) => (Array.isArray(cost) ? [more(cost[0]), ...cost.slice(1)] : cost + step);
+  const raised = (costs) => costs.map((row, k) => row.map((cost, d) => (k + d ? cost : more(cost))));
   const nearlySame = (cost) => (Array.isArray(cost) ? cost.map(nearlySame) : 1.001 * cost);
-  for (const part of [card, stack, byId("flips"), byId("systems")]) part.style.minHeight = "";
+  for (const part of [card, stack, ...HELD]) part.style.minHeight = "";
   invitation.textContent = "";
   reminder = null;
   reserveRuleRoom();
   const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
     setStakes(stakes);
-    showVerdict();
-    showTotal();
-    if (RULED) showRule();
+    PARTS.filter(([id]) => id !== "controls" && id !== "flips").forEach(([, show]) => show());
     const sentences = byId("verdict-changed");
     const aroundThem = card.offsetHeight - stack.offsetHeight;
-    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem };
+    return { sentences: sentences.offsetHeight, length: sentences.textContent.length, aroundThem, heights: heightsOf(HELD) };
   });
   const reported = byId("verdict-reported").offsetHeight;
   const changed = Math.max(...trials.map(({ sentences }) => sentences));
@@ -152,6 +152,7 @@ function reserveRoom() {
   reserveReminder(Math.max(...trials.map(({ length }) => length)), height - changed - spare);
   stack.style.minHeight = `${height}px`;
   card.style.minHeight = `${height + aroundThem}px`;
+  hold(HELD, HELD.map((_, i) => Math.max(...trials.map(({ heights }) => heights[i]))));
 }
 
 /** Write the first of some texts that keeps an element within a height; none if all are too long. */
@@ -194,12 +195,27 @@ function reserveRuleRoom() {
   host.style.minHeight = `${Math.min(longest, heightOf(result.best) + line)}px`;
 }
 
-/** Keep the heights of verdict, flips and systems: they may grow, but never shrink under the reader. */
+const HELD = [...document.querySelectorAll(".held")]; // what follows the stakes, and may need more lines or fewer
+
+/** Heights of elements, not in whole pixels: a shift of half a pixel repaints all below. */
+const heightsOf = (nodes) => nodes.map((node) => node.getBoundingClientRect().height);
+
+/** Let elements not become lower than these heights. */
+const hold = (nodes, heights) => nodes.forEach((node, i) => (node.style.minHeight = `${heights[i]}px`));
+
+/** Keep the heights of what follows the stakes: it may grow, but never shrinks under the reader. */
 function keepHeights() {
-  const parts = [byId("verdict-title").parentNode, byId("flips"), byId("systems")];
-  // Read all before writing: one layout, not three. Not in whole pixels: a shift of half a pixel repaints all below.
-  const heights = parts.map((part) => part.getBoundingClientRect().height);
-  parts.forEach((part, i) => (part.style.minHeight = `${heights[i]}px`));
+  const parts = [byId("verdict-title").parentNode, ...HELD];
+  hold(parts, heightsOf(parts)); // all are read before any is written: one layout, not one for each
+}
+
+/** Show some content in an element; until the first change with room for what may follow it. */
+function showWithRoom(node, content, roomFor) {
+  if (!result.changed) {
+    node.replaceChildren(...roomFor);
+    hold([node], heightsOf([node]));
+  }
+  node.replaceChildren(...content);
 }
 
 const PAPER = { width: 660, fontSize: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen

@@ -89,7 +89,6 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
 }
 
 const MOST_CELLS = 6; // cells that the list of the costliest has
-let listRows = 0; // rows that the list reserves: a cost that is 0 today may soon be among them
 
 /** The cells that cost the most, in descending order. */
 function showCostliestCells(cells, peak, tooltipLines, amountsOnly) {
@@ -111,9 +110,7 @@ function showCostliestCells(cells, peak, tooltipLines, amountsOnly) {
     );
     return withTip(row, `${decisions[cell.d]} for ${classes[cell.k]}`, tooltipLines(cell));
   });
-  listRows = Math.max(listRows, Math.min(MOST_CELLS, cells.length, rows.length + Number(!result.changed)));
-  const spare = range(listRows - rows.length).map(() => html("li", { class: "spare", "aria-hidden": true }, "\u00a0", html("i", {})));
-  byId("costliest").replaceChildren(...rows, ...spare);
+  byId("costliest").replaceChildren(...rows);
 }
 
 /** Rows of the download: counts and costs by system, class and decision. */

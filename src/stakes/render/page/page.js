@@ -49,6 +49,7 @@ function setNow(changes) {
 function redraw() {
   forgetWidths();
   reserveRoom();
+  searchedKey = null; // a search that is running begins again: what it has shown lost its room
   showAll();
 }
 
@@ -63,7 +64,7 @@ function showNeededSections() {
     "curves-section": TWO && CURVED,
     "implied-section": TWO && CURVED && !TERMS,
     "cost-curve-figure": !TERMS || STAKED,
-    "cost-curve-option": BINARY && !TERMS,
+    "cost-curve-option": BINARY && !TERMS && PROBABLE,
     "cost-curve-binary": BINARY && !TERMS,
     "cost-curve-other": !BINARY && !TERMS,
     "cost-curve-cases": TERMS,
@@ -141,6 +142,7 @@ function startPage() {
   (GRIDDED ? buildGrid : buildSliders)(byId("controls"), change);
   showNeededSections();
   buildKey();
+  byId("following").prepend(followingText());
   buildPicker();
   buildClassCosts();
   buildClassPicker();

@@ -35,15 +35,18 @@ function probabilityAxis(shares) {
   return { low: bounds[0], high: bounds[1], at, from: fromLogOdds, log: true };
 }
 
+/** Whether a system decides by one threshold, which is tuned here or stays that of the report. */
+const hasOneThreshold = ({ way, rule, threshold }) =>
+  way === "tuned" || (way === "fixed" && BINARY && rule !== DATA.as_decided && Number.isFinite(threshold));
 // whether some rule can be drawn along an axis
-const RULED = TWO && !TERMS && SYSTEMS.some(({ way }) => way !== "fixed");
+const RULED = TWO && !TERMS && SYSTEMS.some((system) => system.way !== "fixed" || hasOneThreshold(system));
 
 /** The decisions of a system along its axis, and what the axis shows; null if it has none. */
 function ruleOf(system) {
-  if (TERMS || system.rule === DATA.as_decided || system.way === "fixed") return null;
+  if (TERMS || system.rule === DATA.as_decided || (system.way === "fixed" && !hasOneThreshold(system))) return null;
   const model = MODELS[system.model];
   const [format, formatExact] = byProbability(system) ? [probabilityText, exactPercent] : [(value) => pointText(value, 4), exact];
-  if (system.way !== "tuned") {
+  if (!hasOneThreshold(system)) {
     const parts = decisionRanges(result.costs);
     const axis = probabilityAxis(parts.slice(0, -1).map((part) => part.high));
     const kind = system.way === "recalibrated" ? "recalibrated probability" : "probability";
@@ -68,7 +71,7 @@ function showRule() {
   const upTo = rule && rule.axis.high < 1 && !rule.axis.log ? `, up to ${rule.format(rule.axis.high)}` : "";
   const title = rule
     ? `${result.best.name} decides by the ${rule.of}${from}${upTo}${rule.axis.log ? " (axis of log-odds)" : ""}`
-    : `${result.best.name} decides by itself: it has no threshold that could be drawn`;
+    : `${result.best.name} decides by itself: it has no threshold to draw`;
   byId("rule-name").textContent = tied(title);
   const parts = rule ? rule.parts : [];
   const { low, high, at } = rule ? rule.axis : straight(0, 1);

@@ -6,6 +6,7 @@ const CHANCE_HEAD = "chance of being cheapest";
 // whether chances are shown: a single candidate is always the cheapest
 const COMPARED = SYSTEMS.filter((system) => system.candidate && !system.added).length > 1;
 const THRESHOLDED = BINARY && SYSTEMS.some((system) => Number.isFinite(system.threshold));
+const TONED = decisions.length <= TONES; // each decision has a colour of its own
 const savedRows = (name) => (typeof saved[name] === "function" ? saved[name]() : saved[name]);
 
 // Verdict -----------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ function showSystems() {
   const top = Math.max(...entries.flatMap(costAndUpper).filter(Number.isFinite), 1e-300);
   const inferenceHead = [percent(DATA.level), ...(COMPARED ? [CHANCE_HEAD] : [])];
   const normalizedHead = TERMS && Number.isNaN(SYSTEMS[0].reportedShare[0]) ? [] : ["normalised"];
-  const head = ["system", "", "cost", ...inferenceHead, ...normalizedHead, ...periodHead(), "decisions"];
+  const head = ["system", "", "cost", ...inferenceHead, ...normalizedHead, ...periodHead(), ...(TONED ? ["decisions"] : [])];
   if (THRESHOLDED) head.push("threshold");
   const [costs, shares, totals] = costColumns(entries, result);
   const rows = entries.map((system, i) => {
@@ -228,6 +229,19 @@ function chanceOf(system, { changed, inference }) {
 const noteMark = (text) =>
   html("em", { class: "mark-of", title: text, role: "img", "aria-label": text }, { approximate: "≈", "decisions of the report": "=" }[text]);
 
+/** Which decisions follow when the stakes move, and what the marks of the others mean. */
+function followingText() {
+  const ways = new Set(SYSTEMS.filter((system) => !system.added).map(({ way }) => way));
+  if (TERMS || (ways.size === 1 && ways.has("fixed"))) return "When you move the stakes, all decisions stay as they were made for those of the report.";
+  const bayes = [...ways].some((way) => way !== "fixed" && way !== "tuned");
+  const followers = [...(bayes ? ["Bayes decisions"] : []), ...(ways.has("tuned") ? ["thresholds tuned on these cases"] : [])];
+  return [
+    `When you move the stakes, ${followers.join(" and ")} follow.`,
+    ways.has("fixed") ? "A system marked “=” keeps the decisions of the report." : "",
+    SYSTEMS.some(isApproximate) ? "A system marked “≈” keeps its calibration map or its bins: its cost is approximate, mostly to within a few percent." : "",
+  ].filter(Boolean).join(" ");
+}
+
 /** A system or a reference as a row of the table. */
 function systemRow(entry, top, cost, furtherCells, buttons) {
   const { best, naive, unaided, deploysModel, changed } = result;
@@ -249,7 +263,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
     boundsCell,
     ...(COMPARED ? [chance] : []),
     ...furtherCells,
-    entry.counts ? decisionMix(entry) : "",
+    ...(TONED ? [entry.counts ? decisionMix(entry) : ""] : []),
   ];
   const formatExact = isSystem && byProbability(entry) ? exactPercent : exact;
   if (THRESHOLDED) cells.push(isSystem ? numberCell(entry.threshold, null, thresholdText(entry), formatExact) : "");
@@ -284,9 +298,9 @@ function decisionMix(system) {
   return withTip(picture, system.name, lines.slice(0, 14));
 }
 
-/** Legend of the decision colours, if there is a colour for each decision. */
+/** Legend of the decision colours. */
 function buildKey() {
-  if (decisions.length > TONES) return;
+  if (!TONED) return;
   const entries = decisions.map((name, d) =>
     html("span", { title: name }, html("i", { class: `block ${tone(d)}` }), shortened(name, 48)),
   );

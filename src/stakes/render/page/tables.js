@@ -150,8 +150,10 @@ function showMargins() {
 }
 
 /** The sentence of the verdict about the nearest change. */
-const showNearestChange = (sentence) =>
-  byId("nearest-flip").replaceChildren(html("b", {}, "Nearest change: "), tied(sentence));
+const showNearestChange = (sentence) => {
+  const text = [html("b", {}, "Nearest change: "), tied(sentence)];
+  showWithRoom(byId("nearest-flip"), text, [...text, "00000000"]);
+};
 
 /** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
 function showNearestMargin(margin, format) {

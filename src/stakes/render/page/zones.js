@@ -102,9 +102,12 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
   const today = within(now);
   const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
   const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
-  byId(id).append(partsInWords(shown.filter((zone) => nearest.includes(zone))));
-  if (nearest.length < shown.length)
-    byId(id).append(html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`));
+  const note = html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`);
+  const words = [partsInWords(shown.filter((zone) => nearest.includes(zone))), ...(nearest.length < shown.length ? [note] : [])];
+  const length = ({ label, span }) => label.length + span.length;
+  const longest = shown.reduce((most, zone) => (length(zone) > length(most) ? zone : most));
+  const picture = byId(id).firstChild;
+  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(range(MOST_ZONES).map(() => longest)), note]);
 }
 
 /** Rows of the download: the zones of all axes. */
