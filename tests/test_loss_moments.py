@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from stakes import InputError, JointCounts, LossMoments, Problem
 from stakes.inference import compare_losses, cost_moments, mean_covariance
 
-SHARED = [0.0, -7.25, 1e7, -1e9, 1e12]
-#: Multiples of 2⁻⁸, which 10¹² can be added to without rounding.
+SHARED = [0.0, -7.25, 1e7, -1e9]
+#: Multiples of 2⁻⁸, which 10⁹ can be added to without rounding.
 losses = st.integers(-512, 512).map(lambda part: part / 256)
 rows = st.lists(
     st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(1, 4), losses, losses),
