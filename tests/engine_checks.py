@@ -128,6 +128,8 @@ def check_labels_of_other_types(make: Make) -> None:
     assert ScoreTable.from_frame(frame, y_true="flag", scores="p", positive=True) == expected
     by = ScoreTable.from_frame(frame, y_true="one", scores="p", by="flag")
     assert by.groups == ("false", "true")
+    halves = make({**ROWS, "half": np.where(FRAUD, 2.5, 1.0)})
+    assert ScoreTable.from_frame(halves, y_true="one", scores="p", by="half").groups == ("1", "2.5")
 
 
 NAMES = ('p "q"', "p'q", "p`q", "p.q", "p q", "größe", "truth", "rows", "text", "low", "a\\b")

@@ -209,7 +209,7 @@ def _shared(base: Any, prior: Any, by_class: bool = False) -> Any:
     decided = np.where(rng.random(1000) < 0.9, y, 1 - y)
     data = {"y": y, "did": decided, "amount": base + np.round(rng.normal(size=1000), 3)}
     problem = Problem([["amount", "amount + 1"], ["amount + 2", "amount"]], prior=prior)
-    options = {"calibrator": None, "replicates": 50}
+    options: dict[str, Any] = {"calibrator": None, "replicates": 50}
     memory = evaluate(y, {"m": Decisions(decided)}, problem, data=data, **options)
     engine = evaluate_frame(
         pa.table(data),

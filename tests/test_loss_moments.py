@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 from stakes import InputError, JointCounts, LossMoments, Problem
 from stakes.inference import compare_losses, cost_moments, mean_covariance
 
-SHARED = [0.0, -7.25, 1e7, -1e9, 1e12]
-#: Multiples of 2⁻⁸, which 10¹² can be added to without rounding.
+SHARED = [0.0, -7.25, 1e7, -1e9]
+#: Multiples of 2⁻⁸, which 10⁹ can be added to without rounding.
 losses = st.integers(-512, 512).map(lambda part: part / 256)
 rows = st.lists(
     st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(1, 4), losses, losses),
@@ -28,10 +30,13 @@ def exact_scatter(
     table: Sequence[Sequence[float]], times: Sequence[float]
 ) -> list[list[Fraction | int]]:
     """Sums of products of the distances from the mean, of fractions and in plain loops."""
-    total = sum(map(Fraction, times))
+    total = sum(map(Fraction, times), Fraction(0))
     width = range(len(table[0]) if table else 2)
     mean = [
-        sum(Fraction(t) * Fraction(row[i]) for t, row in zip(times, table, strict=True))
+        sum(
+            (Fraction(t) * Fraction(row[i]) for t, row in zip(times, table, strict=True)),
+            Fraction(0),
+        )
         / (total or 1)
         for i in width
     ]
@@ -70,7 +75,7 @@ def test_the_scatter_is_that_of_fractions_whatever_amount_is_shared(cases, share
     times = [weight * counted[group] for weight, group in zip(weights, by, strict=True)]
     drawn = grouped.sum_clusters(np.array([list(counted.values()), [1.0] * len(counted)]))
     for k, label in enumerate("ab"):
-        for moments in (whole, halves[0] + halves[1], sum(grouped), drawn[1]):
+        for moments in (whole, halves[0] + halves[1], reduce(add, grouped), drawn[1]):
             close(moments.scatter[k], twin(weights, label))
         close(drawn[0].scatter[k], twin(times, label))
     for moments in (whole, halves[0] + halves[1], drawn[1]):
@@ -96,7 +101,7 @@ def test_equal_losses_have_exactly_no_scatter(loss):
     table, weights = np.full((700, 2), loss), 0.1 + np.arange(700) % 11
     grouped = LossMoments.from_losses(y, table, by=by, weights=weights)
     whole = LossMoments.from_losses(y, table, weights=weights)
-    for moments in (grouped, whole, sum(grouped), grouped.sum_clusters(np.ones((3, 7)))):
+    for moments in (grouped, whole, reduce(add, grouped), grouped.sum_clusters(np.ones((3, 7)))):
         assert not moments.scatter.any()
         assert not moments.total_scatter.any()
         assert not moments.covariances.any()

@@ -404,3 +404,12 @@ def test_posteriors_moved_by_an_engine_are_those_of_numpy():
     frame = nw.from_native(pl.DataFrame({"p": scores}))
     moved_by_engine = frame.select(p=second_class(moved, nw.col("p")))["p"].to_numpy()
     np.testing.assert_allclose(moved_by_engine, scores * 3 / (scores * 3 + (1 - scores) / 2))
+
+
+def test_a_panel_of_reliability_has_the_same_ticks_on_both_axes():
+    figure = pytest.importorskip("matplotlib.figure")
+    plots = pytest.importorskip("stakes.plot.band_plots")
+    bins, line = [np.array([0.2, 0.7])] * 5, [np.array([0.0, 1.0])] * 4
+    panel = plots.ReliabilityPanel("forest", *bins, *line)
+    ax = plots.reliability_panels([panel], ax=figure.Figure().subplots())
+    assert ax.get_xticks().tolist() == ax.get_yticks().tolist() == [0, 0.5, 1]

@@ -287,7 +287,7 @@ def _ignored(groups: Arrays, column: str) -> float:
     )
 
     def by_class(values: FloatArray) -> FloatArray:
-        return np.bincount(truth, weight * values)
+        return np.bincount(truth, weight * values).astype(np.float64)
 
     within = by_class((high - mean) * (mean - low))
     away = mean - (by_class(mean) / np.maximum(by_class(np.ones(mean.size)), 1e-300))[truth]

@@ -212,7 +212,7 @@ class LossMoments(Tally):
         """The scatter of the cases of all classes about their common mean, of shape (…, J, J)."""
         parts = enumerate((self.weight, self.sums, self.scatter), start=1)
         first = (np.moveaxis(part, -axes, 0) for axes, part in parts)
-        return _pooled(np.ones((1, len(self.classes))), *first)[2][0]
+        return np.asarray(_pooled(np.ones((1, len(self.classes))), *first)[2][0])
 
     def mean(self, prior: object = None) -> FloatArray:
         """Mean of each loss per case, of shape (…, J), under a prior or the shares of the data.
