@@ -41,7 +41,7 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
     .map((part) => {
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
       const name = fitted(part.label, right - left - 12, BAND);
-      const readable = name.length >= NAME.least * part.label.length; // otherwise its two ends would not identify it
+      const readable = name.length >= 0.4 * part.label.length; // otherwise its two ends would not identify it
       const half = widthOf(part.edge, TICK) / 2;
       const named = part.high < high && x(part.high) - half > freeFrom;
       const edge = named ? clamped(x(part.high), [half, width - half]) : null;

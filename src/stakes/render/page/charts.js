@@ -280,9 +280,8 @@ function dotOf({ x, y }, dot) {
 }
 
 const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
-// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the
-// frame, and the part of it that identifies it
-const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2], least: 0.5 };
+// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the frame
+const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] };
 
 /** Names of the lines, each where it covers as little of them as possible; left out if there is no room. */
 function lineNames({ x, y, left, right, height, foot, spec }) {
@@ -305,8 +304,7 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
   return heights
     .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
     .flatMap(({ line, ys }) => {
-      const isReadable = ({ text }) => text.length >= NAME.least * line.label.length;
-      const best = NAME.widths.map(placed).find((spot) => spot.penalty < NO_ROOM && isReadable(spot));
+      const best = NAME.widths.map(placed).find(({ penalty }) => penalty < NO_ROOM);
       if (!best) return []; // the tooltip still shows the name
       taken.push(best);
       const title = svg("title", {}, line.label);
