@@ -28,8 +28,8 @@ class LossMoments(Tally):
 
     This is the tally for proper scores, for costs that differ from case to case, and for their
     paired differences: means, standard errors and covariances of the losses are functions of it.
-    It is made by `from_losses`. An amount that all losses share costs covariances no digits but
-    those that the losses themselves have lost.
+    It is made by `from_losses`. An amount that all losses share is not squared; tallies that are
+    merged lose the digits of the scatter between them that their means have lost.
 
     Attributes
     ----------
