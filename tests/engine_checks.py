@@ -118,6 +118,14 @@ def check_moments(make: Make) -> None:
     assert moved.means == pytest.approx(expected.means, rel=1e-14)
     assert moved.scatter[..., 0, 0] == pytest.approx(expected.scatter[..., 0, 0], rel=1e-9)
     assert not moved.scatter[..., 1].any()
+    # Nor does one that the losses of a group share, be it large or middling.
+    for amount in (40.0, 1e7):
+        far = np.where(np.array(ROWS["site"]) == ROWS["site"][0], amount, 0) + ROWS["loss"]
+        expected = LossMoments.from_losses(ROWS["what"], {"far": far}, by=ROWS["site"])
+        of_frame = LossMoments.from_frame(
+            make({**ROWS, "far": far}), y_true="what", losses="far", by="site"
+        )
+        assert of_frame.scatter == pytest.approx(expected.scatter, rel=1e-11)
 
 
 def check_labels_of_other_types(make: Make) -> None:

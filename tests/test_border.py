@@ -6,7 +6,7 @@ import inspect
 import re
 from decimal import Decimal
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ from stakes import (
     ranking,
     scoring,
 )
+from stakes.limits import coverage_of
 
 TWO_BY_THREE = Problem(
     [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
@@ -592,3 +593,11 @@ def test_a_class_of_next_to_no_weight_is_counted_in_silence_or_refused(prior):
     weights[1] = 1e-59
     with pytest.raises(InputError, match=r"weights must be at least 1e-60 of their total, .* or z"):
         evaluate(y, models, problem, weights=weights, replicates=30)
+
+
+def test_arguments_that_are_missing_or_unknown_are_not_blamed_on_arrays():
+    hardness, called = np.array([0.1, 0.2]), cast("Any", coverage_of)
+    with pytest.raises(TypeError, match="missing 2 required positional arguments"):
+        called(hardness)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'mas'"):
+        called(hardness, hardness, mas=hardness)

@@ -86,6 +86,15 @@ def test_a_frame_in_memory_gets_the_decisions_as_a_column(make):
         bayes_decisions(make(rows), problem, columns="p", data={"amount": [1, 2, 3]})
 
 
+def test_columns_of_pandas_may_have_other_names_than_text():
+    frame = pd.DataFrame({0: [7, 8], "p": [0.05, 0.4]})
+    decided = bayes_decisions(frame, Problem.binary(false_alarm=1, miss=9), columns="p")
+    assert decided.columns.tolist() == [0, "p", "decision"]
+    assert decided["decision"].tolist() == [0, 1]
+    with pytest.raises(InputError, match="has no column 'q'"):
+        bayes_decisions(frame, Problem.binary(false_alarm=1, miss=9), columns="q")
+
+
 @pytest.mark.parametrize("files", ["rows.parquet", pathlib.Path("rows.csv"), ["a.csv"]])
 def test_files_are_no_frames_yet(files):
     with pytest.raises(InputError, match="files become one by polars"):

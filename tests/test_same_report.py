@@ -216,6 +216,17 @@ def test_labels_match_by_text_in_memory_as_in_engines(written, classes, way):
     assert report.system("m").cost.value == pytest.approx(wrong, abs=1e-12)
 
 
+@pytest.mark.parametrize("classes", [(0, 1), ("0", "1")])
+@pytest.mark.parametrize("kind", ["category", object])
+def test_categories_and_objects_match_as_what_they_hold(kind, classes):
+    for values in (TRUTH, TRUTH.astype(str)):
+        frame = pd.DataFrame({"y": pd.Series(values).astype(kind), "p": 0.2 + 0.6 * TRUTH})
+        report = evaluate_frame(
+            frame, Problem.zero_one(classes), y_true="y", models={"m": "p"}, **FAST
+        )
+        assert report.system("m (as is)").cost.value == 0
+
+
 @pytest.mark.parametrize("n_decisions", [2, 3])
 def test_the_coverage_of_single_precision_is_that_of_the_arrays(n_decisions):
     """One minus a probability differs by a bit between single and double precision."""

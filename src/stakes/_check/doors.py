@@ -136,7 +136,9 @@ def _guarded(function: Callable[..., Any], beforehand: bool = False) -> Callable
             if isinstance(error, ValueError) and "broadcast" in str(error):
                 _look_at_shapes(then, args, named)
             # A failure of a call that the library makes is a mistake in it, and looks like one.
-            if not sys._getframe(1).f_globals.get("__name__", "").startswith("stakes."):
+            by_library = sys._getframe(1).f_globals.get("__name__", "").startswith("stakes.")
+            began = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if began and not by_library:
                 _blame_arrays(function, args, named, error)
             raise
 
@@ -202,7 +204,7 @@ def _blame_arrays(
         for name, value in passed.items()
         if isinstance(value, np.ndarray | np.generic) and _ARRAYS & set(_parts(hints.get(name)))
     }
-    if shapes and isinstance(error, ValueError | IndexError | TypeError | ArithmeticError):
+    if shapes and isinstance(error, ValueError | IndexError | TypeError | ZeroDivisionError):
         listed = ", ".join(f"{name} has {shape}" for name, shape in shapes.items())
         what = "arrays of shapes" if len(shapes) > 1 else "an array of the shape"
         place = f"{'.'.join(function.__module__.split('.')[:2])}.{function.__qualname__}"

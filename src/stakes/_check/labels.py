@@ -232,7 +232,8 @@ def _refuse_beside(**arguments: object) -> None:
         if values is not None:
             raise InputError(
                 f"{name} must be left out where the predictions are columns of a frame: what the "
-                f"costs depend on are columns of the same frame. Join them first.",
+                f"costs depend on are columns of the same frame. Join them first, or pass the "
+                f"predictions themselves.",
                 argument=name,
             )
 

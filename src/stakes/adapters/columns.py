@@ -264,6 +264,8 @@ class LabelColumn:
         among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
         column = f"column {self.column!r} of {source}"
         remedy = "Remove or rename these, or add them to the problem."
+        if often is None:
+            remedy = "Remove these rows, or fill in their labels."
         if self.labels is None:  # any label will do
             hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
         elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):

@@ -121,7 +121,8 @@ class FrameSource(Source):
 
         def labelled(argument: str, name: str = "") -> Any:
             known = labels[argument, name]
-            return self._coded(data, known) if self._as_text(known) else native(known.column)
+            as_text = self._as_text(data, known)
+            return self._coded(data, known) if as_text else native(known.column)
 
         def predictions(name: str, model: Predicted) -> Predicted:
             if isinstance(model, Decisions):
@@ -151,12 +152,13 @@ class FrameSource(Source):
         rows = self.frame.lazy().select(*plain, *texts, *keys)
         return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
 
-    def _as_text(self, known: LabelColumn) -> bool:
+    def _as_text(self, data: nw.DataFrame[Any], known: LabelColumn) -> bool:
         """Whether labels and those of the problem differ in type: then they match by their text."""
         kind, is_text = self.types[known.column], [isinstance(k, str) for k in known.labels or ()]
-        if kind in (nw.String, nw.Categorical, nw.Enum):
-            return not all(is_text)
-        return any(is_text) and kind != nw.Object
+        if kind in (nw.Categorical, nw.Enum, nw.Object):  # of text, or of anything else
+            values = data[known.column].drop_nulls().unique().to_list()
+            kind = nw.String if all(isinstance(value, str) for value in values) else kind
+        return not all(is_text) if kind == nw.String else any(is_text)
 
     def _coded(self, data: nw.DataFrame[Any], known: LabelColumn) -> Coded:
         """Labels that are found by their text, as in every engine."""

@@ -25,8 +25,8 @@ from stakes.adapters.expressions import (
     LOW,
     ROWS,
     Arrays,
+    first_of,
     low_of,
-    picked,
 )
 from stakes.adapters.found_labels import labels_found, two_classes_of
 from stakes.adapters.frame_rows import (
@@ -39,6 +39,7 @@ from stakes.adapters.frame_rows import (
 from stakes.adapters.lazy import (
     TRUTH,
     WEIGHT,
+    by_column,
     column_of,
 )
 from stakes.adapters.sources import Lazy, Source
@@ -47,7 +48,8 @@ from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
-_SPREAD = 1e-6  # variance over mean square, below which losses are summed about a loss
+_SPREAD = 1e-2  # variance over mean square, below which losses are summed about a loss
+_MOST_CENTRES = 500  # engines nest as many conditions as there are centres
 Parts = dict[str, Any]
 
 
@@ -219,23 +221,25 @@ def loss_parts(
     with opened_columns(frame, columns) as source:
         rows = FrameRows.read(source, columns, labels)
         names = rows.named.classes
-        centre = np.zeros((len(names), len(named)))
-        tally = _losses_about(rows, centre)
-        if _cancels(tally.sums, len(named)):
-            centre = _least_losses(rows, centre)
-            tally = _losses_about(rows, centre)
+        tally = _losses_about(rows, len(names), len(named), {})
+        centres = _shared(tally.sums, len(named))
+        if centres:
+            tally = _losses_about(rows, len(names), len(named), centres)
+        none = [0.0] * len(named)
+        centre = np.array([centres.get(cell, none) for cell in _cells(tally.sums)])
+        tally.sums.update({_centre(i): column for i, column in enumerate(centre.T)})
         place = tally.sums[TRUTH]
         if stated is None and len(present := np.unique(place)) < len(names):
             # All rows of the other classes have weight zero.
             names = _check.FoundLabels(names[code] for code in present)
-            place, centre = np.searchsorted(present, place), centre[present]
+            place = np.searchsorted(present, place)
         total = tally.cells(place, (len(names),))
     weight = total(WEIGHT)
     products = np.empty((*weight.shape, len(named), len(named)))
     for i, j in _pairs(len(named)):
         products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
     return {
-        "centre": centre,
+        "centre": np.stack([total(_centre(i)) for i in range(len(named))], axis=-1),
         "weight": weight,
         "sums": np.stack([total(f"{i}") for i in range(len(named))], axis=-1),
         "products": products,
@@ -245,16 +249,39 @@ def loss_parts(
     }
 
 
-def _losses_about(rows: FrameRows, centre: FloatArray) -> FrameSums:
-    """Sums of the weights, of the losses' distances from a centre (K, J), and of their products."""
-    weight, code = nw.col(WEIGHT), nw.col(TRUTH)
-    away = [nw.col(column_of(place)) for place in range(centre.shape[1])]
-    if centre.any():
-        centres = [picked(code, list(map(nw.lit, column))) for column in centre.T.tolist()]
-        away = [loss - of_class for loss, of_class in zip(away, centres, strict=True)]
+Cell = tuple[int, str | None]  # the code of a class, and the text of a group
+
+
+def _losses_about(
+    rows: FrameRows, n_classes: int, size: int, centres: Mapping[Cell, list[float]]
+) -> FrameSums:
+    """Sums of the weights, of the losses' distances from their centres, and of their products.
+
+    Losses of other cells than those of `centres` are summed as they are. Without centres, the
+    least and the greatest loss of each cell are added.
+    """
+    weight, names = nw.col(WEIGHT), [column_of(place) for place in range(size)]
+    away = list(map(nw.col, names))
+    if centres:
+        here = [_is_cell(cell, grouped=bool(rows.by)) for cell in centres]
+        near = [list(map(nw.lit, column)) for column in zip(*centres.values(), strict=True)]
+        away = [loss - first_of(here, of, 0.0) for loss, of in zip(away, near, strict=True)]
     sums = {WEIGHT: weight, **{f"{i}": weight * each for i, each in enumerate(away)}}
-    sums |= {f"{i} {j}": weight * away[i] * away[j] for i, j in _pairs(len(away))}
-    return rows.summed({TRUTH: len(centre)}, sums)
+    sums |= {f"{i} {j}": weight * away[i] * away[j] for i, j in _pairs(size)}
+    return rows.summed({TRUTH: n_classes}, sums, ranges=() if centres else names)
+
+
+def _is_cell(cell: Cell, *, grouped: bool) -> nw.Expr:
+    code, text = cell
+    of_class = nw.col(TRUTH) == code
+    if not grouped:
+        return of_class
+    group = nw.col(by_column(0))
+    return of_class & (group.is_null() if text is None else group == text)
+
+
+def _centre(place: int) -> str:
+    return f"centre {place}"
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:
@@ -262,23 +289,27 @@ def _pairs(size: int) -> list[tuple[int, int]]:
     return [(i, j) for i in range(size) for j in range(i + 1)]
 
 
-def _cancels(sums: Arrays, size: int) -> bool:
-    """Whether losses of some rows are so large, compared with their spread, that digits are lost.
+def _cells(sums: Arrays) -> list[Cell]:
+    codes = sums[TRUTH].tolist()
+    texts = sums[by_column(0)].tolist() if by_column(0) in sums else [None] * len(codes)
+    return [(k, t if isinstance(t, str) else None) for k, t in zip(codes, texts, strict=True)]
 
-    They share most of each loss, and what they share has to be subtracted before they are squared.
+
+def _shared(sums: Arrays, size: int) -> dict[Cell, list[float]]:
+    """The least losses of cells whose losses are large, compared with their spread.
+
+    Digits would be lost: what they share has to be subtracted before they are squared.
     """
-    several = sums[ROWS] > 1
-    squares = [(sums[f"{i} {i}"], sums[f"{i}"] ** 2 / sums[WEIGHT]) for i in range(size)]
-    return any(np.any(several & (of_mean > (1 - _SPREAD) * all_)) for all_, of_mean in squares)
-
-
-def _least_losses(rows: FrameRows, centre: FloatArray) -> FloatArray:
-    """The least losses (K, J) of each class; 0 of those that do not occur."""
-    least = np.full_like(centre, np.inf)
-    columns = [column_of(place) for place in range(centre.shape[1])]
-    lows = rows.summed({TRUTH: len(centre)}, {WEIGHT: nw.col(WEIGHT)}, ranges=columns).sums
-    np.minimum.at(least, lows[TRUTH], np.stack([lows[low_of(name)] for name in columns], axis=1))
-    return np.where(np.isfinite(least), least, 0.0)
+    names = map(low_of, (column_of(place) for place in range(size)))
+    least = np.stack([sums[name] for name in names], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.min(
+            [1 - sums[f"{i}"] ** 2 / sums[WEIGHT] / sums[f"{i} {i}"] for i in range(size)], axis=0
+        )
+    several = np.flatnonzero((sums[ROWS] > 1) & (spread < _SPREAD))
+    worst = several[np.argsort(spread[several], kind="stable")][:_MOST_CENTRES]
+    cells = _cells(sums)
+    return {cells[row]: least[row].tolist() for row in worst}
 
 
 def _listed(by: str | None) -> tuple[str, ...]:

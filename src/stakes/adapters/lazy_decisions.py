@@ -127,7 +127,7 @@ def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
     frame, usable = labelled
     label = _label(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
-    decided = frame.select(*source.types, DECISION)
+    decided = frame.select(nw.col(*source.types), DECISION)
     return (decided.collect() if source.in_memory else decided).to_native()
 
 

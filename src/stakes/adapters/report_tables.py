@@ -199,7 +199,7 @@ def _coverage(report: Report) -> Rows:
 def _assumptions(report: Report) -> Rows:
     for name, value in vars(report.assumptions).items():
         if value is not None and value != ():
-            whole = isinstance(value, float) and value.is_integer()
+            whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
             yield {"assumption": name, "value": int(value) if whole else value}
 
 

@@ -178,7 +178,7 @@ class Source(ABC):
     @property
     def listed(self) -> str:
         """The names of the columns, as far as a message has room."""
-        return ", ".join(list(self.types)[:12]) + ", …" * (len(self.types) > 12)
+        return ", ".join(map(str, list(self.types)[:12])) + ", …" * (len(self.types) > 12)
 
     @abstractmethod
     def is_label(self, column: str) -> bool:

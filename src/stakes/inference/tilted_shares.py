@@ -176,7 +176,8 @@ def _tilted(strata: Strata, s: FloatArray, near: Tilted | None) -> Tilted:
     shares = counts / divisor
     steep = shares / divisor
     # log1p keeps the digits: the terms nearly cancel when there are many cases.
-    logs = np.log1p((divisor - total[..., None]) / total[..., None])
+    with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
+        logs = np.log1p((divisor - total[..., None]) / total[..., None])
     ratio = 2 * (counts * logs).sum(axis=(-2, -1))
     # The level falls with s so that shares still sum to one; a level of zero stays there.
     fall = (level > 0) * (steep * tilt).sum(axis=-1) / np.maximum(steep.sum(axis=-1), _LEAST)

@@ -153,8 +153,9 @@ class LossMoments(Tally):
     ) -> Self:
         """Sum the losses in columns of a frame, in the engine that holds the frame.
 
-        Losses that differ by less than a thousandth of their size are summed about the least of
-        their class, in two more passes over the rows.
+        Losses of a class and group that differ by less than a tenth of their size are summed about
+        the least of them, in one more pass over the rows; of more than 500 such groups, those that
+        differ least.
 
         Parameters
         ----------
