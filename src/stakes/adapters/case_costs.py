@@ -181,7 +181,8 @@ def grid_of(low: float, high: float) -> ScoreGrid:
     """
     centre = low if high < 2 * low else high if 2 * high < low else 0.0
     largest = max(abs(low - centre), abs(high - centre))
-    return ScoreGrid(centre, 2.0 ** (math.frexp(max(largest, 1e-300))[1] - 31))
+    # Not smaller than that where all entries are equal: the inverse would be infinite.
+    return ScoreGrid(centre, 2.0 ** (math.frexp(max(largest, 2.0**-900))[1] - 31))
 
 
 def pooled_costs(problem: Problem, groups: Arrays) -> CaseCosts:
