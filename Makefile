@@ -3,6 +3,9 @@
 
 PYTHON ?= python3
 
+# Where it is set, every worker and every command that a test starts compiles the library again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The lowest supported numpy has wheels for Python 3.11 and 3.12 only. Name another interpreter on
 # the command line where one is not on the path: make NEWEST_PYTHON=/opt/python/bin/python3.14 ...
 first = $(shell for p in $(1); do $$p -c '' 2>/dev/null && { echo $$p; exit; }; done; echo $(PYTHON))
