@@ -558,6 +558,7 @@ def test_what_a_model_costs_to_run_is_normalised_by_a_cost_that_is_not_known_for
     assert (share.low, share.high) == pytest.approx((other.low, other.high), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_greatest_normalised_cost_has_the_unit_of_the_others(monkeypatch):
     """The best constant decision, also where deciding without a model costs something else."""
     known: list[Any] = []

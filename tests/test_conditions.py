@@ -47,8 +47,13 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "truncated atoms": Truncated(Points([0.1, 0.25, 0.6], [0.2, 0.3, 0.5]), 0.25, 0.6),
     "scipy": Continuous(stats.triang(0.3)),
 }
+# Integrals of scipy's distributions take seconds.
 every_distribution = pytest.mark.parametrize(
-    "distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS
+    "distribution",
+    [
+        pytest.param(value, id=name, marks=[pytest.mark.slow] if name == "scipy" else [])
+        for name, value in DISTRIBUTIONS.items()
+    ],
 )
 
 

@@ -157,7 +157,13 @@ def assert_same(first: Any, other: Any, where: str = "") -> None:
         assert first == other, where
 
 
-@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[] if place % 3 == 0 else [pytest.mark.slow])
+        for place, kind in enumerate(FRAMES)
+    ],
+)
 def test_the_same_rows_give_the_same_report_from_everywhere(tmp_path, kind):
     report = evaluate_frame(FRAMES[kind](tmp_path), PROBLEM, **NAMED, **FAST)
     assert_same(contents(report), contents(of_arrays()))

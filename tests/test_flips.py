@@ -253,7 +253,7 @@ def test_a_factor_on_a_cost_of_nothing_never_flips():
     assert (nothing.low, nothing.high) == (-np.inf, np.inf)
 
 
-@pytest.mark.parametrize("gain", [0.0, -0.5])
+@pytest.mark.parametrize("gain", [0.0, pytest.param(-0.5, marks=pytest.mark.slow)])
 def test_no_cost_is_moved_below_zero_unless_a_gain_is_stated_and_one_prior_determines_both(gain):
     """The model is worse than treating nobody; only a reward for treating the ill would help it."""
     rng = np.random.default_rng(1)

@@ -174,6 +174,7 @@ def test_below_the_price_of_a_coverage_it_pays_to_decide_still_fewer_and_above_i
     assert [share for share, *_ in report.coverage] == pytest.approx([0.25, 0.5, 0.75, 1])
 
 
+@pytest.mark.slow
 def test_no_capacity_is_listed_twice():
     y, p = np.array([0, 1] * 20), np.resize(np.linspace(0.05, 0.95, 20), 40)
     problem = Problem([[0, 2, 9], [9, 2, 0]])

@@ -423,6 +423,7 @@ def test_very_many_cases_have_two_folds_and_are_chosen_for_by_bins():
         assert chosen == named
 
 
+@pytest.mark.slow
 def test_digits_are_read_by_the_forest_once_it_is_calibrated():
     """Without calibration logistic regression seems the cheapest, which is wrong."""
     datasets = pytest.importorskip("sklearn.datasets")

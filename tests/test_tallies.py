@@ -534,7 +534,7 @@ def left_out(report: Report) -> list[str]:
     return [caveat.text for caveat in report.caveats if caveat.kind == "left out"]
 
 
-@pytest.mark.parametrize("size", [None, 1.0, 0.5])
+@pytest.mark.parametrize("size", [None, pytest.param(1.0, marks=pytest.mark.slow), 0.5])
 @pytest.mark.parametrize("together", [True, False])
 def test_engines_count_the_joint_bins_that_memory_counts(size, together, monkeypatch):
     """All sources at once, or a pass for each pair of them."""
