@@ -157,6 +157,8 @@ def fault(call: Call, changed: dict[str, Any]) -> str | None:
         except OSError:
             return None if "path" in changed else "OSError"  # no such file, a file name too long
         except Warning as error:
+            if type(error).__name__ == "DataConversionWarning":
+                return None  # scikit-learn requires it of estimators that take labels in a column
             return f"warning {type(error).__name__}: {str(error)[:60]}"
         except Exception as error:  # this is what is looked for
             return f"{type(error).__name__}: {str(error)[:60]}"

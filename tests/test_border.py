@@ -25,6 +25,7 @@ from stakes import (
     ranking,
     scoring,
 )
+from stakes.inference import profile_interval
 from stakes.limits import coverage_of
 
 TWO_BY_THREE = Problem(
@@ -593,6 +594,12 @@ def test_a_class_of_next_to_no_weight_is_counted_in_silence_or_refused(prior):
     weights[1] = 1e-59
     with pytest.raises(InputError, match=r"weights must be at least 1e-60 of their total, .* or z"):
         evaluate(y, models, problem, weights=weights, replicates=30)
+
+
+def test_a_class_of_next_to_no_prior_has_an_interval_in_silence():
+    counts = Counts([[40, 10], [0, 45]])
+    ends = profile_interval(counts, Problem.zero_one(2, prior=[1 - 5e-324, 5e-324]))
+    assert 0.1 < ends.low <= ends.high < 0.4
 
 
 def test_arguments_that_are_missing_or_unknown_are_not_blamed_on_arrays():

@@ -73,8 +73,9 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
     """
     strata = strata_of(gaps, counts)
     mean = strata.means
-    apart = strata.gaps / np.where(mean > 0, mean, 1.0)[..., None] - 1
-    seen = np.where(mean > 0, (counts * apart**2).sum(axis=-1), 0.0)
+    some = mean > _LEAST
+    apart = strata.gaps / np.where(some, mean, 1.0)[..., None] - 1
+    seen = np.where(some, (counts * apart**2).sum(axis=-1), 0.0)
     return np.asarray(_PSEUDO_CASES / (1 + np.minimum(seen, _MANY) ** 2 / _FADING))
 
 
