@@ -126,6 +126,14 @@ def check_moments(make: Make) -> None:
             make({**ROWS, "far": far}), y_true="what", losses="far", by="site"
         )
         assert of_frame.scatter == pytest.approx(expected.scatter, rel=1e-11)
+    # Nor does a far loss of next to no weight.
+    far, weights = 1e9 + np.round(ROWS["loss"], 2), np.ones(len(ROWS["loss"]))
+    for amount in (0.0, 2e9):
+        far[3], weights[3] = amount, 1e-40
+        light = make({**ROWS, "far": far, "light": weights})
+        moments = LossMoments.from_frame(light, y_true="what", losses="far", weights="light")
+        expected = LossMoments.from_losses(ROWS["what"], {"far": far}, weights=weights)
+        assert moments.scatter == pytest.approx(expected.scatter, rel=1e-9)
 
 
 def check_labels_of_other_types(make: Make) -> None:

@@ -45,7 +45,7 @@ import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
 
-from mutants_map import COSTLY, Map, Mapper, some, stem
+from mutants_map import COSTLY, Map, stem
 from mutants_places import SOURCE, UNCHANGED, Place, changed_code, functions, patch, places, stamp
 
 HERE = Path(__file__).parent
@@ -146,8 +146,7 @@ def _in_new_process(file: str, number: int, tests: dict[str, pytest.Item]) -> st
 
     A file that pytest is told to test is compiled by pytest, unless assertions are left plain.
     """
-    env = {**os.environ, "STAKES_MUTANT": f"{file}:{number}"}
-    env["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(HERE)])
+    env = {**_environment(), "STAKES_MUTANT": f"{file}:{number}"}
     plain = ["--assert=plain", "-p", "mutants", *_options(), "-x", "-q"]
     try:
         done = subprocess.run(
@@ -163,9 +162,17 @@ def _in_new_process(file: str, number: int, tests: dict[str, pytest.Item]) -> st
     return "a new process" if done.returncode else ""
 
 
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(HERE)])}
+
+
 def _options() -> list[str]:
     without = ["-p", "no:cacheprovider", "-p", "no:xdist"]
     return [*without, "-m", "not slow", f"--basetemp={KEPT}/pytest{os.getpid()}"]
+
+
+def _left_out() -> list[str]:
+    return [f"--ignore={HERE / path}" for path in BLIND]
 
 
 if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled with its change
@@ -252,21 +259,14 @@ class Run:
     def _map(self, session: pytest.Session) -> Map:
         """The map that was kept, with what it lacks."""
         file = KEPT / "map.pickle"
-        known = Map.load(file)
-        names = set(known.tests)
-        missing = [item for item in some(session.items) if item.nodeid not in names]
+        missing = Map.load(file).missing(session.items)
         if missing:
-            self._say(f"tracing {len(missing)} of {len(session.items)} tests")
-
-            def trace() -> str:
-                mapper = Mapper(missing, known)
-                session.config.pluginmanager.register(mapper)
-                mapper.run(file)
-                return ""
-
-            answer = _forked(trace, 7200)
-            if answer != "-":
-                raise RuntimeError(answer)
+            self._say(f"mapping {len(missing)} of {len(session.items)} tests")
+            env = {**_environment(), "STAKES_MUTANTS_MAP": str(file)}
+            plugin = ["--assert=plain", "-p", "mutants_map", *_options(), *_left_out(), "-q"]
+            subprocess.run(
+                [sys.executable, "-m", "pytest", *plugin], cwd=ROOT, env=env, check=False
+            )
         return Map.load(file)
 
     def _try(self, place: Place, known: Map, tests: dict[str, pytest.Item]) -> str:
@@ -324,9 +324,8 @@ def main(arguments: list[str]) -> int:
     most, seed, seconds = numbers + [300, 0, 3600][len(numbers) :]
     KEPT.mkdir(parents=True, exist_ok=True)
     run = Run(int(most), int(seed), seconds, tuple(arguments[3:]))
-    left_out = [f"--ignore={HERE / path}" for path in BLIND]
     os.chdir(ROOT)
-    pytest.main([*_options(), "-q", *left_out], plugins=[run])
+    pytest.main([*_options(), "-q", *_left_out()], plugins=[run])
     return int(run.counts["survived"] > 0.05 * sum(run.counts.values()))
 
 

@@ -125,6 +125,17 @@ def test_a_sample_without_the_far_cluster_keeps_its_own_scatter():
     assert scatter[2] == 0
 
 
+@pytest.mark.parametrize("place", [0, 7, 30])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_far_loss_of_next_to_no_weight_costs_no_digits(place, grouped):
+    near = np.arange(30) % 5 - 2.0
+    losses, weights = np.insert(near, place, 1e9), np.insert(1.0 + np.arange(30) % 3, place, 1e-40)
+    by = np.zeros(31) if grouped else None
+    moments = LossMoments.from_losses(np.zeros(31), losses[:, None], weights=weights, by=by)
+    exact = float(exact_scatter(losses[:, None].tolist(), weights.tolist())[0][0])
+    assert moments.scatter.item() == pytest.approx(exact, rel=1e-12)
+
+
 def test_standard_errors_of_costs_that_share_an_amount():
     rng = np.random.default_rng(4)
     y, losses = rng.integers(0, 2, 200), np.round(rng.normal(size=(200, 2)), 3)

@@ -26,6 +26,7 @@ from stakes.adapters.expressions import (
     ROWS,
     Arrays,
     first_of,
+    high_of,
     low_of,
 )
 from stakes.adapters.found_labels import labels_found, two_classes_of
@@ -48,7 +49,7 @@ from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
-_SPREAD = 1e-2  # variance over mean square, below which losses are summed about a loss
+_SPREAD = 1e-2  # variance over mean square, below which losses are summed about their mean
 _MOST_CENTRES = 500  # engines nest as many conditions as there are centres
 Parts = dict[str, Any]
 
@@ -296,20 +297,23 @@ def _cells(sums: Arrays) -> list[Cell]:
 
 
 def _shared(sums: Arrays, size: int) -> dict[Cell, list[float]]:
-    """The least losses of cells whose losses are large, compared with their spread.
+    """The mean losses of cells whose losses are large, compared with their spread.
 
-    Digits would be lost: what they share has to be subtracted before they are squared.
+    Digits would be lost: what they share has to be subtracted before they are squared. The mean
+    of equal losses is exactly the loss.
     """
-    names = map(low_of, (column_of(place) for place in range(size)))
-    least = np.stack([sums[name] for name in names], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        means = [
+            np.clip(sums[f"{i}"] / sums[WEIGHT], sums[low_of(name)], sums[high_of(name)])
+            for i, name in enumerate(map(column_of, range(size)))
+        ]
         spread = np.min(
             [1 - sums[f"{i}"] ** 2 / sums[WEIGHT] / sums[f"{i} {i}"] for i in range(size)], axis=0
         )
     several = np.flatnonzero((sums[ROWS] > 1) & (spread < _SPREAD))
     worst = several[np.argsort(spread[several], kind="stable")][:_MOST_CENTRES]
     cells = _cells(sums)
-    return {cells[row]: least[row].tolist() for row in worst}
+    return {cells[row]: [float(mean[row]) for mean in means] for row in worst}
 
 
 def _listed(by: str | None) -> tuple[str, ...]:

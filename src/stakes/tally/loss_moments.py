@@ -1,8 +1,8 @@
 """LossMoments: weight, sums and scatter of per-case losses, class by class.
 
 Sums of plain products would cancel: of losses that share a large amount, nothing of the variance
-is left. Products are therefore summed about a loss that occurs, and kept about the mean (Chan,
-Golub and LeVeque 1983).
+is left. Products are therefore summed about the loss of the heaviest case, and kept about the mean
+(Chan, Golub and LeVeque 1983).
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class LossMoments(Tally):
         """Sum the losses in columns of a frame, in the engine that holds the frame.
 
         Losses of a class and group that differ by less than a tenth of their size are summed about
-        the least of them, in one more pass over the rows; of more than 500 such groups, those that
-        differ least.
+        their mean, in one more pass over the rows; of more than 500 such groups, those that differ
+        least.
 
         Parameters
         ----------
@@ -295,11 +295,16 @@ class LossMoments(Tally):
 def _distances(
     rows: Rows, code: IntArray, losses: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, list[FloatArray]]:
-    """A centre (…, K, J) that occurs in each cell, and the distances (n,) of each loss from it."""
+    """The losses of the heaviest case of each cell (…, K, J), and the distances (n,) from them."""
     cell = code if rows.group is None else rows.group * weight.shape[-1] + code
-    last = np.zeros(weight.size, dtype=np.intp)
-    last[cell] = np.arange(len(cell))
-    centre = np.where(weight.reshape(-1, 1) > 0, losses[last], 0.0)
+    heaviest = np.zeros(weight.size, dtype=np.intp)
+    heaviest[cell] = np.arange(len(cell))
+    if rows.weights is not None:
+        most = np.zeros(weight.size)
+        np.maximum.at(most, cell, rows.weights)
+        candidates = np.flatnonzero(rows.weights == most[cell])
+        heaviest[cell[candidates]] = candidates
+    centre = np.where(weight.reshape(-1, 1) > 0, losses[heaviest], 0.0)
     columns = zip(losses.T, centre.T, strict=True)
     parts = [column - np.take(about, cell) for column, about in columns]
     return centre.reshape(*weight.shape, -1), parts
@@ -314,8 +319,8 @@ def _sums(rows: Rows, code: IntArray, column: FloatArray, n_classes: int) -> Flo
 def _about_mean(weight: FloatArray, sums: FloatArray, products: FloatArray) -> FloatArray:
     """The scatter (…, J, J), from sums (…, J) and products of the distances from any centre.
 
-    The products about a loss that occurs are at most as many times the scatter as there are cases,
-    so that the difference keeps its leading digits.
+    The products about the loss of the heaviest case are at most as many times the scatter as there
+    are cases, so that the difference keeps its leading digits.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.where(weight[..., None] == 0, 0.0, sums / weight[..., None])
