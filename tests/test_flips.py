@@ -1,5 +1,6 @@
 """Where the verdict flips is a matter of the contenders, as in the verdict itself."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import stakes
 from stakes import Decisions, JointCounts, Problem, Report, evaluate
 from stakes.inference import Move, contenders, leaving_points, with_blind
+from stakes.render.flip_tables import margin_section
 from stakes.render.tables import sections
 
 PROBLEM = Problem([[0, 3, 25], [18, 8, 0]], classes=["good", "bad"], decisions=["a", "b", "c"])
@@ -195,6 +197,27 @@ def test_where_only_points_are_known_the_tables_do_not_speak_of_what_is_clear(re
         if section.title.startswith("Where each system wins")
     ]
     assert all(part.table is not None and len(part.table.header) == 2 for part in parts)
+
+
+def test_where_a_flip_is_unknown_so_is_where_it_would_be_clear():
+    """If one class has the whole prior, nothing says how the others would share the rest."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    decided = {
+        name: Decisions(np.where(rng.random(300) < share, y // 2, 1 - y // 2))
+        for name, share in (("a", 0.6), ("b", 0.8))
+    }
+    problem = Problem([[0, 2], [1, 3], [5, 2]], prior=[1, 0, 0])
+    report = evaluate(y, decided, problem, replicates=20)
+    margins = {margin.what: margin for margin in report.margins}
+    of_all, of_none = margins["prior of 0"], margins["prior of 1"]
+    assert np.isnan([of_all.low, of_all.high, of_all.clear_low, of_all.clear_high]).all()
+    assert of_none.clear_low == -np.inf
+    section = margin_section(dataclasses.replace(report, margins=(of_all, of_none)))
+    assert section.table is not None
+    never, unknown = sorted(row[2:] for row in section.table.rows)
+    assert unknown == ("–", "–", "")
+    assert never == ("never", "never", "")
 
 
 def test_a_close_call_between_the_rules_of_one_model_is_stated_first():

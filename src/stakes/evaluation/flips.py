@@ -171,7 +171,10 @@ class _Walk(NamedTuple):
 
 
 def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
-    """Where the choices of each walk leave the contenders; infinite where they never do."""
+    """Where the choices of each walk leave the contenders; infinite where they never do.
+
+    It is unknown where the start of the walk is.
+    """
     moves = {
         (place, side): Move(choice, *line[:4], start=start, end=line.bounds[side])
         for place, (line, choices, starts) in enumerate(walks)
@@ -180,7 +183,11 @@ def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
     }
     leaving = costs.leaving(list(moves.values()), evidence)
     points = dict(zip(moves, leaving.tolist(), strict=True))
-    return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
+    ends = ((nan if isnan(a) else -inf, nan if isnan(b) else inf) for _, _, (a, b) in walks)
+    return [
+        (points.get((place, 0), low), points.get((place, 1), high))
+        for place, (low, high) in enumerate(ends)
+    ]
 
 
 def _cost_line(costs: Costs, place: int, stated: Problem) -> _Line:

@@ -239,7 +239,8 @@ def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
         if rival is not None
     ]
     named = (middle(margin.what, NAME + 10), _now(margin))
-    for flip in flips or [("never", "never", "")]:
+    nowhere = (text("", margin.low), text("", margin.clear_low), "")
+    for flip in flips or [nowhere]:
         yield (*named, *flip)
         named = ("", "")
 
