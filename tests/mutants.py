@@ -279,7 +279,7 @@ class Run:
             if who == "not found":
                 way = _in_new_process
                 continue
-            if not who or (who in names and self._alone(who, place, tests)):
+            if not who or (who in names and self._alone(who, names[0], place, tests)):
                 return who
             ran = list(items)[: names.index(who) + 1] if who in names else names
             if not way(place.file, UNCHANGED, {name: tests[name] for name in ran}):
@@ -289,12 +289,13 @@ class Run:
             names = [name for name in names if name != who] if who in names else []
         return ""
 
-    def _alone(self, who: str, place: Place, tests: dict[str, pytest.Item]) -> bool:
+    def _alone(self, who: str, first: str, place: Place, tests: dict[str, pytest.Item]) -> bool:
         """Whether a test fails by itself with the change, and passes by itself without it."""
         only = {who: tests[who]}
         if who not in self.passing:
             self.passing[who] = not _in_fork(place.file, UNCHANGED, only)
-        return self.passing[who] and _in_fork(place.file, place.number, only) == who
+        alone = who == first or _in_fork(place.file, place.number, only) == who
+        return alone and self.passing[who]
 
     def _say(self, text: str) -> None:
         print(text, file=sys.__stdout__, flush=True)

@@ -25,6 +25,7 @@ from stakes import (
     ranking,
     scoring,
 )
+from stakes.evaluation.memory import memory_bytes
 from stakes.inference import profile_interval
 from stakes.limits import coverage_of
 
@@ -523,9 +524,13 @@ def test_the_brier_score_of_nearly_perfect_posteriors_keeps_its_digits():
     assert score == pytest.approx(2 * small**2, rel=1e-14, abs=0)
 
 
-@pytest.mark.parametrize("classes", [10**5, 2**70])
-def test_a_table_of_costs_that_does_not_fit_is_refused_before_it_is_made(classes):
-    refuses(lambda: Problem.zero_one(classes), "^classes must be at most 10,000", "GiB", "Merge")
+@pytest.mark.parametrize(
+    ("classes", "shown"),
+    [(10**5, "100,000"), (10**12, "1,000,000,000,000"), (10**12 + 1, "more than 10¹²")],
+)
+def test_a_table_of_costs_that_does_not_fit_is_refused_before_it_is_made(classes, shown):
+    rule = "^classes must be at most 10,000"
+    refuses(lambda: Problem.zero_one(classes), rule, "GiB", f"got {shown}. Merge")
 
 
 @pytest.mark.parametrize("cost", [1e-300, 5e-324, 1e-101, 1e41, 9e99])
@@ -608,3 +613,10 @@ def test_arguments_that_are_missing_or_unknown_are_not_blamed_on_arrays():
         called(hardness)
     with pytest.raises(TypeError, match="unexpected keyword argument 'mas'"):
         called(hardness, hardness, mas=hardness)
+
+
+def test_memory_is_that_of_the_limit_where_the_machine_does_not_say(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1 << 40, 1 << 40))
+    monkeypatch.delattr("os.sysconf")
+    assert memory_bytes() == 1 << 40

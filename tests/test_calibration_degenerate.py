@@ -21,7 +21,7 @@ from stakes.calibration import (
     calibration_in_the_large,
     spiegelhalter,
 )
-from stakes.calibration.fitting import RIDGE
+from stakes.calibration.fitting import RIDGE, _inverse
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())
@@ -237,3 +237,10 @@ def test_the_bounded_temperature_of_posteriors_worse_than_uniform_ones_grows_wit
 
 def normalized(rows):
     return rows / rows.sum(axis=1, keepdims=True)
+
+
+def test_blocks_without_an_inverse_have_none():
+    blocks = np.array([[[0.0, 0], [0, 0]], [[1, 1], [1, 1]], [[2, 0], [0, 4]]])
+    assert np.isnan(_inverse(blocks[:2])).all()
+    assert np.isnan(_inverse(np.zeros((1, 1, 1)))).all()
+    assert_allclose(_inverse(blocks[2:]), [[[0.5, 0], [0, 0.25]]])

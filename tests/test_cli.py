@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from inspect import signature
@@ -22,6 +23,7 @@ import pyarrow.parquet
 from click.testing import CliRunner, Result
 
 import stakes
+import stakes.cli
 from stakes import Limit, Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
@@ -89,6 +91,15 @@ def report(**options: Any) -> Report:
 
 
 # evaluate ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_threads_are_not_forbidden_where_there_is_memory_for_them(limited, monkeypatch):
+    monkeypatch.setattr("stakes.cli._is_limited", lambda: limited)
+    monkeypatch.setattr("stakes.cli._can_map", lambda size: limited)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    stakes.cli._require_memory()
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
 def test_the_command_prints_the_report_of_the_library():

@@ -33,6 +33,14 @@ plot = pytest.importorskip("stakes.plot")
 PROBLEM = Problem.binary(false_alarm=1, miss=4)
 
 
+def test_only_ends_within_the_axes_have_a_height_there():
+    figure, style = (pytest.importorskip(n) for n in ("matplotlib.figure", "stakes.plot._style"))
+    ax = figure.Figure().subplots()
+    ax.set_ylim(2, 4)
+    heights = [style._fraction(ax, end) for end in (1.9, 2.0, 3.0, 4.0, 4.1)]
+    np.testing.assert_array_equal(heights, [np.nan, 0, 0.5, 1, np.nan])
+
+
 @pytest.fixture(scope="module")
 def tables() -> dict[str, ScoreTable]:
     rng = np.random.default_rng(0)

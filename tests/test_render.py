@@ -363,6 +363,15 @@ def test_the_name_of_a_mark_stands_beside_it_where_there_is_room(share, side):
     assert float(name[1]) - float(mark[1]) == pytest.approx(5 if side == "start" else -5)
 
 
+def test_shares_are_written_below_the_axis():
+    picture = drawn((0, 1), (1, 2))
+    axis = re.search(r'<line class="axis" x1="[\d.]+" y1="([\d.]+)"', picture)
+    ticks = re.findall(r'<text class="tick" [^>]*y="([\d.]+)" text-anchor="middle"', picture)
+    assert axis is not None
+    assert ticks
+    assert all(float(y) > float(axis[1]) for y in ticks)
+
+
 def test_a_line_of_one_point_is_drawn():
     assert drawn((0, 2.5), marks={0.0: "limit"}).count("<circle") == 1
 

@@ -508,6 +508,14 @@ def test_bins_of_equal_mass_hold_equally_many_cases_unless_ties_forbid() -> None
     assert np.searchsorted(cuts, infinite.scores).tolist() == [0, 1, 2]
 
 
+def test_a_cut_between_neighbouring_floats_is_the_lower_one() -> None:
+    """Their midpoint rounds to the lower one, or to the upper one."""
+    floats = np.array([1.0, np.nextafter(1, 2), 1 + 2**-51])
+    for pair in (floats[:2], floats[1:]):
+        cuts = scoring.EqualMass(2).cuts(ScoreTable(pair, [[1, 0], [0, 1]]))
+        assert cuts.tolist() == [pair[0]]
+
+
 def test_bins_refuse_what_makes_no_bins() -> None:
     with pytest.raises(InputError, match="count must be a whole number"):
         scoring.EqualWidth(2.5)  # type: ignore[arg-type]

@@ -733,3 +733,9 @@ def test_samplers_and_sizes_are_checked(changes, message):
         random_confusion(**settings)
     with pytest.raises(InputError, match="value must be one real number within"):
         fixed(2)
+
+
+def test_samples_that_would_not_fit_are_refused():
+    refusal = r"^n_cases must be one real number within \[1, 1e\+08\]"
+    with pytest.raises(InputError, match=refusal):
+        gaussian_classes(10**12, prior=PRIOR, variance=1, rng=np.random.default_rng(0))

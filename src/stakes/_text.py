@@ -236,6 +236,8 @@ def percent(share: float) -> str:
 
     >>> percent(0.9996), percent(1.0), percent(0.25), percent(0.005), percent(0.0002)
     ('> 99.9 %', '100 %', '25 %', '0.5 %', '< 0.1 %')
+    >>> percent(0.999), percent(0.001)
+    ('99.9 %', '0.1 %')
     """
     if 0 < share < 0.001:
         return "< 0.1 %"

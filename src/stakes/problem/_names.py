@@ -68,7 +68,7 @@ def refuse_many(size: int) -> None:
     if size < 1:
         raise InputError(f"classes must be one or more; got {size}. Pass a number, or labels.")
     if size > _MOST_CLASSES:
-        shown = f"{size:,}" if size < 10**12 else f"{float(size):.3g}" if size < 10**300 else "more"
+        shown = f"{size:,}" if size <= 10**12 else "more than 10¹²"
         gigabytes = 8 * _MOST_CLASSES**2 / 2**30
         raise InputError(
             f"classes must be at most {_MOST_CLASSES:,}, whose table of costs takes "
