@@ -65,7 +65,7 @@ class _Marks(ast.NodeTransformer):
         return [ast.Expr(self._call(statement)), statement]
 
     def _call(self, node: ast.stmt | ast.expr) -> ast.Call:
-        place = ast.Constant((self.file, node.lineno))
+        place = ast.Tuple([ast.Constant(self.file), ast.Constant(node.lineno)], ast.Load())
         return ast.Call(ast.Name(_MARK, ast.Load()), [place], [])
 
 

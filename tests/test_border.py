@@ -6,6 +6,7 @@ import inspect
 import re
 from decimal import Decimal
 from itertools import count
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +27,7 @@ from stakes import (
     scoring,
 )
 from stakes.evaluation.memory import memory_bytes
+from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
 from stakes.limits import coverage_of
 
@@ -620,3 +622,16 @@ def test_memory_is_that_of_the_limit_where_the_machine_does_not_say(monkeypatch)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1 << 40, 1 << 40))
     monkeypatch.delattr("os.sysconf")
     assert memory_bytes() == 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("groups", "n_rows", "refused"),
+    [(20, 20, False), (21, 105, False), (21, 104, True), (1000, 9000, False), (1001, 10**6, True)],
+)
+def test_columns_with_many_values_or_few_cases_in_each_are_refused(groups, n_rows, refused):
+    evidence: Any = SimpleNamespace(slices=[(None, k) for k in range(groups)], n_rows=n_rows)
+    if refused:
+        with pytest.raises(InputError, match=f"it makes {groups:,} groups"):
+            _refuse_measurements(evidence)
+    else:
+        _refuse_measurements(evidence)

@@ -37,6 +37,7 @@ from stakes.calibration import (
     table_cost_of_miscalibration,
     top_label_table,
 )
+from stakes.calibration.calibration_errors import _radii
 from stakes.errors import InputError
 from stakes.scoring import BetaScore, Brier, EqualMass, EqualWidth, HalfBrier, HullBins, LogLoss
 from stakes.tally import Counts, ScoreTable
@@ -612,3 +613,10 @@ def test_bands_want_whole_cases_and_a_share() -> None:
         band.limits(1.5)
     low, high = band.limits(1.0)
     assert (low, high) == (band.draws.min(), band.draws.max())
+
+
+def test_a_local_fit_has_two_cases_at_least_and_no_more_where_two_are_its_share():
+    scores, mass = np.array([0.0, 1.0, 10.0]), np.ones(3)
+    for shift in (0.0, -20.0):
+        moved = scores + shift
+        np.testing.assert_allclose(_radii(moved, mass, moved), [1, 1, 9], rtol=1e-12)

@@ -22,6 +22,7 @@ from stakes.calibration import (
     spiegelhalter,
 )
 from stakes.calibration.fitting import RIDGE, _inverse
+from stakes.calibration.temperature import _best_coldness
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())
@@ -244,3 +245,7 @@ def test_blocks_without_an_inverse_have_none():
     assert np.isnan(_inverse(blocks[:2])).all()
     assert np.isnan(_inverse(np.zeros((1, 1, 1)))).all()
     assert_allclose(_inverse(blocks[2:]), [[[0.5, 0], [0, 0.25]]])
+
+
+def test_predictions_that_all_classes_share_keep_their_temperature():
+    assert _best_coldness(np.zeros((4, 3)), np.full(4, 0.25)) == (1.0, True)

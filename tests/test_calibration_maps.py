@@ -37,6 +37,7 @@ from stakes.calibration import (
     logistic,
     multiclass,
 )
+from stakes.calibration.calibrator import FittedIdentity
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
 from stakes.tally import ScoreTable, pooling
@@ -715,3 +716,34 @@ def test_identity_moves_posteriors_from_the_shares_of_the_data_to_a_prior() -> N
     assert_allclose(fitted(rows), moved / moved.sum(axis=1, keepdims=True))
     with pytest.raises(InputError, match=r"^scores must hold probabilities"):
         Identity().fit([-1.0, 2.0], [0, 1])
+
+
+def test_posteriors_moved_by_an_engine_are_those_of_numpy():
+    nw = pytest.importorskip("narwhals.stable.v2")
+    pl = pytest.importorskip("polars")
+    from stakes.adapters.map_columns import second_class
+
+    scores = np.array([0.0, 0.2, 0.7, 1.0])
+    priors = {"from_prior": np.array([0.8, 0.2]), "to_prior": np.array([0.4, 0.6])}
+    moved = FittedIdentity(**priors, classes=(0, 1), converged=True)
+    frame = nw.from_native(pl.DataFrame({"p": scores}))
+    moved_by_engine = frame.select(p=second_class(moved, nw.col("p")))["p"].to_numpy()
+    np.testing.assert_allclose(moved_by_engine, scores * 3 / (scores * 3 + (1 - scores) / 2))
+
+
+def test_a_newton_step_of_an_engine_that_is_too_long_is_taken_back():
+    """On a hyperbola a step from x leads to −x³: away from the minimum, where x is above one."""
+    newton_sums = pytest.importorskip("stakes.adapters.newton_sums")
+
+    class Hyperbola(newton_sums.Newton):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.at = np.array([[2.0], [0.5], [-1.5]])
+
+        def _derivatives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+            root = np.sqrt(1 + self.at**2)
+            return root[:, 0], self.at / root, (root**-3)[..., None]
+
+    newton, steps = Hyperbola(), list[int]()
+    assert newton.run(steps.append)
+    np.testing.assert_allclose(newton.at, 0, atol=1e-9)
+    assert steps == list(range(1, len(steps) + 1))

@@ -365,3 +365,8 @@ def test_the_numbers_of_empulse_come_out():
         constant = [metrics.expected_cost(truth, [d] * len(truth), **options) for d in (0, 1)]
         assert mean_cost == pytest.approx(cost, rel=1e-9)
         assert 1 - mean_cost / min(constant) == pytest.approx(saved, rel=1e-9)
+
+
+def test_costs_of_a_single_case_are_those_of_its_matrix():
+    problem, columns = Problem.zero_one(2).by_case([[[0, 3.0], [7.0, 0]]], None)
+    assert (problem.costs.tolist(), columns) == ([[0, 3], [7, 0]], {})

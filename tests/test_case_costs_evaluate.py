@@ -9,9 +9,12 @@ import pytest
 
 import stakes
 from stakes import Decisions, InputError, Limit, Problem, Scores, evaluate
-from stakes.evaluation import build_report
-from stakes.evaluation.case_charges import NO_MODEL
+from stakes._check import FloatArray
+from stakes.evaluation import build_report, read_cases
+from stakes.evaluation.case_charges import NO_MODEL, Charges, _few_of, few_cases
 from stakes.evaluation.cost_intervals import costs_of
+from stakes.evaluation.folds import case_cost
+from stakes.inference.losses import LossSample
 from stakes.report import Report
 
 PAYMENTS = Problem(
@@ -589,3 +592,36 @@ def test_scores_of_two_classes_are_cut_where_the_costs_of_their_cases_say():
     models = {"raw": Scores(world.scores["strong"])}
     report = evaluate(world.y, models, TWO, data=world.data, calibrator=None, replicates=10)
     assert {system.name for system in report.systems} == {"raw (tuned out of fold)", "raw (tuned)"}
+
+
+def test_costs_of_single_cases_are_weighed_and_above_those_of_perfect_decisions():
+    problem = Problem([[0, "a"], [5, 1]], prior=[0.75, 0.25])
+    cases = read_cases([0, 0, 1], problem, [1.0, 3.0, 2.0], None, None, {"a": [4.0, 8.0, 0.0]})
+    result = case_cost(cases, np.array([1, 1, 0]))
+    assert result == pytest.approx(0.75 * (1 * 4 + 3 * 8) / 4 + 0.25 * (5 - 1))
+
+
+def _charges(loss: FloatArray, truth: Any, weights: FloatArray, repeats: Any) -> Charges:
+    sample = LossSample(
+        *(("m",), loss[None], loss, 0 * loss, truth, 2, None, weights, False, None), repeats=repeats
+    )
+    return Charges(sample, 0.0, {}, truth, {})
+
+
+@pytest.mark.parametrize("prior", [None, np.array([0.9, 0.1])])
+def test_few_cases_carry_the_same_share_whether_equal_cases_are_pooled_or_not(prior):
+    rng = np.random.default_rng(0)
+    loss, weights, truth = rng.lognormal(0, 1.5, 40), rng.uniform(0.5, 2, 40), np.arange(40) % 2
+    repeats = rng.integers(1, 9, 40)
+    rows = np.repeat(np.arange(40), repeats)
+    pooled = few_cases(_charges(loss, truth, weights * repeats, repeats * 1.0), "m", prior)
+    apart = few_cases(_charges(loss[rows], truth[rows], weights[rows], None), "m", prior)
+    assert pooled.share == pytest.approx(apart.share, abs=1e-12)
+    assert 0.2 < pooled.share < 0.4
+
+
+def test_what_few_cases_cost_does_not_depend_on_the_unit():
+    each, truth = np.append(np.full(200, 0.001), [5.0, 4.0]), np.zeros(202, dtype=np.intp)
+    shares = [_few_of(unit * each, unit * each, truth, np.ones(202)) for unit in (1.0, 1e-6)]
+    assert shares[0] > 0.9
+    assert shares[1] == pytest.approx(shares[0])

@@ -23,6 +23,7 @@ from stakes.inference import (
     wilson_rates,
 )
 from stakes.metrics import clinical_table
+from stakes.metrics.clinical_samples import _JOINED
 
 WAIT_TREAT: dict[str, Any] = {"classes": ["well", "ill"], "decisions": ["wait", "treat"]}
 METRICS = ["sensitivity", "specificity", "PPV", "NPV", "LR+", "LR−", "net benefit"]
@@ -511,3 +512,19 @@ def test_clusters_are_asked_for_by_their_labels():
     )
     with pytest.raises(InputError, match="leading axis of clusters"):
         effective_counts(counts.sum_clusters(np.ones((1, 2)))[0], np.eye(2), scheme=Clusters())
+
+
+@pytest.mark.parametrize("stated", [False, True])
+@pytest.mark.parametrize(("name", "place"), [("PPV", 1), ("NPV", 0), ("LR+", 1), ("LR−", 0)])
+def test_influences_are_those_of_the_cases_with_that_test_result(name, place, stated):
+    """Of predictive values without a stated prevalence; else all cases count, by their class."""
+    table = np.random.default_rng(0).integers(1, 9, (2, 2, 2)).astype(float)
+    influence = _JOINED[name](table, 1, stated)
+    assert np.sum(table * influence) == pytest.approx(0)
+    other = influence[:, 1 - place]
+    if name in ("PPV", "NPV") and not stated:
+        assert not other.any()
+        assert influence[:, place].any()
+    else:
+        expected = 1 / table[1].sum()  # of a case that counts among all of its class alone
+        np.testing.assert_allclose(np.abs(other[1]), expected)

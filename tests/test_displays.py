@@ -993,3 +993,25 @@ def test_a_capacity_display_names_the_decision_as_the_problem_does():
     y, p = [0, 1] * 10, np.linspace(0.1, 0.9, 20)
     display = CapacityDisplay.from_predictions(y, p, Problem.zero_one(2), True)
     assert type(display.decision) is int
+
+
+def test_a_spline_is_linear_beyond_its_last_knot():
+    smooth_line = pytest.importorskip("stakes.displays.smooth_line")
+    beyond = smooth_line._spline(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.6, 0.9]))
+    np.testing.assert_allclose(np.diff(beyond, 2, axis=1), 0, atol=1e-9)
+
+
+def test_shares_of_ties_are_mixed_with_what_is_left():
+    capacity_displays = pytest.importorskip("stakes.displays.capacity_displays")
+    tied, shares = np.array([True, False]), np.array([0.25, 0.25])
+    mixed = capacity_displays._mixed(tied, shares, np.array([1.0, 1.0]), np.array([3.0, 3.0]))
+    assert mixed.tolist() == [2.5, 3.0]
+
+
+def test_the_axis_of_costs_by_threshold_leaves_room_on_both_sides():
+    displays = pytest.importorskip("stakes.displays")
+    y, p = np.array([0, 1] * 20), np.linspace(0.05, 0.95, 40)
+    shown = displays.CostByThresholdDisplay.from_predictions(y, p, Problem.from_threshold(0.3))
+    low = min(float(np.nanmin(line.low)) for line in shown.lines)
+    high = max(float(np.nanmax(line.high)) for line in shown.lines)
+    assert shown.limits[0] < low < high < shown.limits[1]

@@ -5,7 +5,7 @@ import pytest
 
 from stakes import Counts, InputError, Problem, ScoreTable
 from stakes._check import codes, distinct
-from stakes._check.encoding import distinct_texts, text_positions
+from stakes._check.encoding import distinct_texts, integer_range, text_positions
 
 N = 10_000  # more rows than the sample whose texts are looked up in the others
 
@@ -155,3 +155,8 @@ def test_codes_that_are_the_rows_of_the_caller_cannot_change_them():
     Counts.from_labels(y, y)
     Counts.from_decisions(y, y, Problem.zero_one(2))
     assert y.flags.writeable
+
+
+def test_integers_below_zero_are_not_taken_for_large_ones():
+    assert integer_range(np.array([-1, 1], dtype=np.int8)) == (-1, 1)
+    assert integer_range(np.array([0, 1], dtype=np.int8)) == (0, 1)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import Decisions, Limit, Posteriors, Problem, Report, Scores, evaluate
+import report_kinds
+from stakes import Decisions, Limit, Posteriors, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes.decide import mean_costs
 from stakes.evaluation.bound_ladder import BoundLadder, other_folds
 from stakes.evaluation.cases import read_cases
@@ -21,6 +22,7 @@ from stakes.evaluation.predictions import read_predictions
 from stakes.render.flip_tables import nearest_change
 from stakes.render.html import _still
 from stakes.report import BAYES, Flip, MovedNumber, flip_of
+from stakes.report._flips import _COST_STEPS
 from tamper import sealed_again
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 20}
@@ -356,3 +358,16 @@ def test_a_value_is_rounded_away_from_the_present_one():
     assert away(-0.0834, 0.05, 1) == -0.1
     assert away(0.05, 0.05, 2) == 0.05
     assert away(911.0, 180.0, 2) == 920.0
+
+
+def test_shares_beside_a_limit_end_where_more_of_the_decision_saves_nothing():
+    limited = report_kinds.report_of("limited").systems[0]
+    shares, _, prices = zip(*limited.limits[0].capacity, strict=True)
+    wanted = bayes_decisions(report_kinds.P, report_kinds.LIMITED.with_limits(None)) == 1
+    assert shares[-1] == pytest.approx(wanted.mean())  # 0.63, less than the limit times eight
+    assert prices[-1] == 0
+    assert max(shares) == shares[-1]
+
+
+def test_steps_along_costs_grow():
+    assert np.all(np.diff(_COST_STEPS) > 0)

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 import stakes
+from report_kinds import report_of
 from stakes import Decisions, InputError, Limit, Problem, Report
 from stakes.evaluation.baseline import (
     Allowance,
@@ -24,6 +25,7 @@ from stakes.evaluation.baseline import (
 )
 from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
+from stakes.render.against import _caveat, _in_brief, brief_sections
 from stakes.tally import JointCounts
 from tamper import sealed_again
 
@@ -339,3 +341,24 @@ def test_a_brief_markdown_has_at_most_ten_lines(report):
     plain = replace(report, baseline=None).to_markdown(brief=True)
     assert "difference" not in plain
     assert stakes.__version__ in plain
+
+
+@pytest.mark.parametrize(
+    ("n_caveats", "end"), [(1, "first"), (2, "(1 more caveat in the report.)"), (4, "(3 more c")]
+)
+def test_of_several_caveats_one_is_shown_and_the_others_are_counted(n_caveats, end):
+    caveats = [SimpleNamespace(kind="kind", text=text) for text in ("first", *"xyz")][:n_caveats]
+    report: Any = SimpleNamespace(caveats=caveats)
+    (shown,) = _caveat(report)
+    assert shown.startswith("kind: first")
+    assert end in shown
+    assert ("more" in shown) == (n_caveats > 1)
+
+
+def test_the_brief_shows_costs_and_then_their_bounds():
+    report = report_of("baseline")
+    (first, *_), system = brief_sections(report)[2].rows, _in_brief(report)[0]
+    assert first[0] == system.name
+    assert float(first[1].replace("−", "-").replace(",", "")) == pytest.approx(
+        system.cost.value, rel=0.05
+    )

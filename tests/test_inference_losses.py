@@ -14,7 +14,7 @@ from stakes.inference import (
     profile_threshold,
     ratio_bounds,
 )
-from stakes.inference.losses import _bins, _codes, _least
+from stakes.inference.losses import _beyond_root, _bins, _codes, _least
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
@@ -251,3 +251,8 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
         for losses in (pooled, repeated)
     ]
     assert ratios[0] == pytest.approx(ratios[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("root", [0.6, 3.0, 4.9, 5.0, 100.0])
+def test_the_end_of_a_search_lies_beyond_the_root(root):
+    assert _beyond_root(lambda x: root - x, 0.5) >= root

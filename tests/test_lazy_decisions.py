@@ -15,6 +15,8 @@ pytest.importorskip("pandas")
 pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
 
+from itertools import islice
+
 import duckdb
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -161,3 +163,14 @@ def test_maps_agree_at_ends_limits_and_between_very_close_knots():
         posteriors = each(tiny)
         assert ((posteriors >= 0) & (posteriors <= 1)).all()
         np.testing.assert_allclose(mapped, posteriors, rtol=1e-12)
+
+
+def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
+    """Two steps end at neighbouring points: each is found between its own two."""
+    pytest.importorskip("narwhals")
+    from stakes.adapters.streamed_scores import _steps
+
+    grid, ends = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.25])
+    every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
+    steps = list(islice(every, 5))
+    assert steps == [(0.15, 0), (0.25, 1)]

@@ -195,3 +195,13 @@ def test_limits_that_just_fit_are_taken():
 def test_bayes_decisions_refuse_limits_and_say_what_to_call(decide):
     with pytest.raises(InputError, match=r"Call stakes\.price_limits\(posteriors, problem\)"):
         decide([0.1, 0.9], PAYMENTS)
+
+
+def test_lower_bounds_may_take_all_cases_together():
+    exact = (
+        Limit.share("no", at_least=0.75),
+        Limit.share("yes", at_least=0.25),
+        Limit.share("no", at_most=0.75),
+    )
+    costs = {"a": {"no": 0, "yes": 1}, "b": {"no": 4, "yes": 0}}
+    assert Problem(costs, limits=exact).limits == exact

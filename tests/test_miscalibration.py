@@ -9,8 +9,9 @@ from scipy.special import expit, logit
 from scipy.stats import binom, norm
 
 from stakes import Problem, ScoreTable, evaluate
-from stakes.calibration import Isotonic, table_cost_of_miscalibration
-from stakes.evaluation.miscalibration import FewCases, RedrawnClasses
+from stakes._check import FloatArray
+from stakes.calibration import Affine, Isotonic, table_cost_of_miscalibration
+from stakes.evaluation.miscalibration import FewCases, RedrawnClasses, _drawn
 from stakes.regions import decision_regions
 
 SHARE = 0.1
@@ -189,3 +190,31 @@ def test_equal_regrets_count_as_equal_whatever_rounding_does_to_them():
     y[:2] = [0, 1]
     report = evaluate(y, {"a": scores}, Problem.binary(false_alarm=1, miss=5), calibrator=None)
     assert not [caveat for caveat in report.caveats if "calibration" in caveat.text]
+
+
+def test_caveats_do_not_depend_on_the_unit_of_costs():
+    rng = np.random.default_rng(5)
+    chance = rng.random(600)
+    y, models = (rng.random(600) < chance).astype(int), {"m": chance**3}
+    problems = (Problem.binary(false_alarm=unit, miss=3 * unit) for unit in (1e-3, 1e3))
+    kinds = [
+        {caveat.kind for caveat in evaluate(y, models, p, calibrator=Affine()).caveats}
+        for p in problems
+    ]
+    assert kinds[0] == kinds[1]
+    assert "miscalibration" in kinds[0]
+
+
+@pytest.mark.parametrize("cases", [np.ones(6), np.array([3.0, 1.0, 4.0, 2.0])])
+def test_classes_that_are_drawn_anew_are_those_of_the_same_cases(cases, monkeypatch):
+    def drawn() -> FloatArray:
+        posteriors = np.linspace(0.1, 0.8, cases.size)
+        return np.concatenate(list(_drawn(cases, posteriors, 40, np.random.default_rng(2))))
+
+    whole = drawn()
+    monkeypatch.setattr("stakes.evaluation.miscalibration._BLOCK", 3 * cases.size)
+    blocks = drawn()
+    np.testing.assert_array_equal(whole, blocks)  # in one piece, and three replicates at a time
+    assert 0 < len(whole) <= 40
+    assert ((whole >= 0) & (whole <= cases)).all()
+    assert ((whole.sum(axis=1) > 0) & (whole.sum(axis=1) < cases.sum())).all()  # both classes

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from report_kinds import report_of
 from stakes import Decisions, InputError, JointCounts, Problem, Report, ScoreTable, evaluate
 from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.score_bins import shown_sums
 from stakes.inference import contenders, profile_interval, with_blind
 from stakes.inference.likelihood import profile_bounds
@@ -262,3 +264,9 @@ def test_sums_of_terms_that_are_no_numbers_or_are_none_are_not_kept(sums):
     tallied: Any = SimpleNamespace(table=table, term_sums=lambda edges: sums)
     evidence: Any = SimpleNamespace()
     assert shown_sums(tallied, evidence) is None
+
+
+def test_tuned_systems_have_their_own_decisions_though_their_model_is_recalibrated():
+    models = replace(report_of("baseline").models[0], recalibrated=ScoreTable([0.2], [[1, 1]]))
+    keys = [_key(system, (models,)) for system in report_of("baseline").systems[:2]]
+    assert keys == [("new", False, None), ("new", False, "new (tuned)")]

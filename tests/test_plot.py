@@ -237,3 +237,23 @@ def test_no_curves_are_refused_where_the_first_says_what_is_drawn():
     for draw in (plot.capacity_curves, plot.decision_curves):
         with pytest.raises(InputError, match="curves must hold at least one"):
             draw({})
+
+
+def test_longer_names_take_as_much_more_room_as_their_letters():
+    style = pytest.importorskip("stakes.plot._style")
+    assert style.label_width(["a" * 20]) - style.label_width(["a"]) > 1
+
+
+def test_the_share_at_the_corners_of_a_skew_is_one_or_none():
+    plots = pytest.importorskip("stakes.plot.table_plots")
+    assert plots._share_at(np.array([0.0, 0.5]), 0.0).tolist() == [1.0, 1.0]
+    assert plots._share_at(np.array([1.0, 0.5]), 1.0).tolist() == [0.0, 0.0]
+
+
+def test_a_panel_of_reliability_has_the_same_ticks_on_both_axes():
+    figure = pytest.importorskip("matplotlib.figure")
+    plots = pytest.importorskip("stakes.plot.band_plots")
+    bins, line = [np.array([0.2, 0.7])] * 5, [np.array([0.0, 1.0])] * 4
+    panel = plots.ReliabilityPanel("forest", *bins, *line)
+    ax = plots.reliability_panels([panel], ax=figure.Figure().subplots())
+    assert ax.get_xticks().tolist() == ax.get_yticks().tolist() == [0, 0.5, 1]

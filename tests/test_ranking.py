@@ -18,6 +18,7 @@ from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.ranking import hull as hull_module
+from stakes.ranking.hull import _walked
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]
@@ -891,3 +892,10 @@ def test_the_scale_of_the_weights_does_not_matter(scale):
     assert ranking.hull_cuts(table.weights).tolist() == ranking.hull_cuts(plain.weights).tolist()
     area = float(ranking.weighted_auc(plain))
     assert float(ranking.weighted_auc(table)) == pytest.approx(area)
+
+
+def test_a_walk_along_the_hull_drops_what_is_straight_within_the_slack():
+    blocks = np.array([[0.3, 0.4, 0.1], [0.3, 0.4, 0.2]])
+    starts, pooled = _walked(np.arange(3), blocks, 1 + 1e-13)
+    assert starts.tolist() == [0, 2]
+    np.testing.assert_allclose(pooled, [[0.7, 0.1], [0.7, 0.2]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from stakes import Decisions, Limit, Problem, Report, Scores, evaluate
 from stakes._text import measured, probability, supported
 from stakes.inference import Measured
-from stakes.render.layout import Section, middle
+from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
-from stakes.render.systems import in_order
+from stakes.render.systems import _always, in_order
 from stakes.render.tables import sections
+from stakes.render.text_formats import _table
 from stakes.report import Slice
 
 FAST: dict[str, Any] = {"calibrator": None, "replicates": 10}
@@ -429,3 +431,20 @@ def test_names_of_marks_stand_where_there_is_room():
 def test_slices_with_numbers_stand_as_one_counts_them(groups, wanted):
     slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
     assert [group.group for group in in_order(slices)] == wanted
+
+
+def test_a_table_in_markdown_has_a_rule_for_every_column():
+    lines = _table(Table(("system", "cost", "95 %"), (("forest", "0.4", "0.3 to 0.5"),))).split(
+        "\n"
+    )
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert {line.count("|") for line in lines} == {4}
+
+
+@pytest.mark.parametrize(("at_most", "note"), [(0.5, " (breaks a limit)"), (1.0, "")])
+def test_a_constant_decision_that_breaks_a_limit_says_so(at_most, note):
+    report: Any = SimpleNamespace(
+        naive=SimpleNamespace(decision=1),
+        problem=SimpleNamespace(limits=(Limit.share(1, at_most=at_most),)),
+    )
+    assert _always(report) == f"always 1{note}"

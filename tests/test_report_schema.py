@@ -10,12 +10,16 @@ import pytest
 
 pytest.importorskip("jsonschema")
 
+from types import SimpleNamespace
+
 import jsonschema
+import numpy as np
 
 from report_kinds import KINDS, report_of
 from stakes import Report
 from stakes.evaluation import changes_between
 from stakes.render import report_schema
+from stakes.report._consistency import _pair_faults
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +90,12 @@ def test_the_schema_bounds_shares_and_numbers_of_things():
     faults = [list(fault.path) for fault in validator.iter_errors(data)]
     assert ["assumptions", "n_rows"] in faults
     assert ["systems", 0, "probability_cheapest"] in faults
+
+
+def test_pairs_of_a_report_may_have_fractional_weights():
+    def faults(weights: list[float]) -> list[str]:
+        pair: Any = SimpleNamespace(places=np.array([0, 3]), weights=np.array(weights))
+        return list(_pair_faults(pair, 4))
+
+    assert faults([0.25, 0.0]) == []
+    assert "not negative" in faults([0.25, -0.1])[0]

@@ -27,6 +27,7 @@ from stakes import (
 from stakes.calibration import Isotonic, VectorScaling, cost_of_miscalibration, cross_calibrate
 from stakes.inference import mcnemar
 from stakes.measures import likelihood_ratio_positive, net_benefit, precision, recall
+from stakes.rows import Scores
 from stakes.scoring import Brier, EqualMass, EqualWidth, mean_score, score_moments
 from stakes.tally import JointScores
 from test_border import refuses
@@ -626,3 +627,16 @@ def test_columns_and_engines_of_a_frame_are_named_by_text(name, strange):
 def test_what_is_no_report_is_not_rendered(render):
     pytest.importorskip("jinja2")
     refuses(lambda: getattr(stakes.render, render)(None), "^report must be a Report")
+
+
+@pytest.mark.parametrize(("costs", "told"), [([[0, 1], [3, 0]], 0), ([[0, 1, 2], [3, 1, 0]], 1)])
+def test_raw_scores_are_said_to_allow_no_decision_where_one_threshold_does_not(costs, told):
+    y, scores = np.array([0, 1] * 20), np.linspace(-2, 3, 40)
+    models = {"raw": Scores(scores), "other": np.clip(scores / 3, 0.1, 0.9)}
+    report = evaluate(y, models, Problem(costs), calibrator=None, replicates=5)
+    assert sum("allow no decision" in caveat.text for caveat in report.caveats) == told
+
+
+def test_numbers_up_to_a_hundred_may_be_percentages():
+    with pytest.raises(InputError, match="Divide percentages by 100"):
+        bayes_decisions([5.0, 10.5], Problem.zero_one(2))

@@ -174,3 +174,14 @@ def test_rules_without_posteriors_cannot_keep_counts():
     rule = Rule(PAYMENTS, "decisions")
     with pytest.raises(InputError, match="need posteriors"):
         rule.decide(["approve"], limits=[Limit.count("review", 0)])
+
+
+def test_several_counts_in_a_batch_are_kept_at_the_least_cost():
+    problem, q = Problem([[0, 3, 9], [9, 2, 0]]), np.array([0.04, 0.3, 0.5, 0.6, 0.8, 0.97])
+    costs = np.stack([1 - q, q], axis=1) @ problem.costs
+    limits = [Limit.count(1, 2, at_least=2), Limit.count(2, 1)]
+    decided = Rule(problem).decide(q, limits=limits)
+    every = np.array(list(product(range(3), repeat=6)))
+    kept = every[((every == 1).sum(axis=1) == 2) & ((every == 2).sum(axis=1) <= 1)]
+    best = costs[np.arange(6), kept].sum(axis=1).min()
+    assert costs[np.arange(6), decided].sum() == pytest.approx(best)

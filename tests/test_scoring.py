@@ -27,6 +27,7 @@ from stakes.scoring import (
     RankedProbability,
     Spherical,
 )
+from stakes.scoring.rules import _missed
 from stakes.scoring.weighted import incomplete_beta
 from stakes.tally import ScoreTable
 
@@ -625,3 +626,8 @@ def test_the_log_loss_of_two_classes_is_that_of_the_smaller_probability(other: f
     loss = LogLoss().losses_of_two(np.array([1 - other]), np.array([other]))
     assert_allclose(loss, -math.log1p(-other), rtol=1e-15, atol=0)
     assert math.copysign(1, loss[0]) == 1
+
+
+def test_what_the_true_class_lacks_is_its_own_where_probabilities_do_not_sum_to_one():
+    result = _missed(np.array([0.75, 1 - 1e-12]), np.array([0.125, 1e-12]))
+    assert result.tolist() == [0.25, 1e-12]

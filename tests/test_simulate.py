@@ -33,6 +33,7 @@ from stakes.simulate import (
     rising_rates,
     uniform_shares,
 )
+from stakes.simulate._line import Bells, _Cells, _log_sum
 
 # ferrer-ec, Table 1 ------------------------------------------------------------------------------
 
@@ -739,3 +740,18 @@ def test_samples_that_would_not_fit_are_refused():
     refusal = r"^n_cases must be one real number within \[1, 1e\+08\]"
     with pytest.raises(InputError, match=refusal):
         gaussian_classes(10**12, prior=PRIOR, variance=1, rng=np.random.default_rng(0))
+
+
+def test_within_a_cell_the_log_ratio_rises_no_further_than_its_bound():
+    rng = np.random.default_rng(0)
+    parts = np.linspace(-1, 1, 41)
+    for half in (0.02, 0.1, 0.5):
+        for _ in range(20):
+            bells = Bells(rng.normal(size=4), rng.uniform(0.2, 3, 4), rng.normal(size=4))
+            terms, centres = rng.permutation([1, 1, -1, -1]) * rng.random(4), rng.normal(size=30)
+            cells = _Cells(bells, centres, half)
+            gains, losses = cells._two_sides(terms)
+            bound = cells._rise(gains, _log_sum(gains), losses, _log_sum(losses))
+            inside = _Cells(bells, (centres[:, None] + half * parts).ravel(), half)
+            rise = inside.log_ratio(terms).reshape(30, 41).max(axis=1) - cells.log_ratio(terms)
+            assert np.all(rise <= bound + 1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from stakes import (
     expected_cost,
 )
 from stakes.measures import recall
+from stakes.tally.base import class_factors
 
 PROBLEM = Problem(
     [[0, 3, 25], [180, 8, 0]], classes=["legit", "fraud"], decisions=["approve", "review", "block"]
@@ -374,3 +376,15 @@ def test_tuples_given_in_any_order_make_the_tally_that_rows_make():
 def test_tuples_that_make_no_tally_are_refused(cells, weights, groups, match):
     with pytest.raises(InputError, match=match):
         JointCounts(cells, weights, ["a", "b"], [0, 1], ["x", "y", "z"], groups)
+
+
+def test_a_class_that_will_not_occur_has_no_weight():
+    factors = class_factors(np.array([0.0, 1.0]), np.array([30.0, 10.0]))
+    assert factors.tolist() == [0.0, 4.0]
+
+
+def test_groups_of_joint_counts_name_the_first_of_several_leading_axes():
+    weights = np.arange(12.0).reshape(2, 3, 2)
+    names: dict[str, Any] = {"models": ["a"], "classes": [0, 1], "decisions": [0, 1]}
+    joint = JointCounts([[0, 0], [1, 1]], weights, groups=["n", "s"], **names)
+    assert joint.weights.shape == (2, 3, 2)

@@ -368,3 +368,31 @@ def test_priors_are_drawn_in_the_order_of_the_last_class_and_spread_over_its_sha
     assert (np.diff(last) >= 0).all()
     expected = stats.beta(20, 80).ppf((np.arange(40) + 0.5) / 40)
     np.testing.assert_allclose(last, expected, atol=0.02)
+
+
+@pytest.mark.parametrize("n_experts", [2, 3])
+def test_experts_differ_from_their_mean(n_experts):
+    rng = np.random.default_rng(3)
+    experts = rng.random((n_experts, 2, 3))
+    shares = np.array([0.5, 0.5])
+    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    assert unknown is not None
+    (part,) = unknown.parts(rng)
+    np.testing.assert_allclose(part.worlds.costs, experts - experts.mean(axis=0))
+
+
+def test_no_experts_are_no_matrices():
+    with pytest.raises(InputError, match=r"two matrices at least.*of all is \(0, 0, 0\)"):
+        read_unknown({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]), 0.95)
+
+
+def test_worlds_of_experts_are_their_matrices_about_the_mean():
+    rng = np.random.default_rng(3)
+    experts = rng.random((2, 2, 3))
+    shares = np.array([0.5, 0.5])
+    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    assert unknown is not None
+    costs, away = unknown.worlds(rng, 6).costs, experts - experts.mean(axis=0)
+    for world in costs:
+        assert any(np.allclose(world, each) for each in away)
+    np.testing.assert_allclose(costs.mean(axis=0), 0, atol=1e-12)

@@ -20,6 +20,7 @@ from stakes import (
     Problem,
     Report,
     Scores,
+    ScoreTable,
     bayes_decisions,
     evaluate,
 )
@@ -28,6 +29,7 @@ from stakes.evaluation.backwards import backwards_class, class_leads
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.caveats import _prior_mismatch
 from stakes.evaluation.cost_intervals import costs_of
+from stakes.evaluation.decision_rules import rules_of
 from stakes.evaluation.evidence import ModelTallies, Sample
 from stakes.inference import Measured, profile_interval
 from stakes.report import AS_DECIDED
@@ -628,3 +630,22 @@ def test_what_gains_save_is_no_share_of_a_cost_of_nothing():
     assert report.naive.cost == 0
     assert report.verdict.saving_over_naive.value > 0
     assert "of that" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("kind", "recalibrated", "tuned_apart", "eligible"),
+    [
+        ("posteriors", False, False, False),
+        ("scores", True, False, False),
+        ("scores", False, True, False),
+        ("scores", False, False, True),
+    ],
+)
+def test_a_threshold_tuned_on_its_own_cases_wins_only_where_there_is_no_other_rule(
+    kind, recalibrated, tuned_apart, eligible
+):
+    table, problem = ScoreTable([0.2, 0.6], [[3, 1], [1, 3]]), Problem.zero_one(2)
+    known: dict[str, Any] = {"recalibrated": recalibrated, "tuned_apart": tuned_apart}
+    rules = list(rules_of("m", kind, problem, table=table, movable=False, **known))
+    assert rules[-1].eligible is eligible
+    assert [rule.eligible for rule in rules[:-1]] == [True] * (len(rules) - 1)
