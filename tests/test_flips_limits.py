@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from math import inf, isfinite
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from stakes.evaluation.predictions import read_predictions
 from stakes.render.flip_tables import nearest_change
 from stakes.render.html import _still
 from stakes.report import BAYES, Flip, MovedNumber, flip_of
-from stakes.report._flips import _COST_STEPS
+from stakes.report._flips import _moves
 from tamper import sealed_again
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 20}
@@ -369,5 +370,11 @@ def test_shares_beside_a_limit_end_where_more_of_the_decision_saves_nothing():
     assert max(shares) == shares[-1]
 
 
-def test_steps_along_costs_grow():
-    assert np.all(np.diff(_COST_STEPS) > 0)
+def test_numbers_move_by_growing_steps():
+    report: Any = SimpleNamespace(
+        problem=Problem([[0, 1], [9, 0]]), assumptions=SimpleNamespace(prior=(0.8, 0.2))
+    )
+    moves = [move for move, _ in _moves(report)]
+    assert len(moves) == 5
+    for move in moves:
+        assert np.all(np.diff(move.steps) > 0)

@@ -172,13 +172,38 @@ class Heard(Watch):
 
     def __init__(self) -> None:
         self.passes: list[str] = []
+        self.steps: dict[str, bool] = {}
 
     @contextmanager
     def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
+        self.steps[what] = steps
+
         def advance(rows: int, then: str = "", /) -> None:
             self.passes.append(then)
 
         yield advance
+
+
+@pytest.mark.parametrize("costs", [[[0, 1], [9, 0]], [[0, 1], ["a", 0]], [[0, 1, 2], ["a", 2, 0]]])
+def test_the_passes_over_the_rows_are_as_many_as_were_announced(tmp_path, costs):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p,a\n" + "0,0.2,3\n1,0.7,5\n0,0.6,2\n" * 20)
+    watch, problem = Heard(), Problem(costs)
+    asked: dict[str, Any] = {"y_true": "y", "models": {"m": "p"}, "replicates": 5}
+    with opened_files([str(path)], watch=watch) as source:
+        evaluate_frame(source, problem, **asked, calibrator=None, engine="duckdb")
+    passes = [text.partition(",")[0] for text in watch.passes if text.startswith("pass ")]
+    assert passes == [f"pass {k + 1} of {len(passes)}" for k in range(len(passes))]
+
+
+def test_work_that_has_no_steps_promises_none(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p\n" + "0,0.2\n1,0.7\n" * 20)
+    watch = Heard()
+    with opened_files([str(path)], watch=watch) as source:
+        evaluate_frame(source, Problem.zero_one(2), y_true="y", models={"m": "p"}, replicates=5)
+    assert watch.steps["evaluating"] is False
+    assert not any(watch.passes[1:])
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,6 @@ pytest.importorskip("narwhals")
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
-
-from itertools import islice
 
 import duckdb
 import narwhals.stable.v2 as nw
@@ -32,8 +31,9 @@ from engine_decisions import (
     check_rule,
 )
 from stakes import InputError, Problem, Rule, bayes_decisions
+from stakes.adapters.expressions import cheapest_of_each
 from stakes.adapters.map_columns import with_mapped
-from stakes.calibration import BetaMap, Histogram, Isotonic
+from stakes.calibration import BetaMap, Histogram, Isotonic, OneVsRestIsotonic
 from stakes.scoring import EqualWidth
 
 
@@ -165,6 +165,18 @@ def test_maps_agree_at_ends_limits_and_between_very_close_knots():
         np.testing.assert_allclose(mapped, posteriors, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_posteriors_of_classes_that_are_mapped_apart_are_those_of_the_arrays(n_classes):
+    rng = np.random.default_rng(0)
+    posteriors, y = rng.dirichlet(np.ones(n_classes), 60), np.arange(60) % n_classes
+    fitted = OneVsRestIsotonic().fit(posteriors, y)
+    columns = [f"p{k}" for k in range(n_classes)]
+    rows = nw.from_native(pl.LazyFrame(dict(zip(columns, posteriors.T, strict=True))))
+    names = [f"new{k}" for k in range(n_classes)]
+    mapped = with_mapped(rows, fitted, columns, names).collect().select(names).to_numpy()
+    np.testing.assert_allclose(mapped, fitted(posteriors), rtol=1e-12)
+
+
 def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
     """Two steps end at neighbouring points: each is found between its own two."""
     pytest.importorskip("narwhals")
@@ -174,3 +186,16 @@ def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
     every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
     steps = list(islice(every, 5))
     assert steps == [(0.15, 0), (0.25, 1)]
+
+
+def test_costs_of_every_row_are_weighed_as_its_posteriors_move():
+    rng = np.random.default_rng(0)
+    posteriors, costs = rng.dirichlet([1, 1], 40), rng.random((40, 2, 3))
+    ratios = np.array([0.25, 3.0])
+    columns = {f"p{k}": posteriors[:, k] for k in range(2)}
+    columns |= {f"c{k}{d}": costs[:, k, d] for k in range(2) for d in range(3)}
+    names = [[f"c{k}{d}" for d in range(3)] for k in range(2)]
+    frame = nw.from_native(pl.LazyFrame(columns))
+    decided = cheapest_of_each(frame, ["p0", "p1"], names, "decided", ratios=ratios)
+    expected = np.einsum("nk,k,nkd->nd", posteriors, ratios, costs).argmin(axis=1)
+    assert decided.collect()["decided"].to_list() == expected.tolist()
