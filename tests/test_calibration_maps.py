@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -747,3 +748,31 @@ def test_a_newton_step_of_an_engine_that_is_too_long_is_taken_back():
     assert newton.run(steps.append)
     np.testing.assert_allclose(newton.at, 0, atol=1e-9)
     assert steps == list(range(1, len(steps) + 1))
+
+
+@pytest.mark.parametrize("calibrator", [Temperature(), Affine(), VectorScaling(), FullAffine()])
+def test_derivatives_that_an_engine_sums_are_those_of_the_loss(calibrator):
+    nw = pytest.importorskip("narwhals.stable.v2")
+    pl = pytest.importorskip("polars")
+    newton_sums = pytest.importorskip("stakes.adapters.newton_sums")
+    rng = np.random.default_rng(0)
+    truth, fold = np.arange(60) % 3, np.arange(60) % newton_sums.KEY_FOLDS
+    columns = {f"p{k}": column for k, column in enumerate(rng.dirichlet([1, 1, 1], 60).T)}
+    rows = nw.from_native(pl.LazyFrame({**columns, "truth": truth, "fold": fold, "weight": 1.0}))
+    mass = np.zeros((3, newton_sums.KEY_FOLDS))
+    np.add.at(mass, (truth, fold), 1.0)
+    used = np.ones((1, newton_sums.KEY_FOLDS), dtype=np.bool_)
+    sets = newton_sums.Sets(used, mass, np.array([0.2, 0.3, 0.5]), np.array([30.0]))
+    problem = SimpleNamespace(classes=(0, 1, 2), n_classes=3)
+    model: Any = SimpleNamespace(posteriors=list(columns), problem=problem)
+    newton = newton_sums.Newton(model, rows, sets, calibrator)
+    (_,), (gradient,), (curvature,) = newton._derivatives()
+    for place, step in enumerate(1e-4 * np.eye(newton.at.shape[1])):
+        newton.at += step
+        (high,), (high_gradient,), _ = newton._derivatives()
+        newton.at -= 2 * step
+        (low,), (low_gradient,), _ = newton._derivatives()
+        newton.at += step
+        assert gradient[place] == pytest.approx((high - low) / 2e-4, rel=1e-5, abs=1e-7)
+        change = (high_gradient - low_gradient) / 2e-4
+        np.testing.assert_allclose(curvature[place], change, rtol=1e-5, atol=1e-7)

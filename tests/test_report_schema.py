@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("jsonschema")
-
-from types import SimpleNamespace
 
 import jsonschema
 import numpy as np
@@ -19,7 +18,7 @@ from report_kinds import KINDS, report_of
 from stakes import Report
 from stakes.evaluation import changes_between
 from stakes.render import report_schema
-from stakes.report._consistency import _pair_faults
+from stakes.report._consistency import _faults, _pair_faults
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +98,11 @@ def test_pairs_of_a_report_may_have_fractional_weights():
 
     assert faults([0.25, 0.0]) == []
     assert "not negative" in faults([0.25, -0.1])[0]
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.6), (1.1, -0.1), (1.0,)])
+def test_the_prior_of_a_report_has_shares_that_add_up_to_one(prior):
+    report = report_of("baseline")
+    other = replace(report, assumptions=replace(report.assumptions, prior=prior))
+    assert not any("assumptions.prior" in fault for fault in _faults(report))
+    assert any("assumptions.prior must h" in fault for fault in _faults(other))

@@ -337,6 +337,16 @@ def test_a_model_that_knows_nothing_rarely_seems_to_rank_backwards():
     assert "ranks backwards" not in kinds(few(y, {"m": rng.permutation(p)}, BINARY))
 
 
+@pytest.mark.parametrize(("times", "backwards"), [(1, None), (20, 1)])
+def test_few_cases_may_rank_backwards_by_chance(times, backwards):
+    y, problem = np.repeat([0, 1], 8 * times), Problem.zero_one(2)
+    joint = JointCounts.from_decisions(y, {"m": y}, problem)
+    sample = Sample(joint, np.array([8, 8]) * times, None)
+    evidence: Any = SimpleNamespace(problem=problem, sample=sample)
+    area = Measured(0.3, 0.1, 0.45)
+    assert backwards_class(ModelTallies("m", POSTERIORS), area, evidence) == backwards
+
+
 @pytest.mark.parametrize("settings", [{}, {"weights": np.linspace(0.3, 0.9, 60)}])
 def test_ranks_that_are_all_wrong_are_backwards_without_an_interval(settings):
     y = np.repeat([0, 1], [40, 20])
