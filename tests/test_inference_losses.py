@@ -256,3 +256,12 @@ def test_equal_cases_may_stand_as_one_with_the_weight_of_all(weights, clusters):
 @pytest.mark.parametrize("root", [0.6, 3.0, 4.9, 5.0, 100.0])
 def test_the_end_of_a_search_lies_beyond_the_root(root):
     assert _beyond_root(lambda x: root - x, 0.5) >= root
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_loss_that_was_seen_once_is_possible_whatever_the_bounds_say(sign):
+    values, truth = sign * np.array([0.0, 2.0, 0.0]), np.zeros(3, dtype=np.intp)
+    most = np.zeros(3)
+    sample = LossSample(("a",), values[None], most, most, truth, 1, None, None, True, None)
+    support = sample._support(values, np.zeros(1), 0.0)
+    assert (support.lowest.item(), support.highest.item()) == (min(0, 2 * sign), max(0, 2 * sign))

@@ -33,6 +33,7 @@ from engine_decisions import (
 from stakes import InputError, Problem, Rule, bayes_decisions
 from stakes.adapters.expressions import cheapest_of_each
 from stakes.adapters.map_columns import with_mapped
+from stakes.adapters.streamed_scores import _steps, decision_steps
 from stakes.calibration import BetaMap, Histogram, Isotonic, OneVsRestIsotonic
 from stakes.scoring import EqualWidth
 
@@ -179,13 +180,19 @@ def test_posteriors_of_classes_that_are_mapped_apart_are_those_of_the_arrays(n_c
 
 def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
     """Two steps end at neighbouring points: each is found between its own two."""
-    pytest.importorskip("narwhals")
-    from stakes.adapters.streamed_scores import _steps
-
     grid, ends = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.25])
     every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
     steps = list(islice(every, 5))
     assert steps == [(0.15, 0), (0.25, 1)]
+
+
+def test_steps_of_decisions_end_where_they_do_in_double_precision_but_for_rounding():
+    problem = Problem([[0, 3, 25], [180, 8, 0]])
+    double, single = (decision_steps(problem, None, single=each) for each in (False, True))
+    assert [decision for _, decision in single] == [decision for _, decision in double]
+    ends = [end for end, _ in single]
+    assert ends == pytest.approx([end for end, _ in double], rel=1e-6)
+    assert ends != [end for end, _ in double]
 
 
 def test_costs_of_every_row_are_weighed_as_its_posteriors_move():

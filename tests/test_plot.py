@@ -124,6 +124,7 @@ def test_reliability_with_its_band(tables):
     table = tables["sharp"]
     band = consistency_band(table, HullBins(), replicates=50, rng=np.random.default_rng(0))
     ax = plot.reliability(reliability(table, HullBins()), band=band)
+    assert ax.get_xlim() == ax.get_ylim() == (-0.01, 1.01)
     assert len(ax.collections) == 2
 
 

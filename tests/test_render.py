@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Decisions, Limit, Problem, Report, Scores, evaluate
+from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate
 from stakes._text import measured, probability, supported
 from stakes.inference import Measured
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
 from stakes.render.systems import _always, in_order
-from stakes.render.tables import sections
+from stakes.render.tables import _spent, sections
 from stakes.render.text_formats import _table
 from stakes.report import Slice
 
@@ -439,6 +439,14 @@ def test_a_table_in_markdown_has_a_rule_for_every_column():
     )
     assert lines[1] == "| --- | ---: | ---: |"
     assert {line.count("|") for line in lines} == {4}
+
+
+def test_a_class_without_cases_costs_nothing():
+    system: Any = SimpleNamespace(
+        spent=np.array([[2.0, 4.0], [0.0, 0.0]]), counts=Counts([[3, 1], [0, 0]])
+    )
+    whole: Any = SimpleNamespace(assumptions=SimpleNamespace(prior=(1.0, 0.0)))
+    assert _spent(system, whole).tolist() == [[0.5, 1.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize(("at_most", "note"), [(0.5, " (breaks a limit)"), (1.0, "")])

@@ -124,7 +124,10 @@ def test_two_stated_folds_leave_nothing_to_judge_by_and_the_first_candidate_is_c
         assert_allclose(fitted(rows.scores), alone(rows.scores))
 
 
-@pytest.mark.parametrize("feature", [np.zeros(4), np.full(4, 1e300) * [1, -1, 1, -1]])
+@pytest.mark.parametrize(
+    "feature",
+    [np.zeros(4), 1e300 * np.array([1, -1, 1, -1]), 1e6 + np.spacing(1e6) * np.array([0, 1, 1, 0])],
+)
 def test_a_feature_that_is_constant_or_huge_is_left_to_the_fit_of_one(feature):
     y = np.array([0.0, 0.0, 1.0, 1.0])
     assert not fit_lines(feature, (1 - y)[None], y[None])[2].any()
