@@ -24,6 +24,7 @@ each is a test that is missing, or a change that changes nothing; those that wer
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.machinery
 import json
 import os
@@ -185,6 +186,8 @@ if os.environ.get("STAKES_MUTANT"):  # in a new process: the file is compiled wi
         return _read(self, name)
 
     importlib.machinery.SourceFileLoader.get_code = _get_code  # type: ignore[method-assign, assignment]
+    # An example alone would import its module over the function of the same name.
+    importlib.import_module(".".join(["stakes", *Path(_file).parts[:-1]]))
 
 
 # -------------------------------------------------------------------------------------------- a run

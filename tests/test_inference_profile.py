@@ -28,6 +28,7 @@ from stakes.inference import (
     profile_ratio,
     profile_threshold,
 )
+from stakes.inference.tilted_shares import strata_of
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -671,3 +672,9 @@ def test_what_was_seen_once_is_possible_whatever_can_be_reached():
     every = profile_normalized_interval(counts, problem)
     some = profile_normalized_interval(counts, problem, reachable=[True, True, True, False])
     assert (some.low, some.high) == (every.low, every.high)
+
+
+def test_a_stratum_may_have_less_than_one_case():
+    strata = strata_of(np.array([[1.0, 2.0]]), np.array([[0.25, 0.25]]))
+    assert strata.total.tolist() == [0.5]
+    assert strata.means.tolist() == [0.75]  # in units of the largest gap

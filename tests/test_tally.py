@@ -388,3 +388,9 @@ def test_groups_of_joint_counts_name_the_first_of_several_leading_axes():
     names: dict[str, Any] = {"models": ["a"], "classes": [0, 1], "decisions": [0, 1]}
     joint = JointCounts([[0, 0], [1, 1]], weights, groups=["n", "s"], **names)
     assert joint.weights.shape == (2, 3, 2)
+
+
+@pytest.mark.parametrize("scores", [[0.5, 0.5], [0.7, 0.2]])
+def test_scores_of_a_table_are_distinct_and_increasing(scores):
+    with pytest.raises(InputError, match=r"^scores must be distinct and increasing"):
+        ScoreTable(scores, [[1, 0], [0, 1]])

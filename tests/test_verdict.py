@@ -347,6 +347,15 @@ def test_few_cases_may_rank_backwards_by_chance(times, backwards):
     assert backwards_class(ModelTallies("m", POSTERIORS), area, evidence) == backwards
 
 
+@pytest.mark.parametrize(("ratio", "backwards"), [(-2.3, None), (-2.45, 1)])
+def test_leads_of_three_classes_are_compared_by_bonferroni(ratio, backwards):
+    """The quantile of 1 − 0.025 / 3 is 2.39."""
+    evidence: Any = SimpleNamespace(problem=Problem.zero_one(3))
+    leads = np.array([[1.0, 0.1 * ratio, 1.0], [0.1, 0.1, 0.1]])
+    tallied = ModelTallies("m", POSTERIORS, leads=leads)
+    assert backwards_class(tallied, None, evidence) == backwards
+
+
 @pytest.mark.parametrize("settings", [{}, {"weights": np.linspace(0.3, 0.9, 60)}])
 def test_ranks_that_are_all_wrong_are_backwards_without_an_interval(settings):
     y = np.repeat([0, 1], [40, 20])

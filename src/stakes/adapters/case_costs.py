@@ -178,6 +178,8 @@ def grid_of(low: float, high: float) -> ScoreGrid:
 
     >>> grid_of(-3.0, 5.0).centre, grid_of(1e8, 1e8 + 2).centre, grid_of(-5.0, -4.0).centre
     (0.0, 100000000.0, -4.0)
+    >>> [grid_of(*ends).unit * 2**31 for ends in ((0.0, 2.5), (1e8, 1e8 + 2.5), (-5.0, -2.0))]
+    [4.0, 4.0, 8.0]
     """
     centre = low if high < 2 * low else high if 2 * high < low else 0.0
     largest = max(abs(low - centre), abs(high - centre))

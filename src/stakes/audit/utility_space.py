@@ -208,7 +208,7 @@ def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
     # The three parts have equal areas, so that no draw has to be rejected.
     x, y, part = rng.random((3, size))
     np.negative(y, out=y, where=part < 1 / 3)  # the corner x > 0 > y, whose far half …
-    beyond = (part < 1 / 3) & (x - y > 1)  # … moves to the corner x < 0 < y
+    beyond = x - y > 1  # … moves to the corner x < 0 < y
     np.subtract(x, 1, out=x, where=beyond)
     np.add(y, 1, out=y, where=beyond)
     turned = part > 2 / 3

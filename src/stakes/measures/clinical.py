@@ -270,6 +270,12 @@ def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
     >>> problem = Problem([[0, 0.1, 1], [9, 3, 0]], prior=[0.9, 0.1])
     >>> float(multiclass_net_benefit(Counts([[70, 20, 10], [1, 2, 7]]), problem).round(4))
     0.0713
+
+    What every decision about a class costs makes no difference:
+
+    >>> dearer = Problem([[0, 0.1, 1], [19, 13, 10]], prior=[0.9, 0.1])
+    >>> float(multiclass_net_benefit(Counts([[70, 20, 10], [1, 2, 7]]), dearer).round(4))
+    0.0713
     """
     cost = expected_cost(counts, problem)
     prior, first = prior_of(counts, problem), problem.costs[:, 0]
