@@ -251,6 +251,14 @@ def models_with_rules(models: dict[str, Any]) -> list[str]:
     return [f"{model} (as is)" for model in models]
 
 
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_decisions_follow_the_factor_on_costs(factor):
+    _, asked = rows_of({"m": P}, [[0, 1], [9, 0]], Limit.share(1, at_most=0.9))
+    (there,) = (there for move, there, _ in asked if move.what == "factor on the costs of 0")
+    exact, near = (there(value)._spent["m (as is)"] for value in (factor, factor * (1 + 1e-12)))
+    np.testing.assert_allclose(exact.losses, near.losses, rtol=1e-9)
+
+
 def test_costs_that_are_the_same_but_for_rounding_are_a_tie():
     """A model that decides as the constant decision does saves nothing, however sums are made."""
     _, asked = rows_of({"mild": 0.4 * P}, [[0, 1], [9, 0]], Limit.share(1, at_most=0.3))
