@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from stakes.audit import (
     implied_costs,
     implied_costs_of_replicates,
 )
+from stakes.audit.implied_costs import _on_the_line
 from stakes.errors import InputError
 from stakes.inference import AllCases, resample
 from stakes.measures import error_rate, expected_cost, f_beta, informedness, normalized_cost
@@ -374,3 +376,17 @@ def test_tables_with_and_without_leading_axes_have_functions_of_their_own():
         implied_costs_of_replicates(TABLE, FAMILIAR["F1"], scale=RawScores())
     with pytest.raises(InputError, match="table must hold cases"):
         implied_costs(ScoreTable([1], [[0, 0]]), FAMILIAR["F1"], scale=RawScores())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "straight"),
+    [
+        ((0, 3), (0, 2), True),
+        ((3, 0), (2, 0), True),
+        ((1, 2), (2, 4), True),
+        ((1, 2), (2, 3), False),
+    ],
+)
+def test_parts_of_a_segment_are_on_its_line_also_where_it_is_vertical(first, second, straight):
+    cuts: Any = SimpleNamespace(between=lambda start, end: second if start else first)
+    assert _on_the_line(cuts, 0, 1, 2) is straight

@@ -26,6 +26,8 @@ from stakes import (
     ranking,
     scoring,
 )
+from stakes._check import FloatArray
+from stakes._check.doors import _blame_arrays
 from stakes.evaluation.memory import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
@@ -615,6 +617,22 @@ def test_arguments_that_are_missing_or_unknown_are_not_blamed_on_arrays():
         called(hardness)
     with pytest.raises(TypeError, match="unexpected keyword argument 'mas'"):
         called(hardness, hardness, mas=hardness)
+
+
+def _of_two(first: FloatArray, second: FloatArray) -> None:
+    """Takes arrays that another room has checked."""
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (np.zeros(3), "first and second must be arrays of shapes that _of_two is made for"),
+        (None, "first must be an array of the shape that _of_two is made for"),
+    ],
+)
+def test_arrays_that_a_function_fails_with_are_refused_by_their_names(second, words):
+    with pytest.raises(InputError, match=f"^{words}; first has \\(2,\\)"):
+        _blame_arrays(_of_two, (np.zeros(2),), {"second": second}, ValueError("shapes"))
 
 
 def test_memory_is_that_of_the_limit_where_the_machine_does_not_say(monkeypatch):

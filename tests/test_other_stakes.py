@@ -270,3 +270,16 @@ def test_tuned_systems_have_their_own_decisions_though_their_model_is_recalibrat
     models = replace(report_of("baseline").models[0], recalibrated=ScoreTable([0.2], [[1, 1]]))
     keys = [_key(system, (models,)) for system in report_of("baseline").systems[:2]]
     assert keys == [("new", False, None), ("new", False, "new (tuned)")]
+
+
+def test_the_reach_of_costs_is_that_of_each_class_weighed_by_the_prior(report, monkeypatch):
+    costs, prior = np.array([[4.0, 3, 9], [20, 8, 5]]), np.array([0.7, 0.3])
+    asked: dict[str, Any] = {}
+
+    def noted(*arguments: Any, **options: Any) -> None:
+        asked.update(options)
+
+    monkeypatch.setattr("stakes.report._other_stakes.contenders_among", noted)
+    assert Stakes(report).moved(costs, prior, kept=True).choice is None
+    assert asked["reach"] == pytest.approx(0.7 * 6 + 0.3 * 15)
+    assert asked["most"] - asked["least_cost"] == pytest.approx(asked["reach"])
