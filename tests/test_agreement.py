@@ -484,3 +484,7 @@ def test_a_perfect_relabelling_names_the_decisions():
 def test_cramers_phi_takes_decisions_of_any_number_and_name():
     counts = Counts([[8, 1, 1], [2, 6, 2]], decisions=["no", "yes", "ask"])
     assert cramers_phi(counts) == pytest.approx(np.sqrt(chi_squared(counts.values) / 20))
+
+
+def test_the_mean_of_the_largest_numbers_does_not_overflow():
+    assert power_mean([1e308, 1.5e308], 1) == pytest.approx(1.25e308, rel=1e-15)

@@ -852,3 +852,9 @@ def test_a_class_that_will_not_occur_costs_nothing_though_it_has_no_cases():
     only_negatives, only_positives = Counts([[60, 40], [0, 0]]), Counts([[0, 0], [5, 95]])
     assert axis.endpoint_costs(only_negatives) == (0.0, pytest.approx(0.8))
     assert axis.endpoint_costs(only_positives) == (pytest.approx(0.1), 0.0)
+
+
+def test_a_prior_may_name_the_classes_of_counts_that_do_not():
+    counts = Counts([[60, 40], [5, 95]])
+    named = CostProportion({0: 0.9, 1: 0.1}).endpoint_costs(counts)
+    assert named == CostProportion([0.9, 0.1]).endpoint_costs(counts)
