@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from stakes import InputError, Limit, Problem, bayes_decision_indices, bayes_decisions
+from stakes import InputError, Limit, Problem, bayes_decision_indices, bayes_decisions, evaluate
 
 REVIEW = Limit.share("review", at_most=0.05)
 CAUGHT = Limit.rate("approve", given="fraud", at_most=0.1)
@@ -205,3 +205,11 @@ def test_lower_bounds_may_take_all_cases_together():
     )
     costs = {"a": {"no": 0, "yes": 1}, "b": {"no": 4, "yes": 0}}
     assert Problem(costs, limits=exact).limits == exact
+
+
+def test_a_limit_is_kept_on_all_cases_where_there_are_too_few_for_folds():
+    y, p = np.array([0] * 19 + [1]), np.linspace(0.05, 0.9, 20)
+    problem = Problem.binary(false_alarm=1, miss=9).with_limits([Limit.share(1, at_most=0.2)])
+    report = evaluate(y, {"m": p}, problem, calibrator=None, replicates=5)
+    assert report.systems[0].counts.values[:, 1].sum() <= 4
+    assert any("fitted to these very cases" in caveat.text for caveat in report.caveats)
