@@ -127,7 +127,7 @@ def check_moments(make: Make) -> None:
         )
         assert of_frame.scatter == pytest.approx(expected.scatter, rel=1e-11)
     # Nor does a far loss of next to no weight.
-    far, weights = 1e9 + np.round(ROWS["loss"], 2), np.ones(len(ROWS["loss"]))
+    far, weights = np.array(1e9 + np.round(ROWS["loss"], 2)), np.ones(len(ROWS["loss"]))
     for amount in (0.0, 2e9):
         far[3], weights[3] = amount, 1e-40
         light = make({**ROWS, "far": far, "light": weights})
