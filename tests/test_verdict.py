@@ -304,8 +304,8 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
 
 def test_what_every_decision_costs_moves_the_whole_interval():
     y, p = cases(200)
-    dearer = Problem(BINARY.costs + 10, classes=BINARY.classes, prior=BINARY.prior)
-    plain, moved = (few(y, {"m": p}, problem).systems[0].cost for problem in (BINARY, dearer))
+    costlier = Problem(BINARY.costs + 10, classes=BINARY.classes, prior=BINARY.prior)
+    plain, moved = (few(y, {"m": p}, problem).systems[0].cost for problem in (BINARY, costlier))
     assert (moved.low, moved.value, moved.high) == pytest.approx(
         (plain.low + 10, plain.value + 10, plain.high + 10), abs=1e-9
     )

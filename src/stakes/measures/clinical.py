@@ -273,8 +273,8 @@ def multiclass_net_benefit(counts: Counts, problem: Problem) -> Numbers:
 
     What every decision about a class costs makes no difference:
 
-    >>> dearer = Problem([[0, 0.1, 1], [19, 13, 10]], prior=[0.9, 0.1])
-    >>> float(multiclass_net_benefit(Counts([[70, 20, 10], [1, 2, 7]]), dearer).round(4))
+    >>> costlier = Problem([[0, 0.1, 1], [19, 13, 10]], prior=[0.9, 0.1])
+    >>> float(multiclass_net_benefit(Counts([[70, 20, 10], [1, 2, 7]]), costlier).round(4))
     0.0713
     """
     cost = expected_cost(counts, problem)
