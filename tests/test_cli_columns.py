@@ -26,9 +26,10 @@ from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
+from stakes.adapters.engine_work import Watch
 from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import memory_size
-from stakes.adapters.sources import Rows, Watch
+from stakes.adapters.sources import Rows
 from stakes.cli.column_options import Request, posterior_columns, report_on
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +46,7 @@ from stakes.render.text_formats import _table
 from stakes.report._consistency import _pair_faults
 from stakes.report._flips import _COST_STEPS
 from stakes.rows import Scores
+from stakes.rule import cuts_of
 from stakes.scoring.rules import _missed
 from stakes.tally.base import class_factors
 
@@ -297,15 +298,11 @@ def test_a_table_in_markdown_has_a_rule_for_every_column():
     assert {line.count("|") for line in lines} == {4}
 
 
-def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
-    """Two steps end at neighbouring points: each is found between its own two."""
-    pytest.importorskip("narwhals")
-    from stakes.adapters.streamed_scores import _steps
-
-    grid, ends = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.25])
-    every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
-    steps = list(islice(every, 5))
-    assert steps == [(0.15, 0), (0.25, 1)]
+@pytest.mark.parametrize("ends", [[0.15, 0.25], [0.3, np.nextafter(0.3, 1)], [0.0, 5e-324]])
+def test_decisions_change_at_the_last_score_of_each_even_between_neighbouring_numbers(ends):
+    cuts = cuts_of(lambda x: np.searchsorted(ends, x).astype(np.intp), 0.0, 1.0)
+    assert cuts.at.tolist() == ends
+    assert cuts.decisions.tolist() == [0, 1, 2]
 
 
 def test_what_few_cases_cost_does_not_depend_on_the_unit():

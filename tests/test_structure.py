@@ -70,11 +70,10 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds encoding labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
-        "columns coded_labels data_files report_tables frame interrupts partitions sources "
-        "frame_sources opening checked_columns cluster relations duck expressions guessing "
-        "zoom_bins lazy streams streamed_scores found_labels frame_rows frame_tallies map_columns "
-        "lazy_decisions case_costs coverages lazy_models newton_sums class_maps class_bins refits "
-        "limited_cells joint_decisions pair_bins engine_fits engine_evidence report_on"
+        "columns coded_labels data_files report_tables frame engine_work sources checked_columns "
+        "cluster duck expressions guessing lazy zoom_bins streamed_scores frame_rows "
+        "frame_tallies map_columns lazy_decisions case_costs lazy_models newton_sums class_maps "
+        "refits joint_decisions engine_fits engine_evidence report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement settings "

@@ -11,7 +11,7 @@ from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
 
-_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # may exceed 2⁶³ − 1
+_WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 
 
 def checked(columns: Columns, source: Source, problem: Problem) -> Columns:

@@ -15,7 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, high_of
+from stakes.adapters.expressions import ROWS, Arrays, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import AffineLogs, with_affine
@@ -105,7 +105,7 @@ def _cells(model: LazyModel, rows: Lazy) -> Arrays:
     ]
     sizes = {TRUTH: model.problem.n_classes, FOLD: KEY_FOLDS}
     rows = rows.with_columns(nw.max_horizontal(*depths).alias(_DEPTH))
-    return arrays_of(grouped(rows, sizes, {WEIGHT: nw.col(WEIGHT)}, ranges=[_DEPTH]), sizes)
+    return grouped(rows, sizes, {WEIGHT: nw.col(WEIGHT)}, ranges=[_DEPTH])
 
 
 class _Choice:

@@ -23,7 +23,6 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
-from stakes.adapters.columns import shorter_times
 from stakes.errors import InputError, MissingExtraError
 
 try:
@@ -344,58 +343,52 @@ def listed(files: Files) -> str:
     return "[" + ", ".join(map(literal, texts)) + "]"
 
 
-def label_text(name: str, kind: str, *, has_fraction: bool) -> str:
-    """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
-    text = f"{name}::VARCHAR"
-    if kind.startswith("TIME"):
-        dated, zoned = kind.startswith("TIMESTAMP"), kind.endswith("ZONE")
-        for pattern, other in shorter_times(dated=dated, zoned=zoned):
-            text = f"regexp_replace({text}, {literal(pattern)}, {literal(other)})"
-    if not has_fraction:
-        return text
-    is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-    return f"CASE WHEN {is_whole} THEN {name}::BIGINT::VARCHAR ELSE {text} END"
+_FAULTS = (  # what errors of DuckDB hold, and what is said of the file instead
+    (
+        r"(?s)on Line: (\d+).*not utf-8 encoded",
+        "must be text in UTF-8; line {} is not. Convert it first, say with iconv -f latin1 "
+        "-t utf-8.",
+    ),
+    (
+        r"not utf-8 encoded",
+        "must be text in UTF-8; a line of it is not. Convert it first, say with iconv -f latin1 "
+        "-t utf-8.",
+    ),
+    (
+        r"on Line: (\d+)\s+Original Line: (.*)\s+Expected \D*(\d+)",
+        "must have {2} fields in every row, as in its header; line {0} has more or fewer: {1!r}. "
+        "Correct that row.",
+    ),
+    (
+        r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.',
+        "must hold one kind of entry in every column; {2!r} holds another in line {0} than in the "
+        "first: {1!r}. Correct that row.",
+    ),
+    (
+        r'in line (\d+): .* has duplicate key "(.*)"',
+        "must name every column once; {1!r} appears twice in line {0}. Rename one.",
+    ),
+)
 
 
 @contextmanager
 def engine_errors(files: Files) -> Iterator[None]:
     """Turn errors of the engine into an InputError that names the file."""
-    name = files.name
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if "not utf-8 encoded" in str(error):
-            line = re.search(r"on Line: (\d+)", str(error))
-            where = f"line {line[1]}" if line else "a line of it"
-            raise InputError(
-                f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
-                f"iconv -f latin1 -t utf-8."
-            ) from None
-        torn = re.search(r"on Line: (\d+)\s+Original Line: (.*)\s+Expected \D*(\d+)", str(error))
-        if torn:
-            raise InputError(
-                f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
-                f"has more or fewer: {torn[2][:60]!r}. Correct that row."
-            ) from None
-        other = re.search(r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.', str(error))
-        if other:
-            raise InputError(
-                f"{name} must hold one kind of entry in every column; {other[3]!r} holds another "
-                f"in line {other[1]} than in the first: {other[2][:60]!r}. Correct that row."
-            ) from None
-        twice = re.search(r'in line (\d+): .* has duplicate key "(.*)"', str(error))
-        if twice:
-            raise InputError(
-                f"{name} must name every column once; {twice[2]!r} appears twice in line "
-                f"{twice[1]}. Rename one."
-            ) from None
+        for pattern, text in _FAULTS:
+            if match := re.search(pattern, str(error)):
+                parts = (part[:60] for part in match.groups())
+                raise InputError(f"{files.name} {text.format(*parts)}") from None
         _check_texts(files, _refuse_lines)
+        fault = f"cannot be read: {_first_line(error)}. Repair the file."
         if "sniffing" in str(error):
-            raise InputError(
-                f"{name} must be comma-separated values; its columns cannot be told apart. Write a "
-                f"line with their names, and then one line for each row."
-            ) from None
-        raise InputError(f"{name} cannot be read: {_first_line(error)}. Repair the file.") from None
+            fault = (
+                "must be comma-separated values; its columns cannot be told apart. Write a line "
+                "with their names, and then one line for each row."
+            )
+        raise InputError(f"{files.name} {fault}") from None
 
 
 def _first_line(error: BaseException) -> str:

@@ -13,8 +13,7 @@ from stakes import _check
 from stakes._check import Label
 from stakes.adapters.checked_columns import holds_probabilities
 from stakes.adapters.columns import Columns, Predicted, spellings
-from stakes.adapters.opening import opened
-from stakes.adapters.sources import Source
+from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Posteriors

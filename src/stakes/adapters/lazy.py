@@ -107,7 +107,7 @@ def prepared(
         if not isinstance(model, Decisions):
             names = enumerate(columns_of(model))
             expressions |= {column_of(place, k): nw.col(column) for k, column in names}
-    return frame.select(expression.alias(name) for name, expression in expressions.items())
+    return frame.select(**expressions)
 
 
 def _known_labels(columns: Columns, problem: Labelled) -> dict[str, LabelColumn]:
@@ -149,9 +149,7 @@ def facts_of(
         questions[f"off {place}"] = whether((total - 1.0).abs() > ROUNDED).sum()
         questions |= {f"least {place}": total.min(), f"most {place}": total.max()}
     # All questions in one query, since each pass over the rows may take minutes.
-    answers = _one_row(
-        rows.select(expression.alias(name) for name, expression in questions.items())
-    )
+    answers = rows.select(**questions).collect().rows(named=True)[0]
     n_rows = int(answers["rows"])
     for name, check in checks.items():
         if bad := round(answers[name]):
@@ -178,10 +176,6 @@ def _mass(k: int) -> nw.Expr:
 
 def _total(place: int, model: Predicted) -> nw.Expr:
     return sum_of([nw.col(column_of(place, k)) for k in range(len(columns_of(model)))])
-
-
-def _one_row(frame: Lazy) -> dict[str, Any]:
-    return {name: values[0] for name, values in frame.collect().to_dict(as_series=False).items()}
 
 
 # Bad entries -------------------------------------------------------------------------------------

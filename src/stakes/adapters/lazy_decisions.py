@@ -19,9 +19,8 @@ from stakes._check import FloatArray, Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
-from stakes.adapters.frame_sources import FrameSource, frame_source
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
-from stakes.adapters.sources import Lazy
+from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits
 from stakes.errors import InputError
@@ -68,7 +67,7 @@ def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> 
     return _decided(source, rule, _listed(source, columns, rule.takes, rule.problem))
 
 
-def _opened(frame: Any) -> FrameSource:
+def _opened(frame: Any) -> Source:
     source = frame_source(frame)
     if DECISION in source.types:
         raise InputError(
@@ -79,7 +78,7 @@ def _opened(frame: Any) -> FrameSource:
 
 
 def _listed(
-    source: FrameSource, columns: str | Sequence[str] | None, takes: str, problem: Problem
+    source: Source, columns: str | Sequence[str] | None, takes: str, problem: Problem
 ) -> tuple[str, ...]:
     """The columns of the predictions, by default those named after the classes."""
     if columns is None and takes == POSTERIORS:
@@ -114,7 +113,7 @@ def _listed(
     return listed
 
 
-def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
+def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
     source.require_costs(rule.problem)
     rows: Lazy = source.frame.lazy()
     if rule.takes == DECISIONS:
@@ -147,7 +146,7 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
 class _Predicted:
     """Posteriors or scores in columns of a lazy frame, and the rule that decides by them."""
 
-    source: FrameSource
+    source: Source
     rule: Rule
     columns: tuple[str, ...]
 
@@ -220,7 +219,7 @@ class _Predicted:
         if len(posteriors) == 1:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]
-        rows = rows.with_columns(p.alias(name) for p, name in zip(posteriors, names, strict=True))
+        rows = rows.with_columns(**dict(zip(names, posteriors, strict=True)))
         if self.rule.map is not None:
             columns, names = names, [f"{_MAPPED}{k}" for k in range(len(names))]
             rows, rounding = with_mapped(rows, self.rule.map, columns, names), []

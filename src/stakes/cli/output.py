@@ -21,7 +21,7 @@ from rich.text import Text
 
 from stakes._files import check_target
 from stakes._text import printable
-from stakes.adapters.sources import Advance, Watch
+from stakes.adapters.engine_work import Advance, Watch
 from stakes.errors import InputError
 from stakes.render import Section, plain, section_text, sections, stakes_sections, wrapped
 from stakes.report import Report

@@ -51,6 +51,21 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
 
     The scores of each decision must form an interval, as they do where the posterior is monotone in
     the score. Then no other decision lies between two scores with the same decision.
+
+    Parameters
+    ----------
+    decide : positions of the decisions for scores (n,)
+    low, high : the lowest and the highest score that is valid
+
+    Returns
+    -------
+    the cuts, each the highest score of its decision
+
+    Examples
+    --------
+    >>> cuts = cuts_of(lambda scores: (scores > 0.25).astype(int), 0.0, 1.0)
+    >>> cuts.at.tolist(), cuts.decisions.tolist()
+    ([0.25], [0, 1])
     """
     bounds = _rank(np.array([low, high]))
     known = dict(zip(bounds.tolist(), decide(_score(bounds)).tolist(), strict=True))
