@@ -669,7 +669,7 @@ TWICE = ("--running-cost", "p=1", "--running-cost", "p=2")
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (TWICE, "--running-cost must name every model once; 'p' appears twice. Leave one"),
+        (TWICE, "--running-cost must state every model once; 'p' appears twice. Leave one"),
         (("--running-cost", "p=1e300"), "--running-cost p must be one real number within"),
         (
             ("--posterior-prior", "legit=.9,fraud=.5,legit=.5"),
