@@ -5,13 +5,7 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import (
-    aligned,
-    least_weight,
-    same_length,
-    total_weight,
-    weights,
-)
+from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
 from stakes._check.doors import guard
 from stakes._check.groups import (
     ClusterLabels,
@@ -36,7 +30,6 @@ from stakes._check.kinds import (
     one_of,
     renamed,
     require,
-    shown,
     writable,
 )
 from stakes._check.labels import (
@@ -131,7 +124,6 @@ __all__ = [
     "rounding",
     "same_labels",
     "same_length",
-    "shown",
     "squarable",
     "total_weight",
     "unwrapped",
