@@ -10,8 +10,7 @@ from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._expression import Expression, parse
 from stakes.errors import InputError
-from stakes.problem._belief import cell_text, is_belief, negated_cell
-from stakes.problem._limit import Limit
+from stakes.problem._belief import is_belief, negated_cell
 
 LARGEST = 1e100  # largest cost: its products with counts and other costs do not overflow
 
@@ -163,27 +162,3 @@ def refuse_large(name: str, costs: FloatArray) -> None:
             f"Choose a larger unit.",
             argument=name,
         )
-
-
-def shown_table(
-    classes: Labels,
-    decisions: Labels,
-    costs: tuple[tuple[Any, ...], ...],
-    prior: FloatArray | None,
-    unit: str | None,
-) -> tuple[list[object], list[list[object]], str]:
-    """Header, rows and caption."""
-    header: list[object] = ["", *decisions]
-    pairs = zip(classes, costs, strict=True)
-    rows: list[list[object]] = [[label, *map(cell_text, row)] for label, row in pairs]
-    if prior is not None:
-        header.append("prior")
-        for row, share in zip(rows, prior, strict=True):
-            row.append(f"{share:.7g}")
-    in_unit = f" in {unit}" if unit else ""
-    return header, rows, f"Problem: cost{in_unit} of each decision, class by class"
-
-
-def limits_line(limits: tuple[Limit, ...]) -> str:
-    """The limits in one line of text; nothing where there are none."""
-    return f"limits: {'; '.join(map(str, limits))}" if limits else ""

@@ -24,7 +24,7 @@ WRAPPERS: dict[str, type[Predicted]] = {
 
 
 def refuse_unusable(
-    problem: Problem, takes: str, *, map: Any, threshold: float | None, priors: Any
+    problem: Problem, takes: str, map: Any, threshold: float | None, priors: Any
 ) -> None:
     """Refuse parts that do not make up a rule."""
     shape, faults = (problem.n_classes, problem.n_decisions), []
