@@ -44,6 +44,7 @@ from stakes._check.labels import (
     is_listed,
     labels,
     refuse_lazy,
+    refuse_mixed,
     same_labels,
 )
 from stakes._check.numbers import (
@@ -118,6 +119,7 @@ __all__ = [
     "real_scores",
     "reals",
     "refuse_lazy",
+    "refuse_mixed",
     "renamed",
     "require",
     "returned",

@@ -104,13 +104,20 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
             argument=name,
         )
     try:
-        return np.asarray(values)
+        return np.asarray(_without_dictionary(values))
     except (RuntimeError, TypeError):
         raise InputError(
             f"{name} must be an array, or what numpy can read as one; got {described(values)}. "
             f"Pass an array; of a tensor, tensor.detach().cpu().double().numpy().",
             argument=name,
         ) from None
+
+
+def _without_dictionary(values: Any) -> Any:
+    """A chunked array of Arrow without its dictionary, of which numpy would lose the gaps."""
+    kind = getattr(values, "type", None)
+    chunked = hasattr(values, "chunks") and hasattr(kind, "index_type")
+    return values.cast(kind.value_type) if chunked else values
 
 
 def writable(name: str, text: str, what: str = "text") -> str:

@@ -131,11 +131,7 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
 
 
 def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
-    if len({type(label) for label in labels}) > 1:
-        raise InputError(
-            f"the decisions must be of one type to stand in a column; {labels} are not. Write all "
-            f"of them as text in the problem."
-        )
+    _check.refuse_mixed(labels)
     places = range(len(labels) - 1)
     return first_of(
         [code == k for k in places], [nw.lit(label) for label in labels[:-1]], labels[-1]

@@ -10,6 +10,7 @@ import click
 import numpy as np
 import pyarrow as pa
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
@@ -79,6 +80,7 @@ def decide(
     target = target_beside(out, [*files, *(path for path in inputs if path is not None)])
     rule = None if rule_file is None else _read_rule(rule_file, how)
     problem, decide_rows = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
+    _check.refuse_mixed(problem.decisions)
 
     with input_files(files) as source:
         columns = _columns(model, rule, source, problem)

@@ -20,6 +20,7 @@ from stakes.report._report import Report
 from stakes.report._systems import System
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again
+_ROUNDING = 1e-12  # of the largest cost: by how much a number may lie beside its interval
 
 #: Fields that hold a share, a number of things or the like: the least and the largest value.
 RANGES: dict[str, tuple[float, float]] = {
@@ -35,13 +36,15 @@ def _ranges(report: Report) -> Iterator[str]:
         yield "assumptions must have a level between 0 and 1, and cases"
     if not 0 < assumptions.n_rows < math.inf:
         yield f"assumptions.n_rows must be one or more, not {assumptions.n_rows}"
+    most = max((_size(report, system) for system in report.systems), default=0.0)
     for where, name, value in _parts(report, "report"):
         low, high = RANGES.get(name, (-math.inf, math.inf))
         if isinstance(value, int | float) and (value < low or value > high):
             limits = f"between {low:g} and {high:g}" if high < math.inf else "zero or more"
             yield f"{where} must be {limits}, not {value:g}"
+        slack = _ROUNDING * (1.0 if name == "normalized" else most)
         if isinstance(value, Measured | LimitCheck) and (
-            value.low > value.value or value.value > value.high
+            value.low > value.value + slack or value.value > value.high + slack
         ):
             yield f"{where} must lie in its interval; {value.value:g} is not in " + (
                 f"[{value.low:g}, {value.high:g}]"

@@ -20,7 +20,6 @@ from stakes.decide import (
     class_ratios,
     costs_of_cases,
     expected_costs,
-    label_array,
     mean_costs,
     shift_prior,
 )
@@ -227,7 +226,7 @@ class Rule(Value):
         if _check.in_columns(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
-        return in_kind(predictions, label_array(self.problem.decisions)[places])
+        return in_kind(predictions, places, self.problem.decisions)
 
     def _column(self, frame: object, columns: str | Sequence[str] | None) -> Any:
         from stakes.adapters.lazy_decisions import rule_column
@@ -395,8 +394,8 @@ class Rule(Value):
         --------
         >>> problem = Problem.binary(false_alarm=1, miss=3, decisions=["wait", "treat"])
         >>> print(Rule(problem, "scores", threshold=2.5).to_sql("score"))
-        CASE WHEN "score" <= 2.5e0 THEN 'wait'
-        WHEN "score" <= CAST('Infinity' AS DOUBLE) THEN 'treat' END
+        CASE WHEN "score" <= 2.5e0 THEN 'wait' WHEN "score" <= 1.7976931348623157e+308 THEN 'treat'
+        WHEN 1e0 / "score" = 0e0 THEN 'treat' END
         """
         _check.require("column", column, str, "Name the column of the scores.")
         if self.cuts is None:
