@@ -347,3 +347,27 @@ def test_single_precision_decides_alike_inside_an_engine(source, tmp_path):
     )
     assert [system.counts for system in singles] == [system.counts for system in doubles]
     assert [system.counts for system in singles] == [system.counts for system in in_memory]
+
+
+@pytest.mark.parametrize("what", ["posteriors", "weights", "costs", "groups"])
+def test_nan_in_a_parquet_file_is_seen_although_its_statistics_leave_it_out(what, tmp_path):
+    """DuckDB believes the statistics, and would find all entries between the least and the most."""
+    rng, file = np.random.default_rng(0), str(tmp_path / "rows.parquet")
+    rows = rng.dirichlet(np.ones(3), 400)
+    columns = {"y": np.arange(400) % 3, "a": rows[:, 0], "b": rows[:, 1], "c": rows[:, 2]}
+    columns |= {"w": np.ones(400), "amount": rng.random(400), "g": np.arange(400) % 2.0}
+    columns[{"posteriors": "b", "weights": "w", "costs": "amount", "groups": "g"}[what]][7] = np.nan
+    pl.DataFrame(columns).write_parquet(file)
+    problem = Problem([[0, "amount", 1], [1, 0, 1], [1, 1, 0]])
+    models = {"m": ["a", "b", "c"]}
+
+    def report() -> Any:
+        named = {"y_true": "y", "models": models, "weights": "w", "by": "g"}
+        return evaluate_frame(file, problem, **named, calibrator=None, engine="duckdb")
+
+    if what == "groups":
+        sizes = {part.name: part.n_cases for part in report().slices}
+        assert sizes == {"g: 0": 200, "g: 1": 199, "g: (missing)": 1}
+    else:
+        with pytest.raises(InputError, match=r"; some of \d+ are nan\. "):
+            report()

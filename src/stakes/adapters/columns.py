@@ -202,7 +202,7 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
 
 def text_name(column: str) -> str:
     """The name of the column that holds the labels of another column as text."""
-    return f"{column} (as text)"
+    return f"_stakes_text_{column}"
 
 
 def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
@@ -218,7 +218,7 @@ def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
 
 def key_name(column: str) -> str:
     """The name of the column that holds the keys of another column as 64-bit integers."""
-    return f"{column} (as key)"
+    return f"_stakes_key_{column}"
 
 
 def no_key(gaps: int, n_rows: int) -> InputError:

@@ -97,12 +97,12 @@ class FileSource(Source):
 
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers, with the first entry that is not one."""
-        text = f"{_name(column)}::VARCHAR"
         table = _reader(self.files, {column: "VARCHAR"})
-        numbered = f"(SELECT *, row_number() OVER () - 1 AS place FROM {table})"
-        wrong = f"FILTER (WHERE {text} IS NOT NULL AND TRY_CAST({text} AS DOUBLE) IS NULL)"
-        select = f"count(*), count({text}), count(*) {wrong}, min(place) {wrong}"
-        select += f", arg_min({text}, place) {wrong}"
+        numbered = f"(SELECT {_name(column)}::VARCHAR AS entry, row_number() OVER () - 1 AS place "
+        numbered += f"FROM {table})"
+        wrong = "FILTER (WHERE entry IS NOT NULL AND TRY_CAST(entry AS DOUBLE) IS NULL)"
+        select = f"count(*), count(entry), count(*) {wrong}, min(place) {wrong}"
+        select += f", arg_min(entry, place) {wrong}"
         with self.engine_errors():
             answers = self.connection.execute(f"SELECT {select} FROM {numbered}").fetchall()
         [(n_rows, entries, faults, place, example)] = answers

@@ -26,7 +26,8 @@ ROWS = "rows"  # how many rows a group of `grouped` has
 _KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # combinations of codes that fit into one 64-bit integer
 _HALF_EPS = ROUNDING / 8  # half a unit in the last place of 1.0
-_LEAST, _MOST_PROBABLE = "_least", "_most_probable"
+WORKING = "_stakes_"  # columns that begin like this are ours, while decisions are computed
+_LEAST, _MOST_PROBABLE = f"{WORKING}least", f"{WORKING}most_probable"
 
 
 def sum_of(parts: Sequence[nw.Expr]) -> nw.Expr:

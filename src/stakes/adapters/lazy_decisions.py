@@ -18,7 +18,14 @@ from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import spellings
-from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
+from stakes.adapters.expressions import (
+    WORKING,
+    cheapest,
+    cheapest_of_each,
+    code_of,
+    first_of,
+    sum_of,
+)
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
@@ -29,7 +36,7 @@ from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
 
 DECISION = "decision"
-_OWN, _MAPPED, _CODE, _COST = "_posterior_", "_mapped_", "_code", "_cost_"
+_OWN, _MAPPED, _CODE, _COST = (WORKING + of for of in ("posterior_", "mapped_", "code", "cost_"))
 _LARGEST = float(np.finfo(np.float64).max)
 
 COLUMNS: Functions = {  # the functions of cost expressions, for an engine
@@ -69,11 +76,14 @@ def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> 
 
 def _opened(frame: Any) -> Source:
     source = frame_source(frame)
-    if DECISION in source.types:
-        raise InputError(
-            f"the frame must have no column {DECISION!r} yet, which is to be added. Rename it.",
-            argument="frame",
-        )
+    for column in source.types:  # some engines do not tell names apart that differ by case
+        name = str(column).lower()
+        if name == DECISION or name.startswith(WORKING):
+            added = f"{DECISION!r} is to be added, and {WORKING}… is used on the way to it"
+            raise InputError(
+                f"the frame must have no column {column!r} yet: {added}. Rename it.",
+                argument="frame",
+            )
     return source
 
 
@@ -154,9 +164,13 @@ class _Predicted:
     def usable(self) -> nw.Expr:
         """Whether the predictions and costs of a row are valid."""
         values = [nw.col(column).cast(nw.Float64) for column in self.columns]
+        # DuckDB believes the statistics of Parquet files, which leave nan out, and may not see it
+        # in a comparison; arithmetic shows it.
+        finite = [value - value == 0.0 for value in values]
         if self.rule.takes != POSTERIORS:
-            return ~(values[0].is_null() | values[0].is_nan())
-        tests = [(value >= 0.0) & (value <= 1.0) for value in values]
+            infinite = (values[0].abs() > _LARGEST) & (1.0 / values[0] == 0.0)
+            return finite[0] | infinite
+        tests = [*finite, *((value >= 0.0) & (value <= 1.0) for value in values)]
         if len(values) > 1:
             tests.append((sum_of(values) - 1.0).abs() <= UNNORMALISED)
         sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]

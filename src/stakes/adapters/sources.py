@@ -199,7 +199,7 @@ class Source:
         return coder.coded(self.name)
 
     def text(self, column: str) -> nw.Expr:
-        """The text of a label; an integer stored as a float is written without ``.0``."""
+        """The text of a label; nan is missing, and a whole number is written without ``.0``."""
         label, kind = nw.col(column), self.types[column]
         if kind == nw.Boolean:  # pandas writes them as Python does
             return label.cast(nw.String).str.to_lowercase()
@@ -213,9 +213,12 @@ class Source:
         if not self.is_fraction(column):
             return label.cast(nw.String)
         # Up to 1e15 every integer is exact as a double, and fits into 64 bits.
-        is_whole = (label == label.floor()) & (label.abs() < 1e15)
+        # DuckDB believes the statistics of Parquet files, which leave nan out: there is_nan() and
+        # comparisons may answer for nan as for other numbers. Differences and text do not.
+        is_whole = (label - label.floor() == 0) & (label.abs() < 1e15)
         number = nw.when(is_whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
-        return nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
+        text = nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
+        return nw.when(text.str.to_lowercase() != "nan").then(text)
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
