@@ -30,12 +30,12 @@ from stakes.adapters.expressions import (
     picked,
     table_of,
 )
-from stakes.adapters.lazy import TRUTH, WEIGHT, Check, data_column, number_check
+from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
 from stakes.adapters.lazy_decisions import COLUMNS, cost_columns
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
 from stakes.decide import regrets
-from stakes.evaluation import MOST_TERMS, Cases, Charges, charges_of
+from stakes.evaluation import MOST_TERMS, Cases, Charges, Folds, charges_of, used_folds
 from stakes.problem import LARGEST, CaseCosts, Problem
 from stakes.tally import BitGrid
 
@@ -249,8 +249,15 @@ def group_charges(
     return replace(charges, losses=losses)
 
 
-def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
-    """Groups of rows as cases, each with the weight of its rows."""
+def key_folds(cases: Cases, groups: Arrays) -> Folds:
+    """The folds of groups of rows; keys state them, so that nothing is drawn."""
+    return Folds(cases, np.random.default_rng(0), used_folds(groups[FOLD]))
+
+
+def group_cases(
+    problem: Problem, groups: Arrays, shares: FloatArray, *, charged: bool = True
+) -> Cases:
+    """Groups of rows as cases, each with the weight of its rows; by default with their costs."""
     return Cases(
         problem=problem,
         n_rows=len(groups[WEIGHT]),
@@ -260,7 +267,7 @@ def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
         by=(),
         clusters=None,
         shares=shares,
-        costs=pooled_costs(problem, groups) if problem.columns else None,
+        costs=pooled_costs(problem, groups) if problem.columns and charged else None,
     )
 
 

@@ -252,9 +252,7 @@ def _check_texts(files: Files, check: Callable[[str, TextIO], None]) -> None:
 
 
 def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
-    first = file.readline()
-    mark = max(_DELIMITERS, key=first.count)
-    header = next(csv.reader([first], delimiter=mark), [])
+    mark, header = _header(file)
     refuse_alike(name, header)
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
@@ -266,6 +264,13 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
                 f"{mark.join(row)[:60]!r} has {len(row)}. Correct that row, and remove lines above "
                 f"the header."
             )
+
+
+def _header(file: TextIO) -> tuple[str, list[str]]:
+    """The delimiter of a CSV file, and the names of its columns."""
+    first = file.readline()
+    mark = max(_DELIMITERS, key=first.count)
+    return mark, next(csv.reader([first], delimiter=mark), [])
 
 
 def _refuse_lines(name: str, file: TextIO) -> None:
@@ -322,8 +327,7 @@ def unnamed(files: Files) -> list[str]:
         return []
     with suppress(*_UNREADABLE):
         with _opened_text(files.paths[0]) as file:
-            first = file.readline()
-        header = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
+            _, header = _header(file)
         return [f"column{place}" for place, column in enumerate(header) if not column.strip()]
     return []
 

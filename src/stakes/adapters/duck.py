@@ -20,16 +20,7 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import temporary_folder
-from stakes.adapters.coded_labels import Coded, Coder, sorted_groups
-from stakes.adapters.columns import (
-    Columns,
-    LabelColumn,
-    Predicted,
-    columns_of,
-    key_name,
-    no_key,
-    text_name,
-)
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
 from stakes.adapters.data_files import (
     OFFLINE,
     Files,
@@ -42,7 +33,8 @@ from stakes.adapters.data_files import (
     refuse_torn,
 )
 from stakes.adapters.engine_work import Watch
-from stakes.adapters.sources import Lazy, Rows, Source, frame_source, without_rows
+from stakes.adapters.label_texts import Coded, Coder, LabelColumn, sorted_groups, text_name
+from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -55,7 +47,7 @@ _ARROW = "arrow_rows"  # the table of Arrow files
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays(Generic[K]):
+class FileArrays(Generic[K]):
     """Columns in memory, by the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
@@ -117,7 +109,7 @@ class FileSource(Source):
 
     # Rows ----------------------------------------------------------------------------------------
 
-    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
         numbers, labels = columns.read(problem), columns.labels(problem)
         with self.watch.working(f"reading {self.name}", n_rows) as advance:
@@ -134,7 +126,7 @@ class FileSource(Source):
                 _refuse_beyond(self.name, columns_of(model), values)
             models[name] = type(model)(values)
         clusters = arrays.labels.get(("clusters", ""))
-        return Rows(
+        return RowArrays(
             arrays.labels["y_true", ""],
             models,
             arrays.numbers.get(("weights", "")),
@@ -152,7 +144,7 @@ class FileSource(Source):
         n_rows: int,
         advance: Callable[[int], None],
         key: str | None = None,
-    ) -> Arrays[K]:
+    ) -> FileArrays[K]:
         """Read numbers, one or several columns for each key, and labels as arrays of n rows.
 
         Columns of single precision keep it, because ties are decided within their rounding error.
@@ -191,7 +183,7 @@ class FileSource(Source):
         if gaps:
             raise no_key(gaps, n_rows)
         known = {name: coder.coded(self.name) for name, coder in coded.items()}
-        return Arrays(arrays, known, keys)
+        return FileArrays(arrays, known, keys)
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool

@@ -13,17 +13,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.adapters.columns import (
-    Columns,
-    LabelColumn,
-    Numbers,
-    columns_of,
-    group_labels,
-    groups_of,
-    model_argument,
-    spellings,
-    text_name,
-)
+from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
 from stakes.adapters.expressions import (
     Arrays,
     first_of,
@@ -35,6 +25,7 @@ from stakes.adapters.expressions import (
     texts_of,
     whether,
 )
+from stakes.adapters.label_texts import LabelColumn, group_labels, groups_of, spellings, text_name
 from stakes.adapters.lazy import WEIGHT, by_column, checks_of, column_of, facts_of, prepared
 from stakes.adapters.sources import Lazy, Source, opened
 from stakes.adapters.streamed_scores import can_stream, scores_of, within

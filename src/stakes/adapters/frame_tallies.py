@@ -14,7 +14,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
-from stakes.adapters.columns import Columns, Numbers, group_labels, named_losses
+from stakes.adapters.columns import Columns, Numbers, named_losses
 from stakes.adapters.expressions import ROWS, Arrays, first_of, low_of
 from stakes.adapters.frame_rows import (
     FrameRows,
@@ -24,6 +24,7 @@ from stakes.adapters.frame_rows import (
     opened_columns,
     two_classes_of,
 )
+from stakes.adapters.label_texts import group_labels
 from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of
 from stakes.adapters.sources import Lazy, Source
 from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream

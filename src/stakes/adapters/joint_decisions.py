@@ -28,7 +28,6 @@ from stakes.adapters.case_costs import (
     with_blind,
 )
 from stakes.adapters.class_maps import ClassMaps
-from stakes.adapters.columns import group_labels, groups_of
 from stakes.adapters.expressions import (
     ROWS,
     Arrays,
@@ -40,6 +39,7 @@ from stakes.adapters.expressions import (
     table_of,
     whether,
 )
+from stakes.adapters.label_texts import group_labels, groups_of
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.refits import Refit

@@ -17,17 +17,15 @@ import numpy as np
 from stakes._check import HEAVIEST, FloatArray, least_weight, total_weight
 from stakes.adapters.columns import (
     Columns,
-    LabelColumn,
     Numbers,
     Predicted,
     columns_of,
     key_name,
     model_argument,
     no_key,
-    spellings,
-    text_name,
 )
 from stakes.adapters.expressions import code_of, sum_of, texts_of, whether
+from stakes.adapters.label_texts import LabelColumn, spellings, text_name
 from stakes.adapters.sources import Lazy
 from stakes.errors import InputError
 from stakes.evaluation import fold_of_key

@@ -15,9 +15,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import Labels
 from stakes._expression import Functions, Name, parse
-from stakes.adapters.columns import spellings
 from stakes.adapters.expressions import (
     WORKING,
     cheapest,
@@ -26,10 +25,11 @@ from stakes.adapters.expressions import (
     first_of,
     sum_of,
 )
+from stakes.adapters.label_texts import spellings
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
-from stakes.decide import class_ratios, refuse_limits
+from stakes.decide import class_ratios, refuse_limits, regrets
 from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
@@ -131,7 +131,7 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
         coded = rows.with_columns(code_of(text, spellings(rule.problem.decisions)).alias(_CODE))
         labelled = coded, nw.col(_CODE) >= 0
     else:
-        predicted = _Predicted(source, rule, columns)
+        predicted = _RuleColumns(source, rule, columns)
         labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
     label = _label(nw.col(_CODE), rule.problem.decisions)
@@ -149,16 +149,12 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class _Predicted:
+class _RuleColumns:
     """Posteriors or scores in columns of a lazy frame, and the rule that decides by them."""
 
     source: Source
     rule: Rule
     columns: tuple[str, ...]
-
-    @property
-    def problem(self) -> Problem:
-        return self.rule.problem
 
     @property
     def usable(self) -> nw.Expr:
@@ -173,31 +169,25 @@ class _Predicted:
         tests = [*finite, *((value >= 0.0) & (value <= 1.0) for value in values)]
         if len(values) > 1:
             tests.append((sum_of(values) - 1.0).abs() <= UNNORMALISED)
-        sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]
+        sizes = [nw.col(name).abs() for line in self._cost_names for name in line]
         return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
 
     @property
-    def _charged(self) -> list[tuple[int, int]]:
-        return list(np.ndindex(*self._shape)) if self._by_case else []
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.problem.n_classes, self.problem.n_decisions
-
-    @property
-    def _by_case(self) -> bool:
-        return bool(self.problem.columns) and self.rule.threshold is None
-
-    @property
-    def _single(self) -> bool:
-        return self.source.is_single(self.columns)
+    def _cost_names(self) -> list[list[str]]:
+        """The columns of the costs of every row, class by decision; none where rows share them."""
+        problem = self.rule.problem
+        if not problem.columns or self.rule.threshold is not None:
+            return []
+        decisions = range(problem.n_decisions)
+        return [[f"{_COST}{k}_{d}" for d in decisions] for k in range(problem.n_classes)]
 
     def coded(self, rows: Lazy) -> Lazy:
         """Add the position of the decision."""
         rule = self.rule
         on_line = rule.map is not None or rule.threshold is not None
         # Cuts were found for doubles; single precision needs its rounding error in the comparison.
-        on_line = on_line or (len(self.columns) == 1 and not self._single)
+        single = self.source.is_single(self.columns)
+        on_line = on_line or (len(self.columns) == 1 and not single)
         if on_line and rule.cuts is not None:
             score = nw.col(self.columns[-1]).cast(nw.Float64)
             at, places = rule.cuts.at.tolist(), rule.cuts.decisions.tolist()
@@ -212,11 +202,12 @@ class _Predicted:
                 f"the frame, and decide on arrays.",
                 argument="predictions",
             )
-        return self._cheapest(rows)
+        return self._cheapest(rows, single)
 
-    def _cheapest(self, rows: Lazy) -> Lazy:
+    def _cheapest(self, rows: Lazy, single: bool) -> Lazy:
+        problem = self.rule.problem
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
-        rounding = [p * HALF_SINGLE for p in posteriors] if self._single else []
+        rounding = [p * HALF_SINGLE for p in posteriors] if single else []
         if len(posteriors) > 1:  # sums that miss one by more than rounding are divided out
             total = sum_of(posteriors)
             divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
@@ -233,36 +224,24 @@ class _Predicted:
         if self.rule.map is not None:
             columns, names = names, [f"{_MAPPED}{k}" for k in range(len(names))]
             rows, rounding = with_mapped(rows, self.rule.map, columns, names), []
-        ratios = self._ratios
-        if not self._by_case:
-            costs = self.problem.costs + self._prices
-            if ratios is not None:
-                # Weighting the regrets of classes has the same effect as moving posteriors, and
-                # needs no division.
-                costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
-            return cheapest(rows, names, costs, _CODE, rounding)
-        values = {Name(column): nw.col(column).cast(nw.Float64) for column in self.problem.columns}
-        written = cost_columns(self.problem, values)
-        charged = [
-            [f"{_COST}{k}_{d}" for d in range(self._shape[1])] for k in range(len(posteriors))
-        ]
+        old, new = self.rule.from_prior, self.rule.to_prior
+        ratios = None if old is None or new is None else class_ratios(old, new)
+        shape = (problem.n_classes, problem.n_decisions)
+        prices = np.zeros(shape) if self.rule.added is None else self.rule.added.sum(axis=0)
+        charged = self._cost_names
+        if not charged:
+            costs = problem.costs + prices
+            # Weighting the regrets of classes has the same effect as moving posteriors, and needs
+            # no division.
+            worth = costs if ratios is None else regrets(costs) * ratios[:, None]
+            return cheapest(rows, names, worth, _CODE, rounding)
+        values = {Name(column): nw.col(column).cast(nw.Float64) for column in problem.columns}
         rows = rows.with_columns(
             (_expr(cost) + price).alias(name)
-            for line, cells, prices in zip(written, charged, self._prices.tolist(), strict=True)
-            for cost, name, price in zip(line, cells, prices, strict=True)
+            for parts in zip(cost_columns(problem, values), charged, prices.tolist(), strict=True)
+            for cost, name, price in zip(*parts, strict=True)
         )
         return cheapest_of_each(rows, names, charged, _CODE, rounding, ratios)
-
-    @property
-    def _prices(self) -> FloatArray:
-        """The prices of limits, (K, M), which are added to the costs."""
-        added = self.rule.added
-        return np.zeros(self._shape) if added is None else np.asarray(added.sum(axis=0))
-
-    @property
-    def _ratios(self) -> FloatArray | None:
-        old, new = self.rule.from_prior, self.rule.to_prior
-        return None if old is None or new is None else class_ratios(old, new)
 
 
 def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any]]:

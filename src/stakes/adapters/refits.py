@@ -17,7 +17,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.adapters.case_costs import PERFECT, group_cases, pooled_terms, term_sums, with_perfect
+from stakes.adapters.case_costs import (
+    PERFECT,
+    group_cases,
+    key_folds,
+    pooled_terms,
+    term_sums,
+    with_perfect,
+)
 from stakes.adapters.class_maps import why_no_maps
 from stakes.adapters.expressions import Arrays, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
@@ -33,7 +40,6 @@ from stakes.evaluation import (
     Cases,
     DecisionRule,
     Fitted,
-    Folds,
     ModelTallies,
     Predictions,
     decided_by_rules,
@@ -41,7 +47,6 @@ from stakes.evaluation import (
     priced_on_all,
     recalibrated,
     tuned_apart,
-    used_folds,
 )
 from stakes.problem import Problem
 from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat
@@ -139,8 +144,7 @@ def refitted(
         return tallied, None, (left_out(model.name, text),)
     scores, raw = cells[model.score], isinstance(model.predictions, Scores)
     cases = group_cases(model.problem, cells, shares)
-    # Keys state the folds, so that nothing is drawn here.
-    folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
+    folds = key_folds(cases, cells)
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
     rule = RECALIBRATED
     predictions: Any = None
@@ -247,8 +251,6 @@ def limited_model(
             argument="memory_limit",
         )
     cases, scores = group_cases(model.problem, cells, shares), cells[model.score]
-    # Keys state the folds, so that nothing is drawn here.
-    folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
     repaired = refit if refit is not None and refit.rule == RECALIBRATED else None
     is_probable = isinstance(model.predictions, Posteriors)
     predictions = Predictions(
@@ -262,19 +264,13 @@ def limited_model(
     )
     # Other rules take no prices: they decide as they did, and are only checked.
     listed = [(predictions, rule) for rule in rules if rule.name in POSTERIOR_RULES]
-    outcomes, lost = decided_by_rules(listed, cases, folds)
+    outcomes, lost = decided_by_rules(listed, cases, key_folds(cases, cells))
+    decided = {each.rule.name: each.codes for each in outcomes}
     return LimitedModel(
         {each.rule.name: each.rule for each in outcomes},
         {
-            each.rule.name: Refit(
-                each.rule.name,
-                Fitted(each.codes, None),
-                model.score,
-                scores,
-                cells[FOLD],
-                each.codes,
-            )
-            for each in outcomes
+            name: Refit(name, Fitted(codes, None), model.score, scores, cells[FOLD], codes)
+            for name, codes in decided.items()
         },
         priced_on_all(cases),
         tuple(lost),

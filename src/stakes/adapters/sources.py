@@ -14,18 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from stakes import _check
-from stakes.adapters.coded_labels import Coded, Coder
-from stakes.adapters.columns import (
-    Columns,
-    LabelColumn,
-    Predicted,
-    columns_of,
-    key_name,
-    no_key,
-    shorter_times,
-    text_name,
-)
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
 from stakes.adapters.engine_work import Watch
+from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions
@@ -46,7 +37,7 @@ ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowArrays:
     """Arrays or series of the rows, as `evaluate` takes them."""
 
     y_true: Any
@@ -137,7 +128,7 @@ class Source:
         pairs = ((column, bounds[f"low {column}"], bounds[f"high {column}"]) for column in columns)
         return [column for column, low, high in pairs if low is not None and 0 <= low <= high <= 1]
 
-    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
         needed = [column for group in columns.read(problem).values() for column in group]
         needed += [column_labels.column for column_labels in columns.labels(problem).values()]
@@ -163,7 +154,7 @@ class Source:
                 return type(model)(native(names[0]))
             return type(model)(data.select(*names).to_numpy())
 
-        return Rows(
+        return RowArrays(
             labelled("y_true"),
             {name: predictions(name, model) for name, model in columns.models.items()},
             native(columns.weights),

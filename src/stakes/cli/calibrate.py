@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import write_whole
+from stakes.adapters.checked_columns import truth_column
 from stakes.adapters.columns import Columns
-from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import counted, memory_size
 from stakes.calibration import CalibrationMap, sealed_map
 from stakes.cli.column_options import input_files, model_columns

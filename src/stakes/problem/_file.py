@@ -13,7 +13,7 @@ from stakes._check import Label
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
-from stakes.problem._columns import LARGEST
+from stakes.problem._cost_table import LARGEST
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}

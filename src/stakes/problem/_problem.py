@@ -16,7 +16,6 @@ from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._belief import Beliefs, cell_text, split_beliefs
 from stakes.problem._charged import Charged
-from stakes.problem._columns import Expressions, negated, read_table, table_shape
 from stakes.problem._cost_matrix import (
     TIE,
     Naive,
@@ -29,15 +28,19 @@ from stakes.problem._cost_matrix import (
     same_limits,
     same_prior,
 )
-from stakes.problem._limit import Limit, read_limits
-from stakes.problem._names import (
+from stakes.problem._cost_table import (
+    Expressions,
     answered,
     axis_names,
     class_names,
     from_mapping,
     named_table,
+    negated,
+    read_table,
+    table_shape,
     unit_name,
 )
+from stakes.problem._limit import Limit, read_limits
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
