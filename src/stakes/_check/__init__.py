@@ -28,6 +28,7 @@ from stakes._check.kinds import (
     described,
     frozen,
     one_of,
+    refuse_mixed,
     renamed,
     require,
     writable,
@@ -44,7 +45,6 @@ from stakes._check.labels import (
     is_listed,
     labels,
     refuse_lazy,
-    refuse_mixed,
     same_labels,
 )
 from stakes._check.numbers import (

@@ -104,16 +104,6 @@ def labels(name: str, values: Any) -> Labels:
     return cast(Labels, listed_labels)
 
 
-def refuse_mixed(names: Labels) -> None:
-    """Refuse decisions of several types, or beyond 64 bits, which no column holds."""
-    wide = any(isinstance(label, int) and not -_MOST <= label <= _MOST for label in names)
-    if wide or len({type(label) for label in names}) > 1:
-        raise InputError(
-            f"the decisions must be of one type to stand in a column, numbers within 64 bits; "
-            f"{names} are not. Write all of them as text in the problem."
-        )
-
-
 def is_listed(values: Any) -> bool:
     """Whether it can be iterated over; arrays without dimensions and single tallies cannot."""
     if not hasattr(values, "__iter__"):

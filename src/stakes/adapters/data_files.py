@@ -44,8 +44,6 @@ class Format(Enum):
     ARROW = "Arrow"
 
 
-# DuckDB would otherwise download an extension when a query needs one.
-OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), Format.CSV),
     **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
@@ -59,6 +57,16 @@ _FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
 _UNREADABLE = OSError, UnicodeDecodeError, csv.Error
 _SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
+
+
+def connected() -> duckdb.DuckDBPyConnection:
+    """A connection of DuckDB that downloads no extensions, and prints no progress bars.
+
+    Those of version 2 go to standard output, into the middle of a report.
+    """
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 @dataclass(frozen=True)
@@ -204,7 +212,7 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
 
     how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
     # A second connection, because the one that reads the rows is busy.
-    with duckdb.connect(config=OFFLINE) as connection:
+    with connected() as connection:
         reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
         connection.register("new_rows", reader)
         try:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
-import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,9 @@ from stakes._check import FloatArray
 from stakes._files import temporary_folder
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
 from stakes.adapters.data_files import (
-    OFFLINE,
     Files,
     Format,
+    connected,
     engine_errors,
     listed,
     literal,
@@ -248,7 +247,7 @@ def opened_files(
     with (
         located(patterns, standard_input) as files,
         temporary_folder() as folder,
-        duckdb.connect(config=OFFLINE) as connection,
+        connected() as connection,
     ):
         with engine_errors(files):
             if files.format is Format.ARROW:
@@ -274,7 +273,7 @@ def opened_files(
 def opened_rows(rows: Any) -> Iterator[Source]:
     """A table or an unread data set of PyArrow as a source of columns."""
     refuse_alike("the frame", rows.schema.names)
-    with duckdb.connect(config=OFFLINE) as connection:
+    with connected() as connection:
         yield replace(frame_source(connection.from_arrow(rows)), interrupt=connection.interrupt)
 
 
