@@ -324,6 +324,7 @@ def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        (ROWS.partition("\n")[2], "bad.csv must name its columns in the first line; '0."),
         (ROWS.replace("truth,p", "truth,p,p"), "bad.csv must name every column once; 'p' appears"),
         (ROWS + "fraud,0.3,9,9\n", "bad.csv must have 2 fields in every row, as in its header; "),
         (ROWS[:60] + "\nfraud\n" + ROWS[8:], "bad.csv must have 2 fields in every row"),

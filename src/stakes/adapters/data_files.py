@@ -57,6 +57,7 @@ _FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
 _UNREADABLE = OSError, UnicodeDecodeError, csv.Error
 _SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
+_FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
 
 
 def connected() -> duckdb.DuckDBPyConnection:
@@ -262,6 +263,12 @@ def _check_texts(files: Files, check: Callable[[str, TextIO], None]) -> None:
 def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
     mark, header = _header(file)
     refuse_alike(name, header)
+    numbers = [field for field in header if _FRACTION.fullmatch(field.strip())]
+    if numbers:
+        raise InputError(
+            f"{name} must name its columns in the first line; {numbers[0]!r} is a number there. "
+            f"Add a line with the names above it."
+        )
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
         return
