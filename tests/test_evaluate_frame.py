@@ -30,6 +30,7 @@ from stakes import (
     Posteriors,
     Problem,
     Report,
+    Rule,
     Scores,
     evaluate,
     evaluate_frame,
@@ -371,3 +372,23 @@ def test_nan_in_a_parquet_file_is_seen_although_its_statistics_leave_it_out(what
     else:
         with pytest.raises(InputError, match=r"; some of \d+ are nan\. "):
             report()
+
+
+def test_columns_named_after_the_classes_go_by_name_in_any_order():
+    rng = np.random.default_rng(4)
+    p = rng.random(300)
+    frame = pl.DataFrame({"y": np.where(rng.random(300) < p, "b", "a"), "b": p, "a": 1 - p})
+    problem = Problem.binary(false_alarm=1, miss=3, classes=["a", "b"])
+
+    def cost(columns: Any, **more: Any) -> float:
+        named = {"y_true": "y", "models": {"m": columns}, "calibrator": None}
+        return evaluate_frame(frame, problem, **named, **more).best.cost.value
+
+    wanted = cost("b")
+    for more in ({}, {"engine": "polars"}):
+        assert cost(["a", "b"], **more) == cost(["b", "a"], **more) == wanted
+    decided = [
+        Rule(problem).decide(frame, columns=columns)["decision"].to_list()
+        for columns in ("b", ["a", "b"], ["b", "a"])
+    ]
+    assert decided[0] == decided[1] == decided[2]

@@ -9,7 +9,7 @@ from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import Columns, Predicted, columns_of
+from stakes.adapters.columns import Columns, Predicted, columns_of, named_after_classes
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
@@ -111,6 +111,8 @@ def in_class_order(
             f"Name as many.",
             argument="models",
         )
+    if posteriors.classes is None:
+        return named_after_classes(columns, problem)
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
 
 

@@ -189,6 +189,12 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
     return (model.values,) if isinstance(model.values, str) else tuple(model.values)
 
 
+def named_after_classes(columns: tuple[str, ...], problem: Problem) -> tuple[str, ...]:
+    """Columns by name where these are the names of the classes; others stay in their order."""
+    names = tuple(map(str, problem.classes))
+    return names if set(columns) == set(names) else columns
+
+
 def key_name(column: str) -> str:
     """The name of the column that holds the keys of another column as 64-bit integers."""
     return f"_stakes_key_{column}"

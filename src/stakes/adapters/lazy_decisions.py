@@ -17,6 +17,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import Labels
 from stakes._expression import Functions, Name, parse
+from stakes.adapters.columns import named_after_classes
 from stakes.adapters.expressions import (
     WORKING,
     cheapest,
@@ -120,7 +121,7 @@ def _listed(
     for column in listed:
         source.require(column, "columns", remedy=remedy)
         require(column)
-    return listed
+    return named_after_classes(listed, problem) if takes == POSTERIORS else listed
 
 
 def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
