@@ -18,7 +18,7 @@ import narwhals.stable.v2 as nw
 
 from stakes import Counts, LossMoments, Problem, ScoreTable, evaluate_frame
 from stakes.adapters.columns import key_name
-from stakes.adapters.opening import opened
+from stakes.adapters.sources import opened
 from stakes.errors import InputError
 from stakes.evaluation import fold_of_key
 from stakes.tally import BitGrid

@@ -25,7 +25,7 @@ import pyarrow.parquet
 
 from stakes import Columns, Decisions, InputError, Limit, Problem, evaluate, evaluate_frame
 from stakes.adapters.case_costs import between_scores, pooled_costs
-from stakes.adapters.expressions import LOW, cheapest_of_each, high_of, low_of
+from stakes.adapters.expressions import cheapest_of_each, high_of, low_of
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
@@ -136,11 +136,11 @@ def test_terms_of_costs_are_summed_between_scores_as_in_plain_loops(edges):
         np.array([7.0, 1.0, 4.0, 2.0, 9.0, 3.0]),
     )
     problem = Problem([[0, "amount"], [5, 0]])
-    groups = {LOW: low, TRUTH: truth, WEIGHT: weight, "sum term_1": amount}
+    groups = {TRUTH: truth, WEIGHT: weight, "sum term_1": amount}
     expected = np.zeros((len(edges) + 1, 2, 2))
     for score, k, mass, total in zip(low, truth, weight, amount, strict=True):
         expected[sum(edge < score for edge in edges), k] += mass, total
-    assert np.array_equal(between_scores(problem, groups)(np.array(edges)), expected)
+    assert np.array_equal(between_scores(problem, groups, low)(np.array(edges)), expected)
 
 
 @pytest.mark.parametrize("offset", [1e6, 3e6, 7e8])

@@ -385,7 +385,7 @@ BAD = {
     ),
     "shares beyond one": (
         ("evaluate", "rows.csv", "-p", "fraud.toml", "--posterior-prior", "fraud=2,legit=-1"),
-        "stakes: --posterior-prior must hold probabilities in [0, 1]",
+        "stakes: --posterior-prior must be written as CLASS=SHARE, a number that is zero or more",
     ),
     "shares that do not sum to one": (
         (*DECIDE, "-o", "out.csv", "--posterior-prior", "fraud=0.5,legit=0.6"),

@@ -22,13 +22,14 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked
-from stakes.adapters.columns import Columns, LabelColumn, columns_of, spellings
+from stakes.adapters.checked_columns import checked, truth_column
+from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
-from stakes.adapters.guessing import truth_column
+from stakes.adapters.engine_work import Watch
+from stakes.adapters.label_texts import LabelColumn, spellings
 from stakes.adapters.report_on import memory_size
-from stakes.adapters.sources import Rows, Watch
+from stakes.adapters.sources import RowArrays
 from stakes.cli.column_options import Request, posterior_columns, report_on
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
@@ -370,7 +371,7 @@ def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
     return {name: columns_of(model) for name, model in columns.models.items()}
 
 
-def read(source: FileSource, problem: Problem, **options: Any) -> Rows:
+def read(source: FileSource, problem: Problem, **options: Any) -> RowArrays:
     columns = Request(**options).columns(source, problem)
     return source.rows(columns, problem, source.count())
 

@@ -324,6 +324,7 @@ def test_decisions_that_a_spreadsheet_would_compute_are_named_and_quoted():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        (ROWS.partition("\n")[2], "bad.csv must name its columns in the first line; '0."),
         (ROWS.replace("truth,p", "truth,p,p"), "bad.csv must name every column once; 'p' appears"),
         (ROWS + "fraud,0.3,9,9\n", "bad.csv must have 2 fields in every row, as in its header; "),
         (ROWS[:60] + "\nfraud\n" + ROWS[8:], "bad.csv must have 2 fields in every row"),
@@ -669,7 +670,7 @@ TWICE = ("--running-cost", "p=1", "--running-cost", "p=2")
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (TWICE, "--running-cost must name every model once; 'p' appears twice. Leave one"),
+        (TWICE, "--running-cost must state every model once; 'p' appears twice. Leave one"),
         (("--running-cost", "p=1e300"), "--running-cost p must be one real number within"),
         (
             ("--posterior-prior", "legit=.9,fraud=.5,legit=.5"),

@@ -20,6 +20,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
 
+from stakes.adapters.data_files import connected
 from stakes.cli import output
 
 SCRIPT = Path(sys.executable).with_name("stakes")  # as it is installed, where it is
@@ -208,6 +209,14 @@ def test_progress_is_shown_on_a_terminal_only(folder, monkeypatch, capsys):
         advance(5, "pass 1 of 2")
         time.sleep(0.4)
     assert "reading [bold]: pass 1 of 2" in capsys.readouterr().err
+
+
+def test_duckdb_draws_no_progress_bar_into_the_output():
+    """Version 2 of DuckDB draws one on standard output for what takes longer than two seconds."""
+    with connected() as connection:
+        setting = "SELECT value FROM duckdb_settings() WHERE name = 'enable_progress_bar'"
+        assert connection.sql(setting).fetchall() == [("false",)]
+
 
 
 @pytest.mark.slow

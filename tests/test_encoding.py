@@ -122,6 +122,7 @@ def test_encoded_columns_are_counted_as_their_text(library):
             frames.array,
             lambda x: frames.array(x).dictionary_encode(),
             lambda x: frames.chunked_array([x[:7], x[7:]]),
+            lambda x: frames.chunked_array([x[:7], x[7:]]).dictionary_encode(),
             lambda x: frames.array(x, frames.large_string()),
         ],
     }[library]()
@@ -137,6 +138,17 @@ def test_missing_text_of_other_libraries_is_refused_with_its_place(library):
     make = frames.Series if library == "polars" else frames.array
     with pytest.raises(InputError, match=r"1 of 3 are missing .* the first at position 1"):
         Counts.from_labels(make(["a", None, "b"]), ["a", "a", "b"])
+
+
+def test_gaps_of_a_chunked_dictionary_are_no_labels():
+    """A column of an Arrow table is chunked, and numpy reads its gaps as the first label."""
+    arrow = pytest.importorskip("pyarrow")
+    rows = arrow.chunked_array([["a", None, "b"], [None, "b", "a"]]).dictionary_encode()
+    with pytest.raises(InputError, match=r"y_true .* 2 of 6 are missing .* first at position 1"):
+        Counts.from_labels(rows, ["a"] * 6)
+    scores = arrow.chunked_array([[0.1, None, 0.1], [0.2]]).dictionary_encode()
+    with pytest.raises(InputError, match=r"scores .* 1 of 4 does not, the first being nan at"):
+        ScoreTable.from_scores([0, 1, 0, 1], scores)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

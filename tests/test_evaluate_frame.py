@@ -30,6 +30,7 @@ from stakes import (
     Posteriors,
     Problem,
     Report,
+    Rule,
     Scores,
     evaluate,
     evaluate_frame,
@@ -347,3 +348,47 @@ def test_single_precision_decides_alike_inside_an_engine(source, tmp_path):
     )
     assert [system.counts for system in singles] == [system.counts for system in doubles]
     assert [system.counts for system in singles] == [system.counts for system in in_memory]
+
+
+@pytest.mark.parametrize("what", ["posteriors", "weights", "costs", "groups"])
+def test_nan_in_a_parquet_file_is_seen_although_its_statistics_leave_it_out(what, tmp_path):
+    """DuckDB believes the statistics, and would find all entries between the least and the most."""
+    rng, file = np.random.default_rng(0), str(tmp_path / "rows.parquet")
+    rows = rng.dirichlet(np.ones(3), 400)
+    columns = {"y": np.arange(400) % 3, "a": rows[:, 0], "b": rows[:, 1], "c": rows[:, 2]}
+    columns |= {"w": np.ones(400), "amount": rng.random(400), "g": np.arange(400) % 2.0}
+    columns[{"posteriors": "b", "weights": "w", "costs": "amount", "groups": "g"}[what]][7] = np.nan
+    pl.DataFrame(columns).write_parquet(file)
+    problem = Problem([[0, "amount", 1], [1, 0, 1], [1, 1, 0]])
+    models = {"m": ["a", "b", "c"]}
+
+    def report() -> Any:
+        named = {"y_true": "y", "models": models, "weights": "w", "by": "g"}
+        return evaluate_frame(file, problem, **named, calibrator=None, engine="duckdb")
+
+    if what == "groups":
+        sizes = {part.name: part.n_cases for part in report().slices}
+        assert sizes == {"g: 0": 200, "g: 1": 199, "g: (missing)": 1}
+    else:
+        with pytest.raises(InputError, match=r"; some of \d+ are nan\. "):
+            report()
+
+
+def test_columns_named_after_the_classes_go_by_name_in_any_order():
+    rng = np.random.default_rng(4)
+    p = rng.random(300)
+    frame = pl.DataFrame({"y": np.where(rng.random(300) < p, "b", "a"), "b": p, "a": 1 - p})
+    problem = Problem.binary(false_alarm=1, miss=3, classes=["a", "b"])
+
+    def cost(columns: Any, **more: Any) -> float:
+        named = {"y_true": "y", "models": {"m": columns}, "calibrator": None}
+        return evaluate_frame(frame, problem, **named, **more).best.cost.value
+
+    wanted = cost("b")
+    for more in ({}, {"engine": "polars"}):
+        assert cost(["a", "b"], **more) == cost(["b", "a"], **more) == wanted
+    decided = [
+        Rule(problem).decide(frame, columns=columns)["decision"].to_list()
+        for columns in ("b", ["a", "b"], ["b", "a"])
+    ]
+    assert decided[0] == decided[1] == decided[2]

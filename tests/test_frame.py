@@ -19,18 +19,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from stakes import (
-    Between,
-    Decisions,
-    Limit,
-    Posteriors,
-    Problem,
-    Scores,
-    bayes_decisions,
-    evaluate,
-)
+from stakes import Between, Decisions, Limit, Posteriors, Problem, Scores, bayes_decisions, evaluate
 from stakes.adapters import report_tables
-from stakes.adapters.opening import opened
+from stakes.adapters.sources import opened
 from stakes.calibration import Isotonic
 from stakes.errors import InputError, MissingExtraError
 from stakes.metrics import clinical_table

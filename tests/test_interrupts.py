@@ -28,8 +28,7 @@ import pyarrow.csv
 from engine_reports import THREE, three_classes
 from stakes import Problem, evaluate_frame
 from stakes.adapters.duck import opened_files
-from stakes.adapters.interrupts import interruptible
-from stakes.adapters.sources import Advance, Watch
+from stakes.adapters.engine_work import Advance, Watch, interruptible
 from stakes.calibration import Temperature
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from engine_decisions import (
 from stakes import InputError, Problem, Rule, bayes_decisions
 from stakes.adapters.expressions import cheapest_of_each
 from stakes.adapters.map_columns import with_mapped
-from stakes.adapters.streamed_scores import _steps, decision_steps
+from stakes.adapters.streamed_scores import decision_steps
 from stakes.calibration import BetaMap, Histogram, Isotonic, OneVsRestIsotonic
 from stakes.scoring import EqualWidth
 
@@ -70,6 +70,23 @@ def test_a_rule_decides_a_lazy_frame_as_arrays(library, what):
 @pytest.mark.parametrize("library", MAKERS)
 def test_rows_that_would_be_refused_have_no_decision(library):
     check_gaps_have_no_decision(MAKERS[library])
+
+
+def test_nan_in_a_parquet_file_has_no_decision_although_its_statistics_leave_it_out(tmp_path):
+    """DuckDB believes them: it would find no nan in this column, and none above 1."""
+    file = str(tmp_path / "rows.parquet")
+    p, scores = [0.1, math.nan, 0.9, 0.2], [-math.inf, math.nan, math.inf, 0.0]
+    rest = [(1 - x) / 2 for x in p]
+    pl.DataFrame({"p": p, "s": scores, "a": rest, "b": rest}).write_parquet(file)
+    two, three = Problem.zero_one(2), Problem.zero_one(3)
+    for rule, columns, expected in (
+        (Rule(two), "p", [0, None, 1, 0]),
+        (Rule(two, "scores", threshold=0.5), "s", [0, None, 1, 0]),
+        (Rule(three), ["p", "a", "b"], [1, None, 0, 1]),
+    ):
+        for frame in (duckdb.connect().read_parquet(file), pl.scan_parquet(file)):
+            decided = nw.from_native(rule.decide(frame, columns=columns)).collect()
+            assert decided["decision"].to_list() == expected
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pa.table])
@@ -137,6 +154,26 @@ def test_what_cannot_be_a_column_is_refused():
         bayes_decisions(frame, Problem([[0, 1], [9, 0]], decisions=["no", 1]), columns="p")
 
 
+@pytest.mark.parametrize("name", ["_code", "_cost_0_0", "_least", "_posterior_0", "Code"])
+@pytest.mark.parametrize("library", MAKERS)
+def test_columns_beside_the_predictions_come_back_as_they_were(library, name):
+    problem = Problem({0: {"no": 0, "yes": f'1 + column["{name}"]'}, 1: {"no": 9, "yes": 0}})
+    rows = {"p": [0.05, 0.2, 0.9], name: [1.0, 0.5, 2.0], "_code_regret_0": [7.0, 8.0, 9.0]}
+    frame = nw.from_native(bayes_decisions(MAKERS[library](rows), problem, columns="p"))
+    decided = frame.lazy().collect().to_dict(as_series=False)
+    twin = bayes_decisions(np.array(rows["p"]), problem, data={name: np.array(rows[name])})
+    assert decided.pop("decision") == twin.tolist()
+    assert decided == rows
+
+
+@pytest.mark.parametrize("library", MAKERS)
+@pytest.mark.parametrize("name", ["decision", "Decision", "_stakes_code", "_STAKES_x"])
+def test_a_column_that_is_to_be_added_must_not_be_there_by_any_case(library, name):
+    frame = MAKERS[library]({"p": [0.1], name: [1.0]})
+    with pytest.raises(InputError, match=rf"the frame must have no column '{name}' yet"):
+        bayes_decisions(frame, Problem.zero_one(2), columns="p")
+
+
 def test_a_map_of_very_many_steps_is_refused():
     rng = np.random.default_rng(0)
     p = np.arange(6000) / 6000
@@ -176,14 +213,6 @@ def test_posteriors_of_classes_that_are_mapped_apart_are_those_of_the_arrays(n_c
     names = [f"new{k}" for k in range(n_classes)]
     mapped = with_mapped(rows, fitted, columns, names).collect().select(names).to_numpy()
     np.testing.assert_allclose(mapped, fitted(posteriors), rtol=1e-12)
-
-
-def test_a_step_that_holds_one_point_of_the_grid_ends_where_it_ends():
-    """Two steps end at neighbouring points: each is found between its own two."""
-    grid, ends = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.25])
-    every = _steps(lambda x: np.searchsorted(ends, x).astype(np.intp), grid)
-    steps = list(islice(every, 5))
-    assert steps == [(0.15, 0), (0.25, 1)]
 
 
 def test_steps_of_decisions_end_where_they_do_in_double_precision_but_for_rounding():

@@ -505,3 +505,20 @@ def test_many_cases_have_the_prices_of_a_search_through_all_of_them(n_cases, mon
     assert near.dual_value == pytest.approx(plain.dual_value, abs=1e-9)
     assert near.kept.all()
     assert near.cost <= plain.dual_value + 10 * 180 / n_cases
+
+
+@pytest.mark.parametrize("power", [-40, 20, 40])
+def test_prices_of_several_limits_do_not_depend_on_the_unit_of_money(power):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 3, 150)
+    rows = 0.5 * rng.dirichlet(np.ones(3), 150) + 0.5 * np.eye(3)[y]
+    costs = np.array([[0, 3, 7], [4, 0, 2], [9, 5, 1.0]])
+    limits = [Limit.share("d0", at_most=0.2), Limit.share("d1", at_least=0.5)]
+
+    def priced(unit: float) -> Any:
+        problem = Problem(costs * unit, decisions=["d0", "d1", "d2"], limits=limits)
+        return price_limits(rows, problem)
+
+    once, other = priced(1.0), priced(2.0**power)
+    assert np.array_equal(once.decisions, other.decisions)
+    assert other.added / 2.0**power == pytest.approx(once.added, rel=1e-9)

@@ -76,9 +76,11 @@ def test_problem_check_refuses_costs_that_evaluate_refuses(tmp_path, cost):
 
 @pytest.mark.parametrize("cost", ["p=nan", "p=-1", "p=inf", "p=", "=3"])
 def test_a_running_cost_is_blamed_as_it_was_written(cost):
-    read = pytest.importorskip("stakes.cli.evaluate")._running_costs
-    with pytest.raises(InputError, match=rf"^--running-cost must .*; got {cost}\. Write"):
-        read((cost,))
+    read = pytest.importorskip("stakes.cli.options").named_numbers
+    with pytest.raises(
+        InputError, match=rf"^--running-cost must .*; '{cost}' is not a cost\. Write"
+    ):
+        read("--running-cost", (cost,), ("model", "cost"), "new=0.02")
 
 
 def test_a_folder_that_was_removed_is_what_the_command_blames(tmp_path):

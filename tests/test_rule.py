@@ -478,3 +478,10 @@ def test_series_of_other_cases_are_refused():
     assert len(Rule(PAYMENTS).decide(p, amounts)) == Y.size
     with pytest.raises(InputError, match="must have the same index"):
         Rule(PAYMENTS).decide(p, amounts.iloc[::-1])
+
+
+@pytest.mark.parametrize("ends", [[0.15, 0.25], [0.3, np.nextafter(0.3, 1)], [0.0, 5e-324]])
+def test_decisions_change_at_the_last_score_of_each_even_between_neighbouring_numbers(ends):
+    cuts = cuts_of(lambda x: np.searchsorted(ends, x).astype(np.intp), 0.0, 1.0)
+    assert cuts.at.tolist() == ends
+    assert cuts.decisions.tolist() == [0, 1, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
+pytest.importorskip("polars")
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 from click.testing import CliRunner, Result
@@ -165,6 +168,26 @@ def test_what_python_refuses_is_null_in_sql():
         real = connection.sql(f"SELECT {RULES['always'].to_sql('p')} FROM t").fetchall()
     assert [value for (value,) in unit] == [None] * 6 + [1]
     assert [value for (value,) in real] == [None, None, 1, 1, 1, 0, 1]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_sqlite_decides_every_number_as_python_does(name):
+    """It has no NaN, stores infinities, and reads CAST('Infinity' AS DOUBLE) as zero."""
+    rule, scores = RULES[name], scores_of(RULES[name], 500)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (p DOUBLE)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(float(score),) for score in scores])
+    decided = [label for (label,) in connection.execute(f"SELECT {rule.to_sql('p')} FROM t")]
+    connection.close()
+    assert decided == rule.decide(scores).tolist()
+
+
+def test_decisions_that_no_column_holds_are_refused_in_every_library():
+    for decisions in ([1, "x"], [0, True], [2**70, 1]):
+        rule = Rule(Problem([[0, 1], [1, 0]], decisions=decisions))
+        for predictions in (pa.array([0.1, 0.9]), pl.Series([0.1, 0.9])):
+            with pytest.raises(InputError, match=r"must be of one type to stand in a column, numb"):
+                rule.decide(predictions)
 
 
 MANY = {"temperature": Temperature(), "vector": VectorScaling(), "one vs rest": OneVsRestIsotonic()}

@@ -185,3 +185,12 @@ def test_several_counts_in_a_batch_are_kept_at_the_least_cost():
     kept = every[((every == 1).sum(axis=1) == 2) & ((every == 2).sum(axis=1) <= 1)]
     best = costs[np.arange(6), kept].sum(axis=1).min()
     assert costs[np.arange(6), decided].sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e8, 1e30])
+def test_several_counts_are_kept_alike_whatever_the_unit_of_money(unit):
+    rng = np.random.default_rng(3)
+    rows, costs = rng.dirichlet(np.ones(3), 60), np.array([[0, 3, 7], [4, 0, 2], [9, 5, 1.0]])
+    limits = [Limit.count(0, 10), Limit.count(1, 10)]
+    once = Rule(Problem(costs)).decide(rows, limits=limits)
+    assert np.array_equal(Rule(Problem(costs * unit)).decide(rows, limits=limits), once)

@@ -70,11 +70,10 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds encoding labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
-        "columns coded_labels data_files report_tables frame interrupts partitions sources "
-        "frame_sources opening checked_columns cluster relations duck expressions guessing "
-        "zoom_bins lazy streams streamed_scores found_labels frame_rows frame_tallies map_columns "
-        "lazy_decisions case_costs coverages lazy_models newton_sums class_maps class_bins refits "
-        "limited_cells joint_decisions pair_bins engine_fits engine_evidence report_on"
+        "data_files report_tables engine_work label_texts columns frame sources checked_columns "
+        "cluster duck expressions lazy zoom_bins streamed_scores frame_rows frame_tallies "
+        "map_columns lazy_decisions case_costs lazy_models newton_sums class_maps refits "
+        "joint_decisions engine_fits engine_evidence report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement settings "
@@ -115,14 +114,14 @@ FLOORS: dict[str, str] = {
     "measures": "cost confusion clinical",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
     "plot": "_style curve_plots band_plots table_plots",
-    "problem": "_belief _limit _columns _file _names _cost_matrix _cases _charged _problem",
+    "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
     "ranking": "roc hull points areas rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
         "key_figures page page.data html text_formats schema"
     ),
-    "report": "_parts _gates _pairs _other_stakes _flips _report _consistency",
+    "report": "_parts _pairs _other_stakes _flips _systems _report _consistency",
     "rule": "_cuts _rule_parts _rule _rules",
     "scoring": "bins rules case_scores weighted table_scores",
     "simulate": "_line random_counts gaussian",
@@ -519,7 +518,7 @@ def test_no_two_modules_have_one_name() -> None:
 
 
 # Names that two classes still share, each pair in rooms that never meet.
-SHARED = {"Rows", "Sample", "Scale", "_Predicted"}
+SHARED = {"Sample", "Scale"}
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -26,9 +26,9 @@ import pyarrow as pa
 
 from stakes import Columns as Named
 from stakes import Decisions, Posteriors, Problem, Report, Scores, ScoreTable, auc, evaluate
-from stakes.adapters import pair_bins
+from stakes.adapters import joint_decisions
 from stakes.adapters.engine_evidence import tallied_evidence
-from stakes.adapters.opening import opened
+from stakes.adapters.sources import opened
 from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
 from stakes.calibration import Isotonic
 from stakes.errors import InputError
@@ -539,7 +539,7 @@ def left_out(report: Report) -> list[str]:
 def test_engines_count_the_joint_bins_that_memory_counts(size, together, monkeypatch):
     """All sources at once, or a pass for each pair of them."""
     if not together:
-        monkeypatch.setattr(pair_bins, "_MOST_CELLS", 1)
+        monkeypatch.setattr(joint_decisions, "_MOST_CELLS", 1)
     weights = None if size is None else np.arange(N) % 3 * size
     columns = {"y": LABELS[3], "p": GOOD, "q": POOR, "d": OLD}
     models = {"m": Posteriors("p"), "n": Posteriors("q"), "old": Decisions("d")}

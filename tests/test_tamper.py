@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from report_kinds import KINDS, report_of
-from stakes import InputError, Report
+from stakes import InputError, Problem, Report, evaluate
 from tamper import documents, run
 
 
@@ -136,3 +137,16 @@ def test_a_report_whose_rules_have_other_costs_is_refused():
 def test_a_number_of_too_many_digits_is_no_report():
     with pytest.raises(InputError, match=r"^text must be the JSON of a report; it is not"):
         Report.from_json('{"schema": ' + "9" * 6000 + "}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_written_is_read_although_a_bound_was_rounded_past_its_number(seed):
+    """Decisions without a mistake save what an interval ends with, to the last bit or beyond."""
+    y = np.random.default_rng(seed).integers(0, 2, 40)
+    gains = Problem([[5, -3, -2], [-1, 3, 4]], prior=[0.289, 0.711])
+    perfect = evaluate(y, {"m": np.eye(2)[y]}, gains, calibrator=None)
+    assert perfect.verdict.saving_over_naive.value > perfect.verdict.saving_over_naive.high
+    assert Report.from_json(perfect.to_json()) == perfect
+    costs = Problem([[2, 1.3], [3.7, 0.2]], prior=[0.63, 0.37])
+    report = evaluate(y, {"m": np.zeros(40, dtype=int)}, costs, running_costs={"m": 0.02})
+    assert Report.from_json(report.to_json()) == report

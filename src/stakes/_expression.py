@@ -29,7 +29,7 @@ from stakes.errors import InputError
 LONGEST = 2000  # characters
 DEEPEST = 50  # parts inside each other
 
-_TOO_DEEP = f"more than {DEEPEST} parts lie inside each other"
+_TOO_DEEP = f"more than {DEEPEST} parts are joined, or lie inside each other"
 _SHORTEN = "Shorten it, or compute a part of it beforehand and name that."
 _REMEDIES = {  # by whether names are columns
     True: "Write it as in 5 + 0.02*amount, max(5, amount) or where(amount > 0, 5/amount, 0).",
@@ -152,7 +152,7 @@ class _Reader:
         try:
             with warnings.catch_warnings():  # about invalid escapes, in names that do not exist
                 warnings.simplefilter("ignore")
-                return ast.parse(self.text.strip(), mode="eval").body
+                return self._as_written(ast.parse(self._line, mode="eval").body)
         except (RecursionError, MemoryError):
             self.fail(_TOO_DEEP, 1, _SHORTEN)
         except (SyntaxError, ValueError) as error:
@@ -161,6 +161,14 @@ class _Reader:
             at = (getattr(error, "offset", None) or len(self.text) + 1) + self._indent
             odd = '; odd names are written column["…"]' if self.known is None else ""
             self.fail(f"it is incomplete, or has a character without meaning{odd}", at)
+
+    def _as_written(self, tree: ast.expr) -> ast.expr:
+        """The tree with names as they were written: the parser replaces some of their letters."""
+        line = self._line.encode()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = line[node.col_offset : node.end_col_offset].decode()
+        return tree
 
     def require(self, node: ast.expr, truth: bool, depth: int) -> None:
         """Refuse a number where a truth value is needed, or the other way round."""
@@ -248,8 +256,13 @@ class _Reader:
 
     def _position(self, node: ast.expr) -> int:
         """The position at which a part begins, from 1, in characters: the parser counts bytes."""
-        before = self.text.strip().encode()[: node.col_offset].decode()
+        before = self._line.encode()[: node.col_offset].decode()
         return self._indent + len(before) + 1
+
+    @property
+    def _line(self) -> str:
+        """The text on one line, every character at its place."""
+        return re.sub(r"[\r\n]", " ", self.text).strip()
 
     @property
     def _indent(self) -> int:

@@ -5,13 +5,7 @@ argument first, and every message has four parts: the argument, the rule, the ev
 violate it, and the first of them), and the remedy.
 """
 
-from stakes._check.alignment import (
-    aligned,
-    least_weight,
-    same_length,
-    total_weight,
-    weights,
-)
+from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
 from stakes._check.doors import guard
 from stakes._check.groups import (
     ClusterLabels,
@@ -34,9 +28,9 @@ from stakes._check.kinds import (
     described,
     frozen,
     one_of,
+    refuse_mixed,
     renamed,
     require,
-    shown,
     writable,
 )
 from stakes._check.labels import (
@@ -125,13 +119,13 @@ __all__ = [
     "real_scores",
     "reals",
     "refuse_lazy",
+    "refuse_mixed",
     "renamed",
     "require",
     "returned",
     "rounding",
     "same_labels",
     "same_length",
-    "shown",
     "squarable",
     "total_weight",
     "unwrapped",

@@ -70,6 +70,16 @@ def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
     return place
 
 
+def refuse_mixed(names: Labels) -> None:
+    """Refuse decisions of several types, or beyond 64 bits, which no column holds."""
+    wide = any(isinstance(label, int) and not -(2**63) <= label < 2**63 for label in names)
+    if wide or len({type(label) for label in names}) > 1:
+        raise InputError(
+            f"the decisions must be of one type to stand in a column, numbers within 64 bits; "
+            f"{names} are not. Write all of them as text in the problem."
+        )
+
+
 @lru_cache(maxsize=8)  # many values are usually looked up among the same labels
 def _places(names: Labels) -> dict[Any, int]:
     return {label: place for place, label in enumerate(names)}
@@ -104,13 +114,20 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
             argument=name,
         )
     try:
-        return np.asarray(values)
+        return np.asarray(_without_dictionary(values))
     except (RuntimeError, TypeError):
         raise InputError(
             f"{name} must be an array, or what numpy can read as one; got {described(values)}. "
             f"Pass an array; of a tensor, tensor.detach().cpu().double().numpy().",
             argument=name,
         ) from None
+
+
+def _without_dictionary(values: Any) -> Any:
+    """A chunked array of Arrow without its dictionary, of which numpy would lose the gaps."""
+    kind: Any = getattr(values, "type", None)
+    chunked = hasattr(values, "chunks") and hasattr(kind, "index_type")
+    return values.cast(kind.value_type) if chunked else values
 
 
 def writable(name: str, text: str, what: str = "text") -> str:

@@ -92,52 +92,32 @@ HEAVIEST, LIGHTEST = 1e100, 1e-100  # sums of their squares are far from over- a
 def squarable(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite numbers whose squares do not overflow."""
     array = floats(name, values, ndim=ndim)
-    refuse(
-        name,
-        np.abs(array) > HEAVIEST,
-        array,
-        f"must hold numbers of size up to {HEAVIEST:g}",
-        "Choose another unit.",
-    )
+    rule = f"must hold numbers of size up to {HEAVIEST:g}"
+    refuse(name, np.abs(array) > HEAVIEST, array, rule, "Choose another unit.")
     return array
 
 
 def floats(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite real numbers of any shape."""
     array = _real(name, values, ndim)
-    refuse(
-        name,
-        ~np.isfinite(array),
-        array,
-        "must hold finite numbers",
-        "Remove or repair these entries first.",
-    )
+    remedy = "Remove or repair these entries first."
+    refuse(name, ~np.isfinite(array), array, "must hold finite numbers", remedy)
     return array
 
 
 def non_negative(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
     """Finite numbers that are zero or more."""
     array = floats(name, values, ndim=ndim)
-    refuse(
-        name,
-        ~(array >= 0),
-        array,
-        "must hold numbers that are zero or more",
-        "Weights and counts say how often a case occurs.",
-    )
+    remedy = "Weights and counts say how often a case occurs."
+    refuse(name, ~(array >= 0), array, "must hold numbers that are zero or more", remedy)
     return array
 
 
 def masses(name: str, values: object) -> FloatArray:
     """Weights of the cells of a tally: zero or more, and no more than what may be squared."""
     array = non_negative(name, values)
-    refuse(
-        name,
-        array > HEAVIEST,
-        array,
-        f"must hold numbers up to {HEAVIEST:g}, whose squares are numbers",
-        "Scale all of them down alike.",
-    )
+    rule = f"must hold numbers up to {HEAVIEST:g}, whose squares are numbers"
+    refuse(name, array > HEAVIEST, array, rule, "Scale all of them down alike.")
     return array
 
 
@@ -205,14 +185,14 @@ def probabilities(
     array = _real(name, values, ndim, borrowed=borrowed)
     # Written positively, so that nan is bad too: minimum and maximum are then nan.
     if not (array.min(initial=0.0) >= 0 and array.max(initial=0.0) <= 1):
-        refuse(
-            name,
-            ~((array >= 0) & (array <= 1)),
-            array,
-            "must hold probabilities in [0, 1]",
-            _no_probabilities(array),
-        )
+        refuse_improbable(name, array, _no_probabilities(array))
     return array
+
+
+def refuse_improbable(name: str, array: FloatArray, remedy: str) -> None:
+    """Refuse numbers that are not probabilities; nan is none."""
+    bad = ~((array >= 0) & (array <= 1))
+    refuse(name, bad, array, "must hold probabilities in [0, 1]", remedy)
 
 
 def _no_probabilities(array: FloatArray) -> str:
@@ -245,13 +225,8 @@ def real_scores(name: str, values: object, *, borrowed: bool = False) -> FloatAr
     """
     array = _real(name, values, 1, borrowed=borrowed)
     if np.isnan(array.min(initial=np.inf)):  # the minimum is nan if any score is: a single pass
-        refuse(
-            name,
-            np.isnan(array),
-            array,
-            "must hold numbers that can be ordered",
-            "Remove the cases without a score first.",
-        )
+        remedy = "Remove the cases without a score first."
+        refuse(name, np.isnan(array), array, "must hold numbers that can be ordered", remedy)
     return array
 
 

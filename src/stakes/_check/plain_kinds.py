@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,24 +55,6 @@ def an_array(name: str, value: object) -> None:
         refuse_kind(name, value, "an array of numbers", "Pass np.asarray(…) of it.")
 
 
-def an_array_of_integers(name: str, value: object) -> None:
-    """Refuse anything but an array of integers."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biu":
-        refuse_kind(name, value, "an array of integers", "Pass np.asarray(…, dtype=int) of it.")
-
-
-def an_array_of_bools(name: str, value: object) -> None:
-    """Refuse anything but an array of booleans."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "b":
-        refuse_kind(name, value, "an array of booleans", "Pass np.asarray(…, dtype=bool) of it.")
-
-
-def a_list(name: str, value: object) -> None:
-    """Refuse what cannot be iterated over, and text."""
-    if isinstance(value, str | bytes) or not is_listed(value):
-        refuse_kind(name, value, "a list", "Pass a list, also of a single one.")
-
-
 def a_pair(name: str, value: object) -> None:
     """Refuse anything but a pair of numbers."""
     if not isinstance(value, Sequence | np.ndarray) or not is_listed(value) or len(value) != 2:
@@ -96,37 +78,48 @@ def named_numbers(name: str, value: object) -> None:
         one_number(f"{name}[{key!r}]", part)
 
 
-def a_text(name: str, value: object) -> None:
-    """Refuse anything but text."""
-    if not isinstance(value, str):
-        refuse_kind(name, value, "text", "Write it in quotes.")
+def _kind(fits: Callable[[Any], bool], wanted: str, remedy: str) -> Callable[[str, Any], None]:
+    """A check that refuses what does not fit."""
+
+    def check(name: str, value: Any) -> None:
+        if not fits(value):
+            refuse_kind(name, value, wanted, remedy)
+
+    return check
 
 
-def a_path(name: str, value: object) -> None:
-    """Refuse anything but text or a path."""
-    if not isinstance(value, str | os.PathLike):
-        refuse_kind(name, value, "text or a path", "Pass a str or a pathlib.Path.")
-
-
-def a_switch(name: str, value: object) -> None:
-    """Refuse anything but True and False."""
-    if not isinstance(value, bool | np.bool_):
-        refuse_kind(name, value, "True or False", "Write one of these.")
-
-
-def a_label(name: str, value: object) -> None:
-    """Refuse what cannot be a label; numpy's numbers and whole floats match by equality."""
-    if not isinstance(value, str | int | np.generic | float) or value != value:
-        refuse_kind(name, value, "a label, of type str, int or bool", "Labels match by equality.")
-
-
-def a_shape(name: str, value: object) -> None:
-    """Refuse anything but the shape of an array."""
-    if not isinstance(value, tuple) or not all(isinstance(n, int) and n >= 0 for n in value):
-        refuse_kind(name, value, "a shape, a tuple of whole numbers", "Write (3, 2).")
-
-
-def a_function(name: str, value: object) -> None:
-    """Refuse what cannot be called."""
-    if not callable(value):
-        refuse_kind(name, value, "a function", "Pass it by its name, without brackets.")
+an_array_of_integers = _kind(
+    lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "biu",
+    "an array of integers",
+    "Pass np.asarray(…, dtype=int) of it.",
+)
+an_array_of_bools = _kind(
+    lambda value: isinstance(value, np.ndarray) and value.dtype.kind == "b",
+    "an array of booleans",
+    "Pass np.asarray(…, dtype=bool) of it.",
+)
+a_list = _kind(
+    lambda value: not isinstance(value, str | bytes) and is_listed(value),
+    "a list",
+    "Pass a list, also of a single one.",
+)
+a_text = _kind(lambda value: isinstance(value, str), "text", "Write it in quotes.")
+a_path = _kind(
+    lambda value: isinstance(value, str | os.PathLike),
+    "text or a path",
+    "Pass a str or a pathlib.Path.",
+)
+a_switch = _kind(
+    lambda value: isinstance(value, bool | np.bool_), "True or False", "Write one of these."
+)
+a_label = _kind(  # numpy's numbers and whole floats match by equality
+    lambda value: isinstance(value, str | int | np.generic | float) and value == value,
+    "a label, of type str, int or bool",
+    "Labels match by equality.",
+)
+a_shape = _kind(
+    lambda value: isinstance(value, tuple) and all(isinstance(n, int) and n >= 0 for n in value),
+    "a shape, a tuple of whole numbers",
+    "Write (3, 2).",
+)
+a_function = _kind(callable, "a function", "Pass it by its name, without brackets.")

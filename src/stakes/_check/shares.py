@@ -9,19 +9,15 @@ import numpy as np
 
 from stakes._check.kinds import FloatArray, Labels, frozen, listed
 from stakes._check.labels import FoundLabels, by_label, refuse_lazy
-from stakes._check.numbers import probabilities, reals, refuse
+from stakes._check.numbers import probabilities, reals, refuse, refuse_improbable
 from stakes.errors import InputError
 
-_SUM_TOLERANCE = 1e-9
 _SUM_TOLERANCE_SINGLE = 1e-6  # what rounding does to sums in float32
-_SUM_TOLERANCE_HALF = 5e-3  # and in float16
+_SUM_TOLERANCES = {"float16": 5e-3, "float32": _SUM_TOLERANCE_SINGLE}
 
 
 def _sum_tolerance(values: object) -> float:
-    kind = getattr(values, "dtype", None)
-    if kind == np.float16:
-        return _SUM_TOLERANCE_HALF
-    return _SUM_TOLERANCE_SINGLE if kind == np.float32 else _SUM_TOLERANCE
+    return _SUM_TOLERANCES.get(str(getattr(values, "dtype", "")), 1e-9)
 
 
 def prior(name: str, values: object, classes: Labels) -> FloatArray:
@@ -46,13 +42,7 @@ def prior(name: str, values: object, classes: Labels) -> FloatArray:
             f"For two classes write [1 - p, p].",
             argument=name,
         )
-    refuse(
-        name,
-        ~((array >= 0) & (array <= 1)),
-        array,
-        "must hold probabilities in [0, 1]",
-        "Divide by the sum if these are relative shares.",
-    )
+    refuse_improbable(name, array, "Divide by the sum if these are relative shares.")
     if array.size != len(classes):
         raise InputError(
             f"{name} must hold one probability for each of the {len(classes)} classes; "
@@ -92,12 +82,7 @@ def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) 
             argument=name,
         )
     totals = array @ np.ones(size)
-    tolerance = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
-    refuse(
-        name,
-        np.abs(totals - 1) > tolerance,
-        totals,
-        "must sum to one in every row",
-        "Divide each row by its sum if these are unnormalised.",
-    )
+    bad = np.abs(totals - 1) > max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
+    remedy = "Divide each row by its sum if these are unnormalised."
+    refuse(name, bad, totals, "must sum to one in every row", remedy)
     return array

@@ -20,20 +20,22 @@ from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray
 from stakes._expression import Name, parse
 from stakes.adapters.expressions import (
-    LOW,
     ROWS,
     Arrays,
+    cheapest,
     cheapest_of_each,
-    first_of,
+    first_place,
     high_of,
     low_of,
     picked,
+    table_of,
 )
-from stakes.adapters.lazy import TRUTH, WEIGHT, Check, data_column, number_check
+from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
 from stakes.adapters.lazy_decisions import COLUMNS, cost_columns
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
-from stakes.evaluation import MOST_TERMS, Cases, Charges, charges_of
+from stakes.decide import regrets
+from stakes.evaluation import MOST_TERMS, Cases, Charges, Folds, charges_of, used_folds
 from stakes.problem import LARGEST, CaseCosts, Problem
 from stakes.tally import BitGrid
 
@@ -72,7 +74,27 @@ def with_costs(frame: Lazy, problem: Problem) -> Lazy:
         term_column(place): parse(term)(values, COLUMNS)
         for place, term in enumerate(problem.terms.names[1:], start=1)
     }
-    return frame.with_columns(cost.alias(name) for name, cost in columns.items())
+    return frame.with_columns(**columns)
+
+
+def cheapest_by(
+    rows: Lazy,
+    posteriors: Sequence[str],
+    problem: Problem,
+    name: str,
+    rounding: Sequence[nw.Expr] = (),
+    ratios: FloatArray | None = None,
+) -> Lazy:
+    """Add the cheapest decisions, by the costs of the problem or by those of every row.
+
+    `ratios` are the weights of the classes where posteriors move to another prior.
+    """
+    if problem.columns:
+        return cheapest_of_each(rows, posteriors, cost_names(problem), name, rounding, ratios)
+    costs = problem.costs
+    # Weighting the regrets has the same effect as moving the posteriors, without a division.
+    worth = costs if ratios is None else regrets(costs) * ratios[:, None]
+    return cheapest(rows, posteriors, worth, name, rounding)
 
 
 def cost_checks(rows: Lazy, problem: Problem) -> Iterator[tuple[str, Check]]:
@@ -107,9 +129,7 @@ def _is_cost(column: str) -> nw.Expr:
 def with_blind(frame: Lazy, problem: Problem, prior: FloatArray) -> Lazy:
     """Add the decisions by costs and prior alone, and the cheapest ones given the class."""
     shares = [f"prior_{k}" for k in _classes(problem)]
-    frame = frame.with_columns(
-        nw.lit(share).alias(name) for name, share in zip(shares, prior.tolist(), strict=True)
-    )
+    frame = frame.with_columns(**dict(zip(shares, map(nw.lit, prior.tolist()), strict=True)))
     frame = cheapest_of_each(frame, shares, cost_names(problem), BLIND)
     return with_perfect(frame, problem)
 
@@ -129,14 +149,12 @@ def own_cost(problem: Problem, d: int) -> nw.Expr:
 
 def with_perfect(frame: Lazy, problem: Problem) -> Lazy:
     """Add the position of the cheapest decision given the class."""
-    places = range(problem.n_decisions)
-    names = [f"own_{d}" for d in places]
-    frame = frame.with_columns(own_cost(problem, d).alias(name) for d, name in enumerate(names))
-    frame = frame.with_columns(nw.min_horizontal(*map(nw.col, names)).alias("least"))
+    costs = {f"own_{d}": own_cost(problem, d) for d in range(problem.n_decisions)}
+    frame = frame.with_columns(**costs)
+    frame = frame.with_columns(nw.min_horizontal(*map(nw.col, costs)).alias("least"))
     # The first of those that tie; the last decision is left where no other one is the cheapest.
-    least = [nw.col(name) <= nw.col("least") for name in names[:-1]]
-    codes = [nw.lit(d) for d in places[:-1]]
-    return frame.with_columns(first_of(least, codes, len(names) - 1).alias(PERFECT))
+    least = [nw.col(name) <= nw.col("least") for name in list(costs)[:-1]]
+    return frame.with_columns(first_place(least).alias(PERFECT))
 
 
 # Groups ------------------------------------------------------------------------------------------
@@ -233,8 +251,15 @@ def group_charges(
     return replace(charges, losses=losses)
 
 
-def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
-    """Groups of rows as cases, each with the weight of its rows."""
+def key_folds(cases: Cases, groups: Arrays) -> Folds:
+    """The folds of groups of rows; keys state them, so that nothing is drawn."""
+    return Folds(cases, np.random.default_rng(0), used_folds(groups[FOLD]))
+
+
+def group_cases(
+    problem: Problem, groups: Arrays, shares: FloatArray, *, charged: bool = True
+) -> Cases:
+    """Groups of rows as cases, each with the weight of its rows; by default with their costs."""
     return Cases(
         problem=problem,
         n_rows=len(groups[WEIGHT]),
@@ -244,20 +269,21 @@ def group_cases(problem: Problem, groups: Arrays, shares: FloatArray) -> Cases:
         by=(),
         clusters=None,
         shares=shares,
-        costs=pooled_costs(problem, groups) if problem.columns else None,
+        costs=pooled_costs(problem, groups) if problem.columns and charged else None,
     )
 
 
-def between_scores(problem: Problem, groups: Arrays) -> Callable[[FloatArray], FloatArray]:
-    """A function that sums the terms of the costs between scores, from groups in bins of scores."""
+def between_scores(
+    problem: Problem, groups: Arrays, scores: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """A function that sums the terms of the costs between scores; groups begin at `scores`."""
     columns = [groups[WEIGHT], *(groups[name] for name in term_sums(problem))]
     columns = columns if len(columns) <= MOST_TERMS else []
 
     def summed(edges: FloatArray) -> FloatArray:
-        cells, size = 2 * np.searchsorted(edges, groups[LOW]) + groups[TRUTH], 2 * (edges.size + 1)
-        sums = [np.bincount(cells, column, size) for column in columns]
-        stacked = np.stack(sums, axis=-1) if sums else np.empty((size, 0))
-        return stacked.astype(np.float64).reshape(edges.size + 1, 2, len(sums))
+        codes, shape = [np.searchsorted(edges, scores), groups[TRUTH]], (edges.size + 1, 2)
+        sums = [table_of(column, codes, shape) for column in columns]
+        return np.stack(sums, axis=-1) if sums else np.empty((*shape, 0))
 
     return summed
 

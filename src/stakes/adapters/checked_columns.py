@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stakes.adapters.columns import Columns, Predicted, columns_of
-from stakes.adapters.sources import Source
+from stakes import _check
+from stakes._check import Label
+from stakes.adapters.columns import Columns, Predicted, columns_of, named_after_classes
+from stakes.adapters.label_texts import spellings
+from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
 
-_WIDE = ("UInt64", "Int128", "UInt128", "UBIGINT", "HUGEINT", "UHUGEINT")  # may exceed 2⁶³ − 1
+_WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 
 
 def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
@@ -106,6 +111,8 @@ def in_class_order(
             f"Name as many.",
             argument="models",
         )
+    if posteriors.classes is None:
+        return named_after_classes(columns, problem)
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
 
 
@@ -119,3 +126,236 @@ def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
 
 def _spelled(label: object) -> str:
     return str(int(label)) if isinstance(label, bool) else str(label)
+
+
+NOT_MEANT = (
+    " The column was guessed to be a model by its name: to leave it out, name all models that you "
+    "want."
+)
+
+_TRUTHS = ("truth", "label", "y", "y_true", "target", "class")
+_PROBABLE = {  # the first or last word in the name of a column of probabilities
+    *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
+    *("score", "scores"),
+}
+
+
+def guess(frame: Any, problem: Problem) -> Columns:
+    """The columns of the true classes and of the models; see `Columns.guess`."""
+    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
+    with opened(frame) as source:
+        try:
+            y_true = truth_column(source, problem, None, problem.columns)
+        except InputError as error:
+            raise InputError(str(error), argument="frame") from None
+        return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
+
+
+def truth_column(
+    source: Source, problem: Problem, stated: str | None, used: Collection[str]
+) -> str:
+    """The column of the true classes: as stated, or else found by its name or its values."""
+    if stated is not None:
+        return source.require(stated)
+    free = [column for column in source.types if column not in used]
+    named = [column for column in free if column.lower() in _TRUTHS]
+    if len(named) == 1:
+        return named[0]
+    labels = [column for column in named or free if not source.is_fraction(column)]
+    candidates = [column for column in labels if _holds_classes(source, column, problem.classes)]
+    if len(candidates) == 1:
+        return candidates[0]
+    listed = ", ".join(map(str, problem.classes[:8]))
+    what = f"{len(candidates)} columns hold" if candidates else "no column holds exactly"
+    raise InputError(
+        f"y_true cannot be guessed: {what} the classes {listed}"
+        f"{' (' + ', '.join(candidates) + ')' if candidates else ''}. "
+        f"Name the column of the true classes.",
+        argument="y_true",
+    )
+
+
+def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> bool:
+    known = spellings(classes)
+    values = source.distinct(column, len(classes))
+    return values is not None and {known.get(value, -1) for value in values} == set(
+        range(len(classes))
+    )
+
+
+# Models ------------------------------------------------------------------------------------------
+
+
+def guessed_models(
+    source: Source, problem: Problem, excluded: Collection[str]
+) -> dict[str, Predicted]:
+    """The models that the names of columns suggest, or else the only column of probabilities."""
+    free = [column for column in source.types if column not in excluded]
+    models = list(_several_columns(source, problem, free))
+    used = {column for _, columns in models for column in columns}
+    if problem.n_classes == 2:
+        unused = [column for column in free if column not in used]
+        models += [
+            (column, (column,)) for column in _single_columns(source, problem, unused, bool(models))
+        ]
+    if not models:
+        shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
+        raise InputError(
+            f"models cannot be guessed: there are no {shape} in {source.name} beside the true "
+            f"classes. Name the columns of the predictions.",
+            argument="models",
+        )
+    _refuse_text(source, [column for _, columns in models for column in columns])
+    return {
+        name: Posteriors(columns[0] if len(columns) == 1 else columns) for name, columns in models
+    }
+
+
+def _refuse_text(source: Source, columns: Sequence[str]) -> None:
+    for column in columns:
+        try:
+            source.require_number(column)
+        except InputError as error:
+            raise InputError(f"{error}{NOT_MEANT * (error.argument is not None)}") from None
+
+
+def _several_columns(
+    source: Source, problem: Problem, free: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
+    for name in _stems(free, problem):
+        columns = named_after(name, source, problem)
+        if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
+            continue
+        if columns:
+            yield name, columns
+        else:
+            _refuse_partial(name, source, problem, free)
+    for name in _stems_of_numbers(free, problem):
+        yield name, _in_sorted_order(name, source, problem)
+    texts = [next((t for t in spellings([c]) if t in free), None) for c in problem.classes]
+    classes = tuple(text for text in texts if text is not None)
+    if len(classes) == problem.n_classes and _may_be_model("", classes, source, problem):
+        yield "model", classes
+
+
+def _stems(columns: Sequence[str], problem: Problem) -> list[str]:
+    """What stands before _CLASS in names of columns, each once."""
+    suffixes = tuple(f"_{text}" for text in spellings(problem.classes))
+    cut = {c[: -len(s)]: None for c in columns for s in suffixes if c.endswith(s)}
+    return [stem for stem in cut if stem and stem.lower() not in _TRUTHS]
+
+
+def _may_be_model(name: str, columns: Sequence[str], source: Source, problem: Problem) -> bool:
+    """Whether columns NAME_CLASS belong to a model.
+
+    Where classes are numbers, features such as x_0 and x_1 have such names, too, so that the word
+    for a probability or the type of a column must confirm it.
+    """
+    words = all(isinstance(label, str) and not label.isdigit() for label in problem.classes)
+    return words or not columns or _says_probability(name) or any(map(source.is_fraction, columns))
+
+
+def _refuse_partial(name: str, source: Source, problem: Problem, free: Sequence[str]) -> None:
+    """Refuse a model that has columns for most of the classes, but not for all of them."""
+    missing: list[str] = []
+    present: list[str] = []
+    for label in problem.classes:
+        columns = [column for end in spellings([label]) if (column := f"{name}_{end}") in free]
+        (present if columns else missing).extend(columns or [f"{name}_{label}"])
+    inside = source.within_unit([column for column in present if source.is_fraction(column)])
+    if 2 * len(present) > problem.n_classes and len(inside) == len(present):
+        raise InputError(
+            f"a model must have one column for each class: {source.name} has {', '.join(present)}, "
+            f"and no {', '.join(missing)}. Add it, or name the models that are meant."
+        )
+
+
+def _stems_of_numbers(columns: Sequence[str], problem: Problem) -> list[str]:
+    """Names followed by numbers from 0, one for each class, as in proba_0 and proba_1."""
+    places: dict[str, set[str]] = {}
+    for column in columns:
+        stem, _, end = column.rpartition("_")
+        if end.isdigit() and _says_probability(stem):
+            places.setdefault(stem, set()).add(end)
+    numbers = {str(place) for place in range(problem.n_classes)}
+    # If classes have these numbers as names, NAME_0 and NAME_1 were matched as NAME_CLASS.
+    if numbers <= set(spellings(problem.classes)):
+        return []
+    return [stem for stem, numbered in places.items() if numbered == numbers]
+
+
+def _in_sorted_order(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+    """Numbered columns; the classes must be sorted, as scikit-learn numbers them."""
+    columns = tuple(f"{name}_{place}" for place in range(problem.n_classes))
+    ranked = sorted(problem.classes, key=lambda label: (isinstance(label, str), label))
+    if list(problem.classes) == ranked:
+        return columns
+    by_name = ",".join(columns[ranked.index(label)] for label in problem.classes)
+    raise InputError(
+        f"the columns {', '.join(columns)} of {source.name} must be in a known order; they are "
+        f"numbered, and the classes of the problem ({', '.join(map(str, problem.classes))}) are "
+        f"not in sorted order. If {columns[0]} is P({ranked[0]}), as scikit-learn sorts classes, "
+        f"name them in the order {by_name}; if it is P({problem.classes[0]}), in the order "
+        f"{','.join(columns)}."
+    )
+
+
+def _single_columns(
+    source: Source, problem: Problem, free: Sequence[str], others: bool
+) -> list[str]:
+    """Columns of P(second class): those whose names say so, or the only one that can be it."""
+    first, second = problem.classes
+    named = [column for column in free if column == second or _says_probability(column)]
+    for column in named:
+        _refuse_other_kinds(column, first, second, source, problem)
+    if named or others:
+        return named
+    likely = source.within_unit([column for column in free if source.is_fraction(column)])
+    if len(likely) > 1:
+        listed = ", ".join(likely[:8]) + ", …" * (len(likely) > 8)
+        raise InputError(
+            f"models cannot be guessed: {len(likely)} columns of {source.name} hold numbers in "
+            f"[0, 1] ({listed}), and no name says that they are probabilities. Name those that "
+            f"are.",
+            argument="models",
+        )
+    return likely
+
+
+def _refuse_other_kinds(
+    column: str, first: Label, second: Label, source: Source, problem: Problem
+) -> None:
+    """Refuse probabilities of the first class, and integers that may be decisions."""
+    if _words(column)[-1] in {*(end.lower() for end in spellings([first])), "0"}:
+        raise InputError(
+            f"column {column!r} of {source.name} must hold P({second}); its name speaks of the "
+            f"first class, {first}. Add a column with 1 − {column} under a name of {second}."
+            f"{NOT_MEANT}"
+        )
+    if source.is_whole(column) and not holds_probabilities(column, source, problem):
+        raise InputError(
+            f"column {column!r} of {source.name} must hold probabilities, as its name says; it "
+            f"holds whole numbers. If they are decisions, name it as a model.{NOT_MEANT}"
+        )
+
+
+def _says_probability(column: str) -> bool:
+    """Whether a name suggests probabilities, which p_value and p_id do not."""
+    words = _words(column)
+    if words[:1] == ["p"] and words[-1] in ("value", "values", "id"):
+        return False
+    return not _PROBABLE.isdisjoint({*words[:1], *words[-1:]})
+
+
+def _words(column: str) -> list[str]:
+    return re.findall(r"[^\W_]+", column.lower()) or [""]
+
+
+def named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+    """The columns NAME_CLASS of a model, one for each class, or () where one is missing."""
+    columns = tuple(
+        next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)
+        for label in problem.classes
+    )
+    return tuple(column for column in columns if column is not None) if None not in columns else ()

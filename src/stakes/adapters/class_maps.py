@@ -15,14 +15,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.adapters.expressions import ROWS, Arrays, arrays_of, grouped, high_of
+from stakes.adapters.case_costs import group_cases, key_folds
+from stakes.adapters.expressions import ROWS, Arrays, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import AffineLogs, with_affine
 from stakes.adapters.newton_sums import FITTING, Judged, Newton, Sets
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator, Select, largest_finite
-from stakes.evaluation import KEY_FOLDS, Cases, Folds, left_out, used_folds
+from stakes.evaluation import KEY_FOLDS, left_out
 from stakes.report import RECALIBRATED, Caveat
 
 _DEPTH = "depth"
@@ -78,17 +79,7 @@ def fitted_maps(
     """
     rows = model.with_scores(rows)
     cells = _cells(model, rows)
-    cases = Cases(
-        problem=model.problem,
-        n_rows=len(cells[WEIGHT]),
-        kept=None,
-        truth=cells[TRUTH],
-        weights=cells[WEIGHT],
-        by=(),
-        clusters=None,
-        shares=shares,
-    )
-    reason = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD])).hindrance
+    reason = key_folds(group_cases(model.problem, cells, shares, charged=False), cells).hindrance
     if reason is None:
         maps = _Choice(model, rows, cells, calibrator).maps(hear)
         if maps is not None:
@@ -105,7 +96,7 @@ def _cells(model: LazyModel, rows: Lazy) -> Arrays:
     ]
     sizes = {TRUTH: model.problem.n_classes, FOLD: KEY_FOLDS}
     rows = rows.with_columns(nw.max_horizontal(*depths).alias(_DEPTH))
-    return arrays_of(grouped(rows, sizes, {WEIGHT: nw.col(WEIGHT)}, ranges=[_DEPTH]), sizes)
+    return grouped(rows, sizes, {WEIGHT: nw.col(WEIGHT)}, ranges=[_DEPTH])
 
 
 class _Choice:

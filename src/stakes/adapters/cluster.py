@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
-from stakes.adapters.frame_sources import frame_source
-from stakes.adapters.sources import Source, Watch
+from stakes.adapters.engine_work import Watch
+from stakes.adapters.sources import Source, frame_source
 from stakes.errors import InputError, MissingExtraError
 
 _READERS: dict[str, tuple[str, dict[str, str]]] = {

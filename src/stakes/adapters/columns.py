@@ -1,28 +1,17 @@
-"""The columns of an evaluation, and the labels that they hold.
-
-Labels of files and of lazy frames are compared as text, and every row must have a known label.
-"""
+"""Which column of a frame is what."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from stakes import _check
-from stakes._check import IntArray, Label, Labels
+from stakes.adapters.label_texts import LabelColumn
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Labelled
-
-# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
-_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
 
 
 class Numbers(Scores):
@@ -82,7 +71,7 @@ class Columns:
         >>> columns.y_true, columns.models["p_new"].values
         ('label', 'p_new')
         """
-        from stakes.adapters.guessing import guess
+        from stakes.adapters.checked_columns import guess
 
         return guess(frame, problem)
 
@@ -200,25 +189,15 @@ def columns_of(model: Predicted) -> tuple[str, ...]:
     return (model.values,) if isinstance(model.values, str) else tuple(model.values)
 
 
-def text_name(column: str) -> str:
-    """The name of the column that holds the labels of another column as text."""
-    return f"{column} (as text)"
-
-
-def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
-    """Patterns and their replacements, which make the text of a time as short as numpy's.
-
-    Some engines write fractions of zero, seconds of zero and midnight, others leave them out. Text
-    with a time zone ends with its offset, which is removed.
-    """
-    zone = [(r"(Z|[+-]\d\d(:?\d\d)?)$", "")] if zoned else []
-    date = [(" ", "T"), (":00$", ""), ("T00:00$", "")] if dated else []
-    return [*zone, (r"\.0+$", ""), *date]
+def named_after_classes(columns: tuple[str, ...], problem: Problem) -> tuple[str, ...]:
+    """Columns by name where these are the names of the classes; others stay in their order."""
+    names = tuple(map(str, problem.classes))
+    return names if set(columns) == set(names) else columns
 
 
 def key_name(column: str) -> str:
     """The name of the column that holds the keys of another column as 64-bit integers."""
-    return f"{column} (as key)"
+    return f"_stakes_key_{column}"
 
 
 def no_key(gaps: int, n_rows: int) -> InputError:
@@ -243,94 +222,6 @@ def described(name: str, model: Predicted, problem: Problem) -> str:
     classes = problem.classes[-1:] if len(columns) == 1 else problem.classes
     parts = (f"P({c}) in {column}" for c, column in zip(classes, columns, strict=True))
     return f"{name}: {', '.join(parts)}"
-
-
-# Labels ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LabelColumn:
-    """A column of labels, and the labels that it may hold; None allows all."""
-
-    column: str
-    role: str  # what the labels are, in words
-    labels: Labels | None = None
-    may_be_missing: bool = False
-
-    def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
-        """The error for rows that hold other labels or none, most often the label `often`."""
-        shown = "nothing" if often is None else repr(often)
-        hold = f"hold something else, most often {shown}"
-        among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
-        column = f"column {self.column!r} of {source}"
-        remedy = "Remove or rename these, or add them to the problem."
-        if often is None:
-            remedy = "Remove these rows, or fill in their labels."
-        if self.labels is None:  # any label will do
-            hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
-        elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
-            remedy = (
-                "The column was read as text: if it holds probabilities, write numbers with a "
-                "decimal point in every row."
-            )
-        return InputError(
-            f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
-            f"{hold}. {remedy}",
-            argument=column,
-        )
-
-
-def spellings(labels: Sequence[Label]) -> dict[str, int]:
-    """The texts that a file may hold for each label, and the position of that label.
-
-    Each label is known by its own text. An integer is also known with ``.0`` appended, and 0, 1 and
-    booleans as other programs write them, unless such a text is the name of another label.
-
-    >>> spellings([0, 1])
-    {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
-    """
-    known = {_text(label): place for place, label in enumerate(labels)}
-    for place, label in enumerate(labels):
-        if isinstance(label, str) or (isinstance(label, float) and not isfinite(label)):
-            continue
-        others = [f"{int(label)}", f"{int(label)}.0"]
-        if label in (0, 1):
-            others += [str(bool(label)).lower(), str(bool(label))]
-        for other in others:
-            known.setdefault(other, place)
-    return known
-
-
-def group_labels(texts: Iterable[str]) -> dict[str, Label]:
-    """The texts of groups in sorted order, with their labels; integers are labels of type int.
-
-    >>> group_labels(["10", "9"]), list(group_labels(["10.5", "9"])), list(group_labels(["b", "9"]))
-    ({'9': 9, '10': 10}, ['9', '10.5'], ['9', 'b'])
-    """
-    known = list(texts)
-    # At most 18 digits fit into 64 bits; a leading zero (a postal code) is not a number.
-    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in known):
-        return {text: int(text) for text in sorted(known, key=int)}
-    numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
-    return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
-
-
-def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
-    """The sorted labels of groups, and the position of every row's group; missing ones come last.
-
-    >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
-    >>> labels, places.tolist()
-    (['a', 'b', '(missing)'], [1, 2, 0])
-    """
-    known = group_labels({text for text in texts.tolist() if isinstance(text, str)})
-    place = {text: k for k, text in enumerate(known)}
-    codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
-    gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []
-    return [*known.values(), *gaps], codes
-
-
-def _text(label: Label) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:

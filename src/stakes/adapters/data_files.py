@@ -23,7 +23,6 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
-from stakes.adapters.columns import shorter_times
 from stakes.errors import InputError, MissingExtraError
 
 try:
@@ -45,8 +44,6 @@ class Format(Enum):
     ARROW = "Arrow"
 
 
-# DuckDB would otherwise download an extension when a query needs one.
-OFFLINE: dict[str, Any] = {"autoinstall_known_extensions": "false"}
 _SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), Format.CSV),
     **dict.fromkeys((".parquet", ".pq"), Format.PARQUET),
@@ -60,6 +57,17 @@ _FILL = "Name a file with a line of names and one line for each case."
 _DELIMITERS = ",;\t|"
 _UNREADABLE = OSError, UnicodeDecodeError, csv.Error
 _SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
+_FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?", re.IGNORECASE)
+
+
+def connected() -> duckdb.DuckDBPyConnection:
+    """A connection of DuckDB that downloads no extensions, and prints no progress bars.
+
+    Those of version 2 go to standard output, into the middle of a report.
+    """
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 @dataclass(frozen=True)
@@ -205,7 +213,7 @@ def write_rows(path: Path, kind: Format, rows: Iterator[pa.RecordBatch]) -> None
 
     how = {Format.CSV: "FORMAT csv, HEADER", Format.PARQUET: "FORMAT parquet"}
     # A second connection, because the one that reads the rows is busy.
-    with duckdb.connect(config=OFFLINE) as connection:
+    with connected() as connection:
         reader = pa.RecordBatchReader.from_batches(first.schema, blocks())
         connection.register("new_rows", reader)
         try:
@@ -253,10 +261,14 @@ def _check_texts(files: Files, check: Callable[[str, TextIO], None]) -> None:
 
 
 def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
-    first = file.readline()
-    mark = max(_DELIMITERS, key=first.count)
-    header = next(csv.reader([first], delimiter=mark), [])
+    mark, header = _header(file)
     refuse_alike(name, header)
+    numbers = [field for field in header if _FRACTION.fullmatch(field.strip())]
+    if numbers:
+        raise InputError(
+            f"{name} must name its columns in the first line; {numbers[0]!r} is a number there. "
+            f"Add a line with the names above it."
+        )
     # DuckDB reports rows of wrong length itself unless it reads each line as one column.
     if n_columns > 1 or len(header) < 2:
         return
@@ -267,6 +279,13 @@ def _refuse_torn(name: str, file: TextIO, n_columns: int) -> None:
                 f"{mark.join(row)[:60]!r} has {len(row)}. Correct that row, and remove lines above "
                 f"the header."
             )
+
+
+def _header(file: TextIO) -> tuple[str, list[str]]:
+    """The delimiter of a CSV file, and the names of its columns."""
+    first = file.readline()
+    mark = max(_DELIMITERS, key=first.count)
+    return mark, next(csv.reader([first], delimiter=mark), [])
 
 
 def _refuse_lines(name: str, file: TextIO) -> None:
@@ -323,8 +342,7 @@ def unnamed(files: Files) -> list[str]:
         return []
     with suppress(*_UNREADABLE):
         with _opened_text(files.paths[0]) as file:
-            first = file.readline()
-        header = next(csv.reader([first], delimiter=max(_DELIMITERS, key=first.count)), [])
+            _, header = _header(file)
         return [f"column{place}" for place, column in enumerate(header) if not column.strip()]
     return []
 
@@ -344,58 +362,52 @@ def listed(files: Files) -> str:
     return "[" + ", ".join(map(literal, texts)) + "]"
 
 
-def label_text(name: str, kind: str, *, has_fraction: bool) -> str:
-    """The text of a label in SQL; an integer stored as a float is written without ``.0``."""
-    text = f"{name}::VARCHAR"
-    if kind.startswith("TIME"):
-        dated, zoned = kind.startswith("TIMESTAMP"), kind.endswith("ZONE")
-        for pattern, other in shorter_times(dated=dated, zoned=zoned):
-            text = f"regexp_replace({text}, {literal(pattern)}, {literal(other)})"
-    if not has_fraction:
-        return text
-    is_whole = f"{name} = floor({name}) AND abs({name}) < 1e15"
-    return f"CASE WHEN {is_whole} THEN {name}::BIGINT::VARCHAR ELSE {text} END"
+_FAULTS = (  # what errors of DuckDB hold, and what is said of the file instead
+    (
+        r"(?s)on Line: (\d+).*not utf-8 encoded",
+        "must be text in UTF-8; line {} is not. Convert it first, say with iconv -f latin1 "
+        "-t utf-8.",
+    ),
+    (
+        r"not utf-8 encoded",
+        "must be text in UTF-8; a line of it is not. Convert it first, say with iconv -f latin1 "
+        "-t utf-8.",
+    ),
+    (
+        r"on Line: (\d+)\s+Original Line: (.*)\s+Expected \D*(\d+)",
+        "must have {2} fields in every row, as in its header; line {0} has more or fewer: {1!r}. "
+        "Correct that row.",
+    ),
+    (
+        r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.',
+        "must hold one kind of entry in every column; {2!r} holds another in line {0} than in the "
+        "first: {1!r}. Correct that row.",
+    ),
+    (
+        r'in line (\d+): .* has duplicate key "(.*)"',
+        "must name every column once; {1!r} appears twice in line {0}. Rename one.",
+    ),
+)
 
 
 @contextmanager
 def engine_errors(files: Files) -> Iterator[None]:
     """Turn errors of the engine into an InputError that names the file."""
-    name = files.name
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if "not utf-8 encoded" in str(error):
-            line = re.search(r"on Line: (\d+)", str(error))
-            where = f"line {line[1]}" if line else "a line of it"
-            raise InputError(
-                f"{name} must be text in UTF-8; {where} is not. Convert it first, say with "
-                f"iconv -f latin1 -t utf-8."
-            ) from None
-        torn = re.search(r"on Line: (\d+)\s+Original Line: (.*)\s+Expected \D*(\d+)", str(error))
-        if torn:
-            raise InputError(
-                f"{name} must have {torn[3]} fields in every row, as in its header; line {torn[1]} "
-                f"has more or fewer: {torn[2][:60]!r}. Correct that row."
-            ) from None
-        other = re.search(r'on Line: (\d+)\s+Original Line: (.*)\n.* column "(.*?)"\.', str(error))
-        if other:
-            raise InputError(
-                f"{name} must hold one kind of entry in every column; {other[3]!r} holds another "
-                f"in line {other[1]} than in the first: {other[2][:60]!r}. Correct that row."
-            ) from None
-        twice = re.search(r'in line (\d+): .* has duplicate key "(.*)"', str(error))
-        if twice:
-            raise InputError(
-                f"{name} must name every column once; {twice[2]!r} appears twice in line "
-                f"{twice[1]}. Rename one."
-            ) from None
+        for pattern, text in _FAULTS:
+            if match := re.search(pattern, str(error)):
+                parts = (part[:60] for part in match.groups())
+                raise InputError(f"{files.name} {text.format(*parts)}") from None
         _check_texts(files, _refuse_lines)
+        fault = f"cannot be read: {_first_line(error)}. Repair the file."
         if "sniffing" in str(error):
-            raise InputError(
-                f"{name} must be comma-separated values; its columns cannot be told apart. Write a "
-                f"line with their names, and then one line for each row."
-            ) from None
-        raise InputError(f"{name} cannot be read: {_first_line(error)}. Repair the file.") from None
+            fault = (
+                "must be comma-separated values; its columns cannot be told apart. Write a line "
+                "with their names, and then one line for each row."
+            )
+        raise InputError(f"{files.name} {fault}") from None
 
 
 def _first_line(error: BaseException) -> str:

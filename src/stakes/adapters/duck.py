@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
-import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
@@ -20,29 +19,21 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import temporary_folder
-from stakes.adapters.coded_labels import Coded, Coder, sorted_groups
-from stakes.adapters.columns import (
-    Columns,
-    LabelColumn,
-    Predicted,
-    columns_of,
-    key_name,
-    no_key,
-    text_name,
-)
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
 from stakes.adapters.data_files import (
-    OFFLINE,
     Files,
     Format,
+    connected,
     engine_errors,
-    label_text,
     listed,
     literal,
     located,
     refuse_alike,
     refuse_torn,
 )
-from stakes.adapters.sources import Lazy, Rows, Source, Watch, without_rows
+from stakes.adapters.engine_work import Watch
+from stakes.adapters.label_texts import Coded, Coder, LabelColumn, sorted_groups, text_name
+from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors
@@ -51,18 +42,16 @@ K = TypeVar("K", bound=Hashable)
 
 _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
-_FRACTIONS = ("DOUBLE", "FLOAT", "REAL", "DECIMAL")
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_NO_LABELS = ("STRUCT", "MAP", "UNION", "INTERVAL")
-_WHOLE = {name for kind in _INTEGERS for name in (kind, f"U{kind}")}
+_ARROW = "arrow_rows"  # the table of Arrow files
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays(Generic[K]):
+class FileArrays(Generic[K]):
     """Columns in memory, by the keys of the caller: numbers (n,) or (n, K), and labels."""
 
     numbers: dict[K, FloatArray]
     labels: dict[K, Coded]
+    key: npt.NDArray[np.int64] | None  # from which folds are made
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,79 +62,57 @@ class FileSource(Source):
     connection: Any
     folder: Path
 
-    def is_fraction(self, column: str) -> bool:
-        """Whether a column holds numbers with a fraction."""
-        return str(self.types[column]).startswith(_FRACTIONS)
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Other engines to which the rows may be handed."""
+        return ("spark",)
 
-    def is_whole(self, column: str) -> bool:
-        """Whether a column holds whole numbers."""
-        return self.types[column] in _WHOLE
+    @property
+    def is_text(self) -> bool:  # type: ignore[override]
+        """Whether the rows are text, which is parsed once for all passes."""
+        return self.files.format in (Format.CSV, Format.JSON)
 
-    def is_label(self, column: str) -> bool:
-        """Whether every engine writes the entries of a column as the same text."""
-        kind = str(self.types[column])
-        return not (kind.endswith("]") or kind.startswith(_NO_LABELS))
+    def engine_errors(self) -> AbstractContextManager[None]:
+        """A context in which errors of the engine become an InputError."""
+        return engine_errors(self.files)
 
-    def most(self, column: str) -> int:
-        """The largest of the whole numbers of a column, or 0 where there are none."""
-        ((most,),) = self._fetch(f"SELECT max({_name(column)}) FROM {self._rows()}")
-        return most or 0
-
-    def is_single(self, columns: Sequence[str]) -> bool:
-        """Whether all of some columns hold numbers of single precision."""
-        return all(self.types[column] in ("FLOAT", "REAL") for column in columns)
-
-    # Queries -------------------------------------------------------------------------------------
-
-    def count(self) -> int:
-        """The number of rows."""
-        [(rows,)] = self._fetch(f"SELECT count(*) FROM {self._rows()}")
-        return int(rows)
+    def asked(self, **questions: nw.Expr) -> dict[str, Any]:
+        """The answers to questions about all rows, such as their number."""
+        with self.engine_errors():
+            return super().asked(**questions)
 
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
-        text = self._as_text(column)
-        query = f"SELECT DISTINCT {text} FROM {self._rows([column])} LIMIT {at_most + 1}"
-        texts = {value for (value,) in self._fetch(query)}
-        return None if len(texts) > at_most or None in texts else texts
-
-    def within_unit(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
-        if not columns:
-            return []
-        tests = ", ".join(
-            f"coalesce(bool_and({number} BETWEEN 0 AND 1 OR isnan({number})), false)"
-            for number in (f"{_name(column)}::DOUBLE" for column in columns)
-        )
-        [answers] = self._fetch(f"SELECT {tests} FROM {self._rows()}")
-        return [column for column, inside in zip(columns, answers, strict=True) if inside]
+        with self.engine_errors():
+            return Source.distinct(self._read_as([column]), column, at_most)
 
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers, with the first entry that is not one."""
-        text = f"{_name(column)}::VARCHAR"
-        numbered = f"(SELECT *, row_number() OVER () - 1 AS place FROM {self._rows([column])})"
-        wrong = f"FILTER (WHERE {text} IS NOT NULL AND TRY_CAST({text} AS DOUBLE) IS NULL)"
-        select = f"count(*), count({text}), count(*) {wrong}, min(place) {wrong}"
-        select += f", arg_min({text}, place) {wrong}"
-        [(n_rows, entries, faults, place, example)] = self._fetch(
-            f"SELECT {select} FROM {numbered}"
-        )
+        table = _reader(self.files, {column: "VARCHAR"})
+        numbered = f"(SELECT {_name(column)}::VARCHAR AS entry, row_number() OVER () - 1 AS place "
+        numbered += f"FROM {table})"
+        wrong = "FILTER (WHERE entry IS NOT NULL AND TRY_CAST(entry AS DOUBLE) IS NULL)"
+        select = f"count(*), count(entry), count(*) {wrong}, min(place) {wrong}"
+        select += f", arg_min(entry, place) {wrong}"
+        with self.engine_errors():
+            answers = self.connection.execute(f"SELECT {select} FROM {numbered}").fetchall()
+        [(n_rows, entries, faults, place, example)] = answers
         if not n_rows:
             raise without_rows(self.name)
         if not entries:
             return "all entries are missing"
         if example is None:
-            return f"its type is {self.types[column]}"
+            return super()._why_none(column)
         are = "is not, being" if faults == 1 else "are not, the first being"
         return f"{faults:,} of {n_rows:,} {are} {example!r} in row {place:,} (counted from 0)"
 
     # Rows ----------------------------------------------------------------------------------------
 
-    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
         numbers, labels = columns.read(problem), columns.labels(problem)
         with self.watch.working(f"reading {self.name}", n_rows) as advance:
-            arrays = self.read(numbers, labels, n_rows=n_rows, advance=advance)
+            arrays = self.read(numbers, labels, n_rows=n_rows, advance=advance, key=columns.key)
         for key, names in numbers.items():
             refuse_gaps(self.name, names, arrays.numbers[key])
         models: dict[str, Predicted] = {}
@@ -158,23 +125,15 @@ class FileSource(Source):
                 _refuse_beyond(self.name, columns_of(model), values)
             models[name] = type(model)(values)
         clusters = arrays.labels.get(("clusters", ""))
-        return Rows(
+        return RowArrays(
             arrays.labels["y_true", ""],
             models,
             arrays.numbers.get(("weights", "")),
             {column: sorted_groups(arrays.labels["by", column]) for column in columns.by} or None,
             None if clusters is None else sorted_groups(clusters),
             {column: arrays.numbers["data", column] for column in problem.columns} or None,
-            None if columns.key is None else self._keys(columns.key),
+            arrays.key,
         )
-
-    def _keys(self, column: str) -> npt.NDArray[Any]:
-        """Keys as 64-bit integers: doubles are exact only up to 2⁵³. None may be missing."""
-        part = f"{_name(column)}::BIGINT"
-        parts = [batch.column(0) for batch in self._batches([part], self._rows())]
-        if gaps := sum(part.null_count for part in parts):
-            raise no_key(gaps, sum(map(len, parts)))
-        return np.concatenate([part.to_numpy() for part in parts])
 
     def read(
         self,
@@ -183,41 +142,47 @@ class FileSource(Source):
         *,
         n_rows: int,
         advance: Callable[[int], None],
-    ) -> Arrays[K]:
+        key: str | None = None,
+    ) -> FileArrays[K]:
         """Read numbers, one or several columns for each key, and labels as arrays of n rows.
 
         Columns of single precision keep it, because ties are decided within their rounding error.
         """
-        plain = list(dict.fromkeys(column for group in numbers.values() for column in group))
-        places = {column: place for place, column in enumerate(plain)}
         arrays: dict[K, npt.NDArray[Any]] = {
-            key: np.empty(
+            name: np.empty(
                 n_rows if len(group) == 1 else (n_rows, len(group)),
                 dtype=np.float32 if self.is_single(group) else np.float64,
             )
-            for key, group in numbers.items()
+            for name, group in numbers.items()
         }
-        coded = {key: Coder(column_labels, n_rows) for key, column_labels in labels.items()}
-        parts = [f"{_name(column)}::DOUBLE" for column in plain]
-        parts += [self._as_text(column_labels.column) for column_labels in labels.values()]
-        as_text = [column_labels.column for column_labels in labels.values()]
+        coded = {name: Coder(known, n_rows) for name, known in labels.items()}
+        # Doubles would hold keys exactly only up to 2⁵³.
+        keys, gaps = None if key is None else np.empty(n_rows, dtype=np.int64), 0
+        plain = [column for group in numbers.values() for column in group]
+        as_text = [known.column for known in labels.values()]
         at = 0
-        for batch in self._batches(parts, self._rows(as_text, plain)):
+        for batch in self._batches(self._selected(plain, as_text, key)):
             rows = slice(at, at + len(batch))
             at += len(batch)
             # The arrays were sized by an earlier count; a file that grew since is reported below.
             if at > n_rows:
                 break
-            for key, group in numbers.items():
+            for name, group in numbers.items():
                 for k, column in enumerate(group):
-                    target = arrays[key] if len(group) == 1 else arrays[key][:, k]
-                    target[rows] = _floats(batch.column(places[column]))
-            for offset, coder in enumerate(coded.values()):
-                coder.add(rows, batch.column(len(plain) + offset))
+                    target = arrays[name] if len(group) == 1 else arrays[name][:, k]
+                    target[rows] = _floats(batch.column(column))
+            for name, coder in coded.items():
+                coder.add(rows, batch.column(text_name(labels[name].column)))
+            if keys is not None:
+                part = batch.column(key_name(key or ""))
+                keys[rows], gaps = part.fill_null(0).to_numpy(), gaps + part.null_count
             advance(len(batch))
         if at != n_rows:
             raise InputError(f"{self.name} changed while it was read. Try again.")
-        return Arrays(arrays, {key: coder.coded(self.name) for key, coder in coded.items()})
+        if gaps:
+            raise no_key(gaps, n_rows)
+        known = {name: coder.coded(self.name) for name, coder in coded.items()}
+        return FileArrays(arrays, known, keys)
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool
@@ -226,10 +191,10 @@ class FileSource(Source):
 
         With `verbatim`, the columns of a text file are passed on as the text in the file.
         """
-        as_text = list(self.types) if verbatim else []
-        parts = ["*", *(f"{_name(column)}::DOUBLE" for column in columns)]
+        source = self._read_as(list(self.types)) if verbatim else self._read_as((), columns)
+        numbers = {f"number {k}": nw.col(c).cast(nw.Float64) for k, c in enumerate(columns)}
         width = len(self.types)
-        for batch in self._batches(parts, self._rows(as_text, [] if verbatim else columns)):
+        for batch in self._batches(source.frame.lazy().with_columns(**numbers)):
             rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield rows, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
@@ -241,64 +206,37 @@ class FileSource(Source):
         The engine uses at most `memory` bytes and spills to the folder of the source beyond that.
         Text formats are converted to Parquet first, so that they are parsed once for all queries.
         """
-        parts = [f"{_name(column)}::DOUBLE AS {_name(column)}" for column in dict.fromkeys(numbers)]
-        parts += [
-            f"{self._as_text(column)} AS {_name(text_name(column))}"
-            for column in dict.fromkeys(labels)
-        ]
-        parts += [] if key is None else [f"{_name(key)}::BIGINT AS {_name(key_name(key))}"]
-        query = f"SELECT {', '.join(parts)} FROM {self._rows(labels, numbers)}"
-        with engine_errors(self.files):
+        with self.engine_errors():
             self.connection.execute(f"SET memory_limit = '{max(memory, _LEAST_MEMORY)}B'")
             self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
             # Sums do not depend on the order of rows, and keeping it would need more memory.
             self.connection.execute("SET preserve_insertion_order = false")
+            rows = self._selected(numbers, labels, key)
+            if not self.is_text:
+                return rows
             # Every pass would parse the text again; of Parquet only the needed columns are read.
-            if self.is_text:
-                copy = literal(str(self.folder / "columns.parquet"))
-                self.connection.execute(f"COPY ({query}) TO {copy} (FORMAT parquet)")
-                query = f"SELECT * FROM read_parquet({copy})"
-            rows: Lazy = nw.from_native(self.connection.sql(query))
-            return rows
+            copy = str(self.folder / "columns.parquet")
+            rows.to_native().to_parquet(copy)
+            return _lazy(self.connection, f"read_parquet({literal(copy)})")
 
-    @property
-    def is_text(self) -> bool:  # type: ignore[override]
-        """Whether the rows are text, which is parsed once for all passes."""
-        return self.files.format in (Format.CSV, Format.JSON)
+    def _selected(self, numbers: Sequence[str], labels: Sequence[str], key: str | None) -> Lazy:
+        return Source.lazy(self._read_as(labels, numbers), numbers, labels, memory=0, key=key)
 
-    def engine_errors(self) -> AbstractContextManager[None]:
-        """A context in which errors of the engine become an InputError."""
-        return engine_errors(self.files)
-
-    # SQL -----------------------------------------------------------------------------------------
-
-    def _rows(self, as_text: Sequence[str] = (), as_number: Sequence[str] = ()) -> str:
-        """The table expression after FROM; for CSV files it fixes the types of some columns."""
-        if self.files.format is Format.ARROW:
-            return "arrow_rows"
+    def _read_as(self, text: Sequence[str], number: Sequence[str] = ()) -> FileSource:
+        """The same rows; for CSV files the types of some columns are fixed."""
         if self.files.format is not Format.CSV:
-            return _reader(self.files, {})
-        types = dict.fromkeys(as_number, "DOUBLE") | dict.fromkeys(as_text, "VARCHAR")
-        return _reader(self.files, types)
+            return self
+        types = dict.fromkeys(number, "DOUBLE") | dict.fromkeys(text, "VARCHAR")
+        with self.engine_errors():
+            frame = _lazy(self.connection, _reader(self.files, types))
+            return replace(self, frame=frame, types=dict(frame.collect_schema()))
 
-    def _as_text(self, column: str) -> str:
-        """The text of a label in SQL; what CSV files hold is text already."""
-        kind = "" if self.files.format is Format.CSV else str(self.types[column])
-        return label_text(_name(column), kind, has_fraction=kind.startswith(_FRACTIONS))
-
-    def _batches(self, parts: Sequence[str], rows: str) -> Iterator[pa.RecordBatch]:
-        select = ", ".join(
-            part if part == "*" else f"{part} AS _{k}" for k, part in enumerate(parts)
-        )
-        with engine_errors(self.files):
-            relation = self.connection.sql(f"SELECT {select} FROM {rows}")
+    def _batches(self, rows: Lazy) -> Iterator[pa.RecordBatch]:
+        with self.engine_errors():
+            relation = rows.to_native()
             # The name of the method depends on the version of DuckDB.
             reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
             yield from reader(_BLOCK)
-
-    def _fetch(self, query: str) -> list[tuple[Any, ...]]:
-        with engine_errors(self.files):
-            return list(self.connection.execute(query).fetchall())
 
 
 @contextmanager
@@ -309,28 +247,34 @@ def opened_files(
     with (
         located(patterns, standard_input) as files,
         temporary_folder() as folder,
-        duckdb.connect(config=OFFLINE) as connection,
+        connected() as connection,
     ):
         with engine_errors(files):
             if files.format is Format.ARROW:
-                table, rows = _arrow(files.paths), "arrow_rows"
+                table = _arrow(files.paths)
                 refuse_alike(files.name, table.schema.names)
-                connection.register(rows, table)
-            else:
-                rows = _reader(files, {})
-            described = connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()
-        types = {row[0]: row[1] for row in described}
+                connection.register(_ARROW, table)
+            frame = _lazy(connection, _reader(files, {}))
+            types = dict(frame.collect_schema())
         refuse_torn(files, tuple(types), connection)
-        watch = Watch() if watch is None else watch
         yield FileSource(
             files.name,
             types,
+            frame,
             files,
             connection,
             folder,
-            watch=watch,
+            watch=watch or Watch(),
             interrupt=connection.interrupt,
         )
+
+
+@contextmanager
+def opened_rows(rows: Any) -> Iterator[Source]:
+    """A table or an unread data set of PyArrow as a source of columns."""
+    refuse_alike("the frame", rows.schema.names)
+    with connected() as connection:
+        yield replace(frame_source(connection.from_arrow(rows)), interrupt=connection.interrupt)
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
@@ -346,16 +290,21 @@ def _arrow(paths: tuple[Path, ...]) -> Any:
 
 
 def _reader(files: Files, types: Mapping[str, str]) -> str:
-    """The table function of DuckDB that reads these files."""
-    if files.format is Format.PARQUET:
-        return f"read_parquet({listed(files)}, union_by_name = true)"
-    if files.format is Format.JSON:
-        return f"read_json({listed(files)}, union_by_name = true)"
+    """What stands after FROM in SQL; only CSV files need the types of some columns."""
+    if files.format is Format.ARROW:
+        return _ARROW
+    if files.format is not Format.CSV:
+        return f"read_{files.format.name.lower()}({listed(files)}, union_by_name = true)"
     stated = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in types.items())
     extra = f", types = {{{stated}}}" if stated else ""
     # Stated, because the sniffer might otherwise skip lines.
     plain = """header = true, quote = '"', comment = '', skip = 0"""
     return f"read_csv({listed(files)}, {plain}, union_by_name = true{extra})"
+
+
+def _lazy(connection: Any, table: str) -> Lazy:
+    rows: Lazy = nw.from_native(connection.sql(f"SELECT * FROM {table}"))
+    return rows
 
 
 def _name(column: str) -> str:

@@ -16,21 +16,16 @@ import narwhals.stable.v2 as nw
 from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes._text import number
-from stakes.adapters.case_costs import (
-    cost_checks,
-    narrowed,
-    pooled_terms,
-    widest,
-    with_costs,
-)
+from stakes.adapters.case_costs import cost_checks, narrowed, pooled_terms, widest, with_costs
 from stakes.adapters.columns import Columns
 from stakes.adapters.engine_fits import EngineFits
-from stakes.adapters.joint_decisions import Joint, coverages, joint_decisions
+from stakes.adapters.engine_work import Passes
+from stakes.adapters.joint_decisions import Joint, PairBins, coverages, joint_decisions
 from stakes.adapters.lazy import CLUSTER, WEIGHT, Facts, by_column, facts_of, prepared
 from stakes.adapters.lazy_models import LazyModel
-from stakes.adapters.pair_bins import PairBins
 from stakes.adapters.refits import why_none
-from stakes.adapters.sources import Lazy, Passes
+from stakes.adapters.sources import Lazy
+from stakes.adapters.streamed_scores import EXACT_BYTES
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -43,12 +38,7 @@ from stakes.evaluation import (
     refuse_unknown,
 )
 from stakes.problem import Problem
-from stakes.report import (
-    LEFT_OUT,
-    Caveat,
-    DecisionSource,
-    PairCounts,
-)
+from stakes.report import LEFT_OUT, Caveat, DecisionSource, PairCounts
 from stakes.rows import Decisions, Posteriors, Scores
 
 
@@ -82,7 +72,9 @@ def tallied_evidence(
     from_prior = facts.shares
     if posterior_prior is not None:
         from_prior = _check.prior("posterior_prior", posterior_prior, problem.classes)
-    models = _models(rows, columns, problem, facts, from_prior, singles)
+    # Ranks are exact where all scores fit into memory.
+    exact = EXACT_BYTES[facts.weighted] * facts.n_rows <= limit
+    models = _models(rows, columns, problem, facts, from_prior, singles, exact)
     # Only the checks see rows of weight zero; nothing else counts them.
     live = rows if columns.weights is None else rows.filter(nw.col(WEIGHT) > 0.0)
     fits = EngineFits(columns, facts, limit, passes, *_calibrates(models, columns, calibrator))
@@ -191,14 +183,24 @@ def _models(
     facts: Facts,
     from_prior: FloatArray,
     singles: Collection[str],
+    exact: bool,
 ) -> list[LazyModel]:
     prior = facts.shares if problem.prior is None else problem.prior
     moving = (from_prior, prior) if is_movable(from_prior, prior) else None
     models = []
     for place, (name, predictions) in enumerate(columns.models.items()):
         moves = moving if isinstance(predictions, Posteriors) else None
-        off_sum, single = facts.off_sums.get(place), name in singles
-        model = LazyModel(place, name, predictions, problem, moves, off_sum, single)
+        model = LazyModel(
+            place,
+            name,
+            predictions,
+            problem,
+            moves,
+            facts.off_sums.get(place),
+            facts.weighted,
+            exact,
+            single=name in singles,
+        )
         # Only a class of prior 0 can make the new posteriors 0/0; checking takes a pass.
         stuck = moves is not None and not prior.all() and model.is_stuck(rows)
         models.append(replace(model, moving=None, stuck=True) if stuck else model)

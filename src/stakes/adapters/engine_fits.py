@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray, Numbers
 from stakes._text import number
-from stakes.adapters.class_bins import class_tallies
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
-from stakes.adapters.lazy import Facts
-from stakes.adapters.lazy_models import LazyModel, Tallied, Way
-from stakes.adapters.limited_cells import LimitedModel, limited_model
-from stakes.adapters.refits import Refit, refitted, score_cells
-from stakes.adapters.sources import Lazy, Passes
-from stakes.adapters.streamed_scores import EXACT_BYTES
+from stakes.adapters.engine_work import Passes
+from stakes.adapters.expressions import grouped, table_of
+from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
+from stakes.adapters.lazy_models import LazyModel, Tallied
+from stakes.adapters.refits import LimitedModel, Refit, limited_model, refitted, score_cells
+from stakes.adapters.sources import Lazy, stacked
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation import (
+    CLASS_BINS,
     DecisionRule,
     ModelTallies,
     Sample,
@@ -31,17 +32,41 @@ from stakes.evaluation import (
     rules_of,
 )
 from stakes.ranking import certified
-from stakes.report import (
-    LEFT_OUT,
-    POSTERIOR_RULES,
-    RECALIBRATED,
-    TUNED,
-    TUNED_APART,
-    Caveat,
-)
+from stakes.report import LEFT_OUT, POSTERIOR_RULES, RECALIBRATED, TUNED, TUNED_APART, Caveat
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Bins, ScoreTable
 from stakes.thresholds import Optimal, expected_loss, h_measure
+
+_CLASS, _CHANCE, _BIN, _TOTAL, _SQUARES = "class", "chance", "bin", "total", "squares"
+
+
+def class_tallies(model: LazyModel, rows: Lazy) -> tuple[FloatArray, FloatArray]:
+    """The bins (K, 10, 3) of `ModelQuality.class_bins`, and the sums (3, K) of `leads_in_sample`.
+
+    Rows are repeated for each class, with the posterior of that class.
+    """
+    size, weight, chance = model.problem.n_classes, nw.col(WEIGHT), nw.col(_CHANCE)
+    rows = model.with_scores(rows)
+    # One grouping of K times as many rows needs a single pass, K groupings would need K.
+    parts = (
+        rows.select(TRUTH, WEIGHT, nw.lit(k).alias(_CLASS), nw.col(name).alias(_CHANCE))
+        for k, name in enumerate(model.posteriors)
+    )
+    tenth, last = (chance * float(CLASS_BINS)).floor(), float(CLASS_BINS - 1)
+    in_range = nw.when(tenth < last).then(tenth).otherwise(nw.lit(last))
+    rows = stacked(parts).with_columns(in_range.alias(_BIN))
+    sizes = {_CLASS: size, TRUTH: size, _BIN: CLASS_BINS}
+    sums = {WEIGHT: weight, _TOTAL: weight * chance, _SQUARES: weight * chance * chance}
+    tallied = grouped(rows, sizes, sums)
+    is_true = tallied[TRUTH] == tallied[_CLASS]
+
+    def summed(values: FloatArray, *codes: str) -> FloatArray:
+        return table_of(values, [tallied[code] for code in codes], [sizes[c] for c in codes])
+
+    mass, total = tallied[WEIGHT], tallied[_TOTAL]
+    bins = [summed(part, _CLASS, _BIN) for part in (mass, mass * is_true, total)]
+    leads = [summed(part, _CLASS) for part in (total * is_true, total, tallied[_SQUARES])]
+    return np.stack(bins, axis=-1), np.stack(leads)
 
 
 class EngineFits:
@@ -64,16 +89,10 @@ class EngineFits:
         self.limited: dict[str, LimitedModel] = {}
         self.lost = [] if unfitted is None else [Caveat(LEFT_OUT, unfitted)]
 
-    @property
-    def way(self) -> Way:
-        """How scores are tallied: ranks are exact where all scores fit into memory."""
-        weighted = self.columns.weights is not None
-        return Way(EXACT_BYTES[weighted] * self.facts.n_rows <= self.limit, weighted)
-
     def add(self, model: LazyModel, live: Lazy) -> None:
         """Tally a model, and fit a map or a threshold if possible."""
         self.passes.next(f"model {model.name}")
-        tallied = model.tallied(live, self.facts.masses, self.way)
+        tallied = model.tallied(live, self.facts.masses)
         if model.weighs:
             self.passes.next(f"model {model.name}, by costs")
             tallied = model.charged(live, tallied, self.facts.shares)
@@ -207,7 +226,6 @@ def _lost(model: LazyModel, tallied: Tallied, *, fitted: bool) -> Iterator[Cavea
         yield no_decision(name, problem) if problem.n_decisions > 2 else left_out(name, text)
     if tallied.bins is not None and tallied.bins.inside is None and not tallied.bins.exact:
         yield left_out(name, _sure(tallied.bins, model))
-
 
 
 def _sure(bins: Bins, model: LazyModel) -> str:

@@ -16,17 +16,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray
 from stakes.adapters.sources import Lazy
 from stakes.decide import MOST_WHOLE, ROUNDING, regrets, tie_slack
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-ROWS, LOW, HIGH = "rows", "low", "high"  # columns that `grouped` adds to the sums
+ROWS = "rows"  # how many rows a group of `grouped` has
 _KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # combinations of codes that fit into one 64-bit integer
 _HALF_EPS = ROUNDING / 8  # half a unit in the last place of 1.0
-_LEAST, _MOST_PROBABLE = "_least", "_most_probable"
+WORKING = "_stakes_"  # columns that begin like this are ours, while decisions are computed
+_LEAST, _MOST_PROBABLE = f"{WORKING}least", f"{WORKING}most_probable"
 
 
 def sum_of(parts: Sequence[nw.Expr]) -> nw.Expr:
@@ -46,6 +47,12 @@ def first_of(conditions: Sequence[nw.Expr], values: Sequence[Any], otherwise: An
     for condition, value in zip(reversed(conditions), reversed(values), strict=True):
         value_so_far = nw.when(condition).then(value).otherwise(value_so_far)
     return value_so_far
+
+
+def first_place(conditions: Sequence[nw.Expr]) -> nw.Expr:
+    """The position of the first condition that holds; their number where none does."""
+    places = [nw.lit(place) for place in range(len(conditions))]
+    return first_of(conditions, places, len(places))
 
 
 def code_of(text: nw.Expr, places: Mapping[str, int]) -> nw.Expr:
@@ -78,7 +85,7 @@ def cheapest(
         off = [sum_of(list(map(mul, rounding, column))) for column in regret]
         slack = list(map(add, off, slack))
     expected = [sum_of(list(map(mul, rows, column))) for column in regret]
-    frame = frame.with_columns(cost.alias(name) for cost, name in zip(expected, names, strict=True))
+    frame = frame.with_columns(**dict(zip(names, expected, strict=True)))
     return _first_cheapest(frame, [nw.col(column) for column in names], slack, name)
 
 
@@ -97,10 +104,8 @@ def cheapest_of_each(
     computed row by row.
     """
     least = [f"{name}_least_{k}" for k in range(len(costs))]
-    frame = frame.with_columns(
-        nw.min_horizontal(*map(nw.col, row)).alias(column)
-        for row, column in zip(costs, least, strict=True)
-    )
+    lowest = [nw.min_horizontal(*map(nw.col, row)) for row in costs]
+    frame = frame.with_columns(**dict(zip(least, lowest, strict=True)))
     worth = np.ones(len(costs)) if ratios is None else ratios
     places = range(len(costs[0]))
     columns = {}
@@ -121,7 +126,7 @@ def cheapest_of_each(
             low = _rounded_size(nw.col(least[k])) if as_written else nw.lit(0.0)
             columns[f"{name}_size_{d}_{k}"] = _rounded_size(cost)
             columns[f"{name}_low_{d}_{k}"] = low  # a column, because Dask cannot compare literals
-    frame = frame.with_columns(expression.alias(key) for key, expression in columns.items())
+    frame = frame.with_columns(**columns)
     sizes = {
         f"{name}_{what}_{d}": nw.max_horizontal(
             *(nw.col(f"{name}_{what}_{d}_{k}") for k in range(len(costs)))
@@ -129,7 +134,7 @@ def cheapest_of_each(
         for what in ("size", "low")
         for d in places
     }
-    frame = frame.with_columns(expression.alias(key) for key, expression in sizes.items())
+    frame = frame.with_columns(**sizes)
     slacks = [
         nw.col(f"{name}_slack_{d}")
         + (nw.col(f"{name}_size_{d}") + nw.col(f"{name}_low_{d}")) * _HALF_EPS
@@ -150,37 +155,29 @@ def _first_cheapest(
     frame: Lazy, expected: Sequence[nw.Expr], slack: Sequence[Any], name: str
 ) -> Lazy:
     """Add the first of those decisions whose costs differ only by rounding."""
-    aliases = [f"{name}_most_{place}" for place in range(len(expected))]
-    bounds = zip(expected, slack, aliases, strict=True)
-    most = [(cost + off).alias(alias) for cost, off, alias in bounds]
-    places = [nw.lit(place) for place in range(len(expected) - 1)]
-    pairs = zip(expected[:-1], slack[:-1], strict=True)
-    tied = [cost - off <= nw.col(_LEAST) for cost, off in pairs]
-    return (
-        frame.with_columns(most)
-        .with_columns(nw.min_horizontal(*map(nw.col, aliases)).alias(_LEAST))
-        .with_columns(first_of(tied, places, len(places)).alias(name))
-    )
+    pairs = list(zip(expected, slack, strict=True))
+    most = {f"{name}_most_{place}": cost + off for place, (cost, off) in enumerate(pairs)}
+    tied = [cost - off <= nw.col(_LEAST) for cost, off in pairs[:-1]]
+    frame = frame.with_columns(**most)
+    frame = frame.with_columns(nw.min_horizontal(*map(nw.col, most)).alias(_LEAST))
+    return frame.with_columns(first_place(tied).alias(name))
 
 
 def most_probable(frame: Lazy, posteriors: Sequence[str], name: str) -> Lazy:
     """Add the position of the largest of several columns, the first one where several are tied."""
     rows = [nw.col(column) for column in posteriors]
-    places = [nw.lit(place) for place in range(len(rows) - 1)]
     largest = [probability >= nw.col(_MOST_PROBABLE) for probability in rows[:-1]]
     with_largest = frame.with_columns(nw.max_horizontal(*rows).alias(_MOST_PROBABLE))
-    return with_largest.with_columns(first_of(largest, places, len(places)).alias(name))
+    return with_largest.with_columns(first_place(largest).alias(name))
 
 
 def moved(frame: Lazy, posteriors: Sequence[str], ratio: FloatArray, names: Sequence[str]) -> Lazy:
     """Add the posteriors for another prior; `ratio` is that prior over the one they hold for."""
-    scaled = [nw.col(column) * by for column, by in zip(posteriors, ratio.tolist(), strict=True)]
-    products = frame.with_columns(
-        expression.alias(name) for expression, name in zip(scaled, names, strict=True)
-    )
+    parts = zip(names, posteriors, ratio.tolist(), strict=True)
+    products = frame.with_columns(**{name: nw.col(column) * by for name, column, by in parts})
     # Columns first, so that the engine does not expand the products again in every quotient.
     total = sum_of([nw.col(name) for name in names])
-    return products.with_columns((nw.col(name) / total).alias(name) for name in names)
+    return products.with_columns(**{name: nw.col(name) / total for name in names})
 
 
 def log_losses(truth: nw.Expr, posteriors: Sequence[nw.Expr]) -> tuple[nw.Expr, nw.Expr]:
@@ -205,30 +202,35 @@ def grouped(
     sizes: Mapping[str, int],
     sums: Mapping[str, nw.Expr],
     more: Sequence[str] = (),
-    span: str | None = None,
     ranges: Sequence[str] = (),
-) -> Lazy:
+    most: int | None = None,
+) -> Arrays:
     """Count rows and sum expressions for each combination of codes, and of `more` columns.
 
     `sizes` maps a column of codes to the number of its codes. Codes are packed into integers, since
-    engines group by one key faster than by several; `arrays_of` unpacks them. `span` is a column
-    whose minimum and maximum (`LOW`, `HIGH`) are added, as are those of the columns `ranges`
-    (`low_of`, `high_of`). Expressions become columns before they are summed, because pandas,
-    PyArrow and Dask can only sum columns by groups.
+    engines group by one key faster than by several. The minimum and the maximum (`low_of`,
+    `high_of`) of the columns `ranges` are added. Expressions become columns before they are summed,
+    because pandas, PyArrow and Dask can only sum columns by groups. With `most`, no more than so
+    many groups leave the engine. Labels are texts, or None where they are missing.
     """
     packs = _packs(sizes)
     keys = [f"{_KEY}{place}" for place in range(len(packs))]
     columns = {key: _packed(pack) for key, pack in zip(keys, packs, strict=True)}
     columns |= {f"{_SUMMED}{name}": each for name, each in sums.items()}
-    rows = frame.with_columns(each.alias(name) for name, each in columns.items())
-    spans = [span] if span is not None and span not in ranges else []
-    rows = rows.select(*columns, *more, *spans, *ranges)
-    aggregates = [nw.col(f"{_SUMMED}{name}").sum().alias(name) for name in sums]
-    if span is not None:
-        aggregates += [nw.col(span).min().alias(LOW), nw.col(span).max().alias(HIGH)]
-    aggregates += [nw.col(column).min().alias(low_of(column)) for column in ranges]
-    aggregates += [nw.col(column).max().alias(high_of(column)) for column in ranges]
-    return rows.group_by(*keys, *more).agg(nw.len().alias(ROWS), *aggregates)
+    rows = frame.with_columns(**columns).select(*columns, *more, *ranges)
+    aggregates = {ROWS: nw.len(), **{name: nw.col(f"{_SUMMED}{name}").sum() for name in sums}}
+    aggregates |= {low_of(column): nw.col(column).min() for column in ranges}
+    aggregates |= {high_of(column): nw.col(column).max() for column in ranges}
+    groups = rows.group_by(*keys, *more).agg(**aggregates)
+    frame_of_groups = (groups if most is None else groups.head(most)).collect()
+    arrays: Arrays = {}
+    for key, pack in zip(keys, packs, strict=True):
+        codes = np.unravel_index(frame_of_groups[key].to_numpy(), tuple(pack.values()))
+        arrays |= {name: code.astype(np.intp) for name, code in zip(pack, codes, strict=True)}
+    for name in (*more, *aggregates):
+        is_text = frame_of_groups.schema[name] == nw.String
+        arrays[name] = (texts_of if is_text else _numbers_of)(frame_of_groups[name])
+    return arrays
 
 
 def low_of(column: str) -> str:
@@ -241,18 +243,15 @@ def high_of(column: str) -> str:
     return f"high {column}"
 
 
-def arrays_of(groups: Lazy, sizes: Mapping[str, int]) -> Arrays:
-    """The result of `grouped` as arrays; labels are texts, or None where they are missing."""
-    frame = groups.collect()
-    arrays: Arrays = {}
-    for place, pack in enumerate(_packs(sizes)):
-        codes = np.unravel_index(frame[f"{_KEY}{place}"].to_numpy(), tuple(pack.values()))
-        arrays |= {name: code.astype(np.intp) for name, code in zip(pack, codes, strict=True)}
-    for name in frame.columns:
-        if not name.startswith(_KEY):
-            is_text = frame.schema[name] == nw.String
-            arrays[name] = (texts_of if is_text else _numbers_of)(frame[name])
-    return arrays
+def table_of(values: FloatArray, codes: Sequence[IntArray], shape: Sequence[int]) -> FloatArray:
+    """Sums of values by several codes, as a table with an axis for each code.
+
+    >>> table_of(np.array([1.0, 2.0, 4.0]), [np.array([0, 1, 1])], [3])
+    array([1., 6., 0.])
+    """
+    cells = np.ravel_multi_index(tuple(codes), tuple(shape))
+    sums = np.bincount(cells, weights=values, minlength=prod(shape))
+    return sums.astype(np.float64).reshape(tuple(shape))
 
 
 def texts_of(column: nw.Series[Any]) -> npt.NDArray[Any]:

@@ -6,49 +6,74 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
-from stakes.adapters.columns import (
-    Columns,
-    Numbers,
-    columns_of,
-    groups_of,
-    model_argument,
-)
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
 from stakes.adapters.expressions import (
-    HIGH,
-    LOW,
     Arrays,
-    arrays_of,
+    first_of,
     grouped,
+    high_of,
+    low_of,
     sum_of,
+    table_of,
+    texts_of,
     whether,
 )
-from stakes.adapters.lazy import (
-    WEIGHT,
-    by_column,
-    checks_of,
-    column_of,
-    facts_of,
-    prepared,
-)
-from stakes.adapters.opening import opened
-from stakes.adapters.sources import Lazy, Source
-from stakes.adapters.streamed_scores import scores_of, within
-from stakes.adapters.streams import can_stream
-from stakes.adapters.zoom_bins import ScoreGrid, UnitGrid
+from stakes.adapters.label_texts import LabelColumn, group_labels, groups_of, spellings, text_name
+from stakes.adapters.lazy import WEIGHT, by_column, checks_of, column_of, facts_of, prepared
+from stakes.adapters.sources import Lazy, Source, opened
+from stakes.adapters.streamed_scores import can_stream, scores_of, within
+from stakes.adapters.zoom_bins import TOTAL, ScoreGrid, UnitGrid
 from stakes.errors import InputError
 from stakes.rows import Decisions
-from stakes.tally import Bins, BitGrid, Labelled
+from stakes.tally import Bins, BitGrid, Labelled, two_classes
+
+_MOST_CLASSES = 10_000
+
+
+def labels_found(source: Source, lazy: Lazy, column: str) -> list[str]:
+    """The sorted distinct texts of a column of labels; missing labels are refused."""
+    texts = lazy.select(nw.col(text_name(column)).alias("text"))
+    sizes = texts.group_by("text").agg(nw.len().alias("size"))
+    # One label more than allowed, and perhaps the missing one, are enough to refuse the column.
+    frame = sizes.head(_MOST_CLASSES + 2).collect()
+    counts = dict(zip(texts_of(frame["text"]).tolist(), frame["size"].to_list(), strict=True))
+    if None in counts:
+        gaps, total = int(counts[None]), source.count()
+        raise LabelColumn(column, "classes").refused(source.name, gaps, total, None)
+    if not counts:
+        raise InputError("y_true must hold at least one case; there are none. Pass some rows.")
+    if len(counts) > _MOST_CLASSES:
+        raise InputError(
+            f"column {column!r} of {source.name} must hold classes; it holds more than "
+            f"{_MOST_CLASSES:,} labels. Name the column of the true classes.",
+            argument="y_true",
+        )
+    return sorted(counts)
+
+
+def two_classes_of(texts: Sequence[str], positive: Label | None) -> Labels | None:
+    """The labels (negative, positive), as `two_classes` finds them in rows."""
+    known: dict[str, Label] = dict(group_labels(texts))
+    # The classes 0 and 1 may be written as 0.0 and 1.0, or as false and true.
+    if positive is None or positive in (0, 1):
+        either = (False, True) if isinstance(positive, bool) else (0, 1)
+        places = spellings(either)
+        known = {text: either[places[text]] if text in places else known[text] for text in texts}
+    else:
+        positive_texts = spellings([positive])
+        known = {text: positive if text in positive_texts else known[text] for text in texts}
+    return two_classes(list(known.values()), positive)[0]
+
 
 _MEMORY = 2 << 30  # bytes that DuckDB may use where it reads files
-_BIN, TOTAL, _BAD = "bin", "total", "bad"
+_BIN, _BAD = "bin", "bad"
 
 
 @dataclass(frozen=True)
@@ -131,8 +156,8 @@ class FrameRows:
     def _beyond(self) -> InputError:
         """The error for scores that are numbers, but not probabilities as the bins require."""
         score = nw.col(column_of(0))
-        span = self.rows.select(score.min().alias(LOW), score.max().alias(HIGH)).collect()
-        return _no_probabilities(float(span[LOW][0]), float(span[HIGH][0]))
+        span = self.rows.select(low=score.min(), high=score.max()).collect()
+        return _no_probabilities(float(span["low"][0]), float(span["high"][0]))
 
     def hand(self, grid: BitGrid | None) -> Any:
         """A function that passes classes, scores and weights to another, in checked blocks."""
@@ -160,20 +185,20 @@ class FrameRows:
         The minimum and maximum of the columns `ranges` are added, as in `grouped`.
         """
         rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
-        score, span = column_of(0), None
+        score = column_of(0)
         if bins is not None:
             if bins.probabilities:
                 inside = (nw.col(score) >= 0.0) & (nw.col(score) <= 1.0)
                 rows = rows.with_columns((nw.col(_BAD) + (1.0 - whether(inside))).alias(_BAD))
             grid = UnitGrid() if bins.probabilities else ScoreGrid()
             rows, sizes = grid.binned(rows, score, _BIN), {**sizes, _BIN: BitGrid.N_BINS}
-            sums, span = {**sums, TOTAL: nw.col(WEIGHT) * nw.col(score)}, score
+            sums, ranges = {**sums, TOTAL: nw.col(WEIGHT) * nw.col(score)}, [score]
         elif scored:
             rows = _emptied(rows, {score: 0.0})
             more.append(score)
         # After the bins are made: Spark would repeat any earlier step in each of theirs.
         rows, sums = _emptied(rows, dict.fromkeys(sizes, 0)), {**sums, _BAD: nw.col(_BAD)}
-        arrays = arrays_of(grouped(rows, sizes, sums, more, span, ranges), sizes)
+        arrays = grouped(rows, sizes, sums, more, ranges)
         total = arrays[WEIGHT].sum()
         if arrays[_BAD].any() or not _check.LIGHTEST <= total <= _check.HEAVIEST:
             self.refuse()  # reads the rows again, and raises an error that says what is wrong
@@ -207,8 +232,7 @@ def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:
     """The rows with zeros in some columns where a row cannot be used."""
     fine = nw.col(_BAD) == 0.0
     return rows.with_columns(
-        nw.when(fine).then(nw.col(name)).otherwise(nw.lit(zero)).alias(name)
-        for name, zero in zeros.items()
+        **{name: first_of([fine], [nw.col(name)], zero) for name, zero in zeros.items()}
     )
 
 
@@ -220,16 +244,11 @@ class FrameSums:
     groups: Labels | None
     group: IntArray | None
 
-    def cells(self, cell: IntArray, shape: tuple[int, ...]) -> Callable[[str], FloatArray]:
-        """A function that adds up sums by cell, with a leading axis for groups if there are any."""
+    def cells(self, codes: list[IntArray], shape: tuple[int, ...]) -> Callable[[str], FloatArray]:
+        """A function that adds up sums by codes, with a leading axis for groups, if any."""
         if self.group is not None:
-            cell, shape = self.group * prod(shape) + cell, (len(self.groups or ()), *shape)
-
-        def total(name: str) -> FloatArray:
-            added = np.bincount(cell, weights=self.sums[name], minlength=prod(shape))
-            return added.astype(np.float64).reshape(shape)
-
-        return total
+            codes, shape = [self.group, *codes], (len(self.groups or ()), *shape)
+        return lambda name: table_of(self.sums[name], codes, shape)
 
     def scores(self, *, binned: bool) -> tuple[FloatArray, IntArray]:
         """The distinct scores, or mean scores of bins, and the position of each sum among them."""
@@ -237,5 +256,6 @@ class FrameSums:
             points, place = np.unique(self.sums[column_of(0)], return_inverse=True)
             return points + 0.0, place.reshape(-1)
         both = np.stack([self.sums[WEIGHT], np.zeros(len(self.sums[WEIGHT]))], axis=1)
-        bins = Bins.pooled(self.sums[LOW], self.sums[HIGH], self.sums[TOTAL], both)
-        return bins.mean, np.searchsorted(bins.low, self.sums[LOW], side="right") - 1
+        low, high = self.sums[low_of(column_of(0))], self.sums[high_of(column_of(0))]
+        bins = Bins.pooled(low, high, self.sums[TOTAL], both)
+        return bins.mean, np.searchsorted(bins.low, low, side="right") - 1

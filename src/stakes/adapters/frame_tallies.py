@@ -14,37 +14,21 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
-from stakes.adapters.columns import (
-    Columns,
-    Numbers,
-    group_labels,
-    named_losses,
-)
-from stakes.adapters.expressions import (
-    HIGH,
-    LOW,
-    ROWS,
-    Arrays,
-    first_of,
-    high_of,
-    low_of,
-)
-from stakes.adapters.found_labels import labels_found, two_classes_of
+from stakes.adapters.columns import Columns, Numbers, named_losses
+from stakes.adapters.expressions import ROWS, Arrays, first_of, high_of, low_of
 from stakes.adapters.frame_rows import (
-    TOTAL,
     FrameRows,
     FrameSums,
     NamedLabels,
+    labels_found,
     opened_columns,
+    two_classes_of,
 )
-from stakes.adapters.lazy import (
-    TRUTH,
-    WEIGHT,
-    by_column,
-    column_of,
-)
+from stakes.adapters.label_texts import group_labels
+from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of
 from stakes.adapters.sources import Lazy, Source
 from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream
+from stakes.adapters.zoom_bins import pooled_bins
 from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
@@ -78,7 +62,7 @@ def counts_parts(
         rows = FrameRows.read(source, columns, lambda lazy: problem)
         shape, decided = (len(problem.classes), len(problem.decisions)), column_of(0)
         tally = rows.summed({TRUTH: shape[0], decided: shape[1]}, {WEIGHT: nw.col(WEIGHT)})
-        sums = tally.cells(tally.sums[TRUTH] * shape[1] + tally.sums[decided], shape)
+        sums = tally.cells([tally.sums[TRUTH], tally.sums[decided]], shape)
     return {
         "values": sums(WEIGHT),
         "classes": problem.classes,
@@ -116,7 +100,7 @@ def score_parts(
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
         points, place = tally.scores(binned=bins is not None)
         refuse_too_many(len(tally.groups or ()), 2 * len(points))
-        sums = tally.cells(place * 2 + tally.sums[TRUTH], (len(points), 2))
+        sums = tally.cells([place, tally.sums[TRUTH]], (len(points), 2))
     return {
         "scores": points,
         "weights": sums(WEIGHT),
@@ -164,10 +148,7 @@ def score_bins(
         if rows.streams:
             return pooled_stream(rows.hand(grid), grid, np.empty(0), exact=exact)
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
-        class_weights = np.where(
-            tally.sums[TRUTH][:, None] == np.arange(2), tally.sums[WEIGHT][:, None], 0.0
-        )
-        return Bins.pooled(tally.sums[LOW], tally.sums[HIGH], tally.sums[TOTAL], class_weights)
+        return pooled_bins(tally.sums, column_of(0))
 
 
 def _scored_rows(
@@ -234,7 +215,7 @@ def loss_parts(
             # All rows of the other classes have weight zero.
             names = _check.FoundLabels(names[code] for code in present)
             place = np.searchsorted(present, place)
-        total = tally.cells(place, (len(names),))
+        total = tally.cells([place], (len(names),))
     weight = total(WEIGHT)
     products = np.empty((*weight.shape, len(named), len(named)))
     for i, j in _pairs(len(named)):

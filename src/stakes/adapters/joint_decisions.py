@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
 from math import prod
 
 import narwhals.stable.v2 as nw
@@ -18,7 +19,8 @@ from stakes.adapters.case_costs import (
     PERFECT,
     SQUARES,
     WIDTHS,
-    cost_names,
+    cheapest_by,
+    cost_column,
     group_charges,
     pooled_terms,
     term_sums,
@@ -26,24 +28,27 @@ from stakes.adapters.case_costs import (
     with_blind,
 )
 from stakes.adapters.class_maps import ClassMaps
-from stakes.adapters.columns import group_labels, groups_of
-from stakes.adapters.coverages import coverage_in_engine
 from stakes.adapters.expressions import (
     ROWS,
     Arrays,
-    arrays_of,
-    cheapest,
-    cheapest_of_each,
+    first_place,
     grouped,
+    high_of,
+    picked,
+    sum_of,
+    table_of,
     whether,
 )
+from stakes.adapters.label_texts import group_labels, groups_of
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
-from stakes.adapters.lazy_models import LazyModel
+from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.refits import Refit
 from stakes.adapters.sources import Lazy
+from stakes.adapters.zoom_bins import ScoreGrid
 from stakes.decide import class_ratios
 from stakes.errors import InputError
-from stakes.evaluation import Charges, DecisionRule, Sample
+from stakes.evaluation import Charges, DecisionRule, Sample, hardness_unit, pair_counts, source_size
+from stakes.limits import coverage_points
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -51,9 +56,44 @@ from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
     TUNED,
+    DecisionSource,
+    PairCounts,
     Points,
 )
-from stakes.tally import JointCounts
+from stakes.tally import BitGrid, JointCounts
+
+_HARD, _MASS, _SPENT, _BIN = "hardness", "mass", "spent", "bin"
+
+
+def coverage_in_engine(
+    rows: Lazy,
+    posteriors: Sequence[str],
+    decided: str,
+    problem: Problem,
+    ratios: FloatArray,
+) -> Points:
+    """What a Bayes rule costs where hard cases are left undecided; equal to `coverage_of_rows`.
+
+    `ratios` are the weights of the classes at the prior of deployment.
+    """
+    classes, decisions = range(problem.n_classes), range(problem.n_decisions)
+
+    def cost(k: int, d: int) -> nw.Expr:
+        return nw.col(cost_column(k, d)) if problem.columns else nw.lit(float(problem.costs[k, d]))
+
+    means = [sum_of([nw.col(p) * cost(k, d) for k, p in enumerate(posteriors)]) for d in decisions]
+    counts = picked(nw.col(TRUTH), [nw.lit(ratio) for ratio in ratios.tolist()]) * nw.col(WEIGHT)
+    each = [picked(nw.col(decided), [cost(k, d) for d in decisions]) for k in classes]
+    spent = picked(nw.col(TRUTH), each)
+    rows = rows.with_columns(**{_HARD: nw.min_horizontal(*means), _MASS: counts, _SPENT: spent})
+    largest = float(rows.select(nw.col(_HARD).abs().max().alias(_HARD)).collect()[_HARD][0])
+    rows = ScoreGrid(0.0, hardness_unit(largest)).binned(rows, _HARD, _BIN)
+    sizes = {_BIN: BitGrid.N_BINS}
+    sums = {_MASS: nw.col(_MASS), _SPENT: nw.col(_MASS) * nw.col(_SPENT)}
+    tallied = grouped(rows, sizes, sums, ranges=[_HARD])
+    order = np.argsort(tallied[_BIN])
+    return coverage_points(*(tallied[name][order] for name in (high_of(_HARD), _MASS, _SPENT)))
+
 
 Refits = Mapping[tuple[str, str], Refit | ClassMaps]  # by model and rule
 
@@ -104,17 +144,16 @@ class Joint:
         """The joint decisions of all rows, or of some of them."""
         kept: BoolArray | slice = slice(None) if some is None else some
         cells, where = np.unique(self.cells[kept], axis=0, return_inverse=True)
-        place, shape = where.reshape(-1), [len(cells)]
+        codes, shape = [where.reshape(-1)], [len(cells)]
         if CLUSTER in self.sums:
             names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][kept])))}
             owners = np.array([names[text] for text in self.sums[CLUSTER][kept]])
-            place, shape = owners * len(cells) + place, [len(names), *shape]
+            codes, shape = [owners, *codes], [len(names), *shape]
         # The table of clusters by cells is dense, and may be far larger than the cells that occur.
         _refuse_large(8 * prod(shape), self.limit)
 
         def total(name: str) -> FloatArray:
-            sums = np.bincount(place, weights=self.sums[name][kept], minlength=prod(shape))
-            return sums.astype(np.float64).reshape(shape)
+            return table_of(self.sums[name][kept], codes, shape)
 
         size, charges = self.sums[WEIGHT if self.whole else ROWS][kept], self.charges
         return Sample(
@@ -172,8 +211,8 @@ def joint_decisions(
     else:
         # A group takes 8 bytes for each code and about 64 for each text. One group beyond the limit
         # is enough to know that they do not fit; the others stay in the engine.
-        groups, each = grouped(rows, sizes, sums, more), 8 * (len(sizes) + 8 * len(more))
-        tallied = arrays_of(groups.head(limit // each + 1) if more else groups, sizes)
+        each = 8 * (len(sizes) + 8 * len(more))
+        tallied = grouped(rows, sizes, sums, more, most=limit // each + 1 if more else None)
         if more:
             _refuse_large(len(tallied[WEIGHT]) * each, limit)
     cells = np.stack([tallied[name] for name in sizes], axis=1)
@@ -251,13 +290,9 @@ def _refitted_decisions(
     """The rows with all columns needed, and the decisions of a rule that was fitted out of fold."""
     if isinstance(refit, Refit) and refit.decides:
         return rows, refit.expression()
-    problem, names, decided = model.problem, model.repaired, f"repaired_{model.place}"
+    names, decided = model.repaired, f"repaired_{model.place}"
     rows = refit.with_posteriors(rows, model.posteriors, names)
-    if problem.columns:
-        rows = cheapest_of_each(rows, names, cost_names(problem), decided)
-    else:
-        rows = cheapest(rows, names, problem.costs, decided)
-    return rows, nw.col(decided)
+    return cheapest_by(rows, names, model.problem, decided), nw.col(decided)
 
 
 def _by_costs(
@@ -280,8 +315,7 @@ def _by_costs(
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:
         wide, bins = with_bins(rows, binned, facts.ranges, width)
         keys = {**sizes, BLIND: many, PERFECT: many, **bins}
-        groups = grouped(wide, keys, summed, more, ranges=terms)
-        tallied = arrays_of(groups.head(limit // each + 1), keys)
+        tallied = grouped(wide, keys, summed, more, terms, limit // each + 1)
         if len(tallied[WEIGHT]) * each <= limit:
             return tallied
     _refuse_large(len(tallied[WEIGHT]) * each, limit)
@@ -296,3 +330,61 @@ def _refuse_large(needed: int, limit: int) -> None:
             f"it, or name coarser groups and clusters.",
             argument="memory_limit",
         )
+
+
+_MOST_CELLS = 1 << 20  # cells of all sources at once, beyond which each pair takes a pass
+
+
+@dataclass(frozen=True, eq=False)
+class PairBins:
+    """Prepared rows, and all that is needed to find the bins of each."""
+
+    rows: Lazy
+    models: Sequence[LazyModel]
+    rules: dict[str, DecisionRule]
+    refits: Refits
+    tallied: Mapping[str, Tallied]
+
+    def __call__(
+        self, sources: Sequence[DecisionSource], edges: Sequence[FloatArray]
+    ) -> dict[tuple[int, int], PairCounts]:
+        """The cases in bins of each pair of sources; see `stakes.evaluation.PairsOf`."""
+        problem = self.models[0].problem
+        sizes = [source_size(source, problem) for source in sources]
+        rows = with_systems(self.rows, self.models, self.rules, self.refits)
+        codes = map(self._code, sources, edges)
+        rows = rows.with_columns(**{_column(place): code for place, code in enumerate(codes)})
+        pairs: dict[tuple[int, int], PairCounts] = {}
+        for places in _passes(sizes, problem.n_classes):
+            keys = {TRUTH: problem.n_classes, **{_column(place): sizes[place] for place in places}}
+            cells = grouped(rows, keys, {WEIGHT: nw.col(WEIGHT)})
+            known = {place: cells[_column(place)] for place in places}
+            pairs |= pair_counts(cells[TRUTH], cells[WEIGHT], known, sizes, problem.n_classes)
+        return pairs
+
+    def _code(self, source: DecisionSource, edges: FloatArray) -> nw.Expr:
+        """The bin of every row, as an expression."""
+        if source.system is not None:
+            return nw.col(system_column(list(self.rules).index(source.system)))
+        if source.recalibrated:
+            refit = self.refits[source.model, RECALIBRATED]
+            assert isinstance(refit, Refit)
+            posteriors = np.asarray(refit.fitted.predictions)[:, 1]
+            return replace(refit, predictions=np.searchsorted(edges, posteriors)).expression()
+        (model,) = (each for each in self.models if each.name == source.model)
+        bins = self.tallied[source.model].bins
+        # Where scores were binned, edges are means of bins, which include rows up to their end.
+        highest = edges if bins is None else map(bins.threshold, edges)
+        return first_place([nw.col(model.score) <= float(score) for score in highest])
+
+
+def _column(place: int) -> str:
+    return f"code_{place}"
+
+
+def _passes(sizes: Sequence[int], n_classes: int) -> Iterator[tuple[int, ...]]:
+    """The sources that are counted together: all of them, or two at a time."""
+    if len(sizes) > 1 and n_classes * prod(sizes) <= _MOST_CELLS:
+        yield tuple(range(len(sizes)))
+    else:
+        yield from combinations(range(len(sizes)), 2)

@@ -15,22 +15,29 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import Labels
 from stakes._expression import Functions, Name, parse
-from stakes.adapters.columns import spellings
-from stakes.adapters.expressions import cheapest, cheapest_of_each, code_of, first_of, sum_of
-from stakes.adapters.frame_sources import FrameSource, frame_source
+from stakes.adapters.columns import named_after_classes
+from stakes.adapters.expressions import (
+    WORKING,
+    cheapest,
+    cheapest_of_each,
+    code_of,
+    first_of,
+    sum_of,
+)
+from stakes.adapters.label_texts import spellings
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
-from stakes.adapters.sources import Lazy
+from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
-from stakes.decide import class_ratios, refuse_limits
+from stakes.decide import class_ratios, refuse_limits, regrets
 from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
 
 DECISION = "decision"
-_OWN, _MAPPED, _CODE, _COST = "_posterior_", "_mapped_", "_code", "_cost_"
+_OWN, _MAPPED, _CODE, _COST = (WORKING + of for of in ("posterior_", "mapped_", "code", "cost_"))
 _LARGEST = float(np.finfo(np.float64).max)
 
 COLUMNS: Functions = {  # the functions of cost expressions, for an engine
@@ -68,18 +75,21 @@ def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> 
     return _decided(source, rule, _listed(source, columns, rule.takes, rule.problem))
 
 
-def _opened(frame: Any) -> FrameSource:
+def _opened(frame: Any) -> Source:
     source = frame_source(frame)
-    if DECISION in source.types:
-        raise InputError(
-            f"the frame must have no column {DECISION!r} yet, which is to be added. Rename it.",
-            argument="frame",
-        )
+    for column in source.types:  # some engines do not tell names apart that differ by case
+        name = str(column).lower()
+        if name == DECISION or name.startswith(WORKING):
+            added = f"{DECISION!r} is to be added, and {WORKING}… is used on the way to it"
+            raise InputError(
+                f"the frame must have no column {column!r} yet: {added}. Rename it.",
+                argument="frame",
+            )
     return source
 
 
 def _listed(
-    source: FrameSource, columns: str | Sequence[str] | None, takes: str, problem: Problem
+    source: Source, columns: str | Sequence[str] | None, takes: str, problem: Problem
 ) -> tuple[str, ...]:
     """The columns of the predictions, by default those named after the classes."""
     if columns is None and takes == POSTERIORS:
@@ -111,10 +121,10 @@ def _listed(
     for column in listed:
         source.require(column, "columns", remedy=remedy)
         require(column)
-    return listed
+    return named_after_classes(listed, problem) if takes == POSTERIORS else listed
 
 
-def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
+def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
     source.require_costs(rule.problem)
     rows: Lazy = source.frame.lazy()
     if rule.takes == DECISIONS:
@@ -122,7 +132,7 @@ def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
         coded = rows.with_columns(code_of(text, spellings(rule.problem.decisions)).alias(_CODE))
         labelled = coded, nw.col(_CODE) >= 0
     else:
-        predicted = _Predicted(source, rule, columns)
+        predicted = _RuleColumns(source, rule, columns)
         labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
     label = _label(nw.col(_CODE), rule.problem.decisions)
@@ -132,11 +142,7 @@ def _decided(source: FrameSource, rule: Rule, columns: tuple[str, ...]) -> Any:
 
 
 def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
-    if len({type(label) for label in labels}) > 1:
-        raise InputError(
-            f"the decisions must be of one type to stand in a column; {labels} are not. Write all "
-            f"of them as text in the problem."
-        )
+    _check.refuse_mixed(labels)
     places = range(len(labels) - 1)
     return first_of(
         [code == k for k in places], [nw.lit(label) for label in labels[:-1]], labels[-1]
@@ -144,51 +150,45 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class _Predicted:
+class _RuleColumns:
     """Posteriors or scores in columns of a lazy frame, and the rule that decides by them."""
 
-    source: FrameSource
+    source: Source
     rule: Rule
     columns: tuple[str, ...]
-
-    @property
-    def problem(self) -> Problem:
-        return self.rule.problem
 
     @property
     def usable(self) -> nw.Expr:
         """Whether the predictions and costs of a row are valid."""
         values = [nw.col(column).cast(nw.Float64) for column in self.columns]
+        # DuckDB believes the statistics of Parquet files, which leave nan out, and may not see it
+        # in a comparison; arithmetic shows it.
+        finite = [value - value == 0.0 for value in values]
         if self.rule.takes != POSTERIORS:
-            return ~(values[0].is_null() | values[0].is_nan())
-        tests = [(value >= 0.0) & (value <= 1.0) for value in values]
+            infinite = (values[0].abs() > _LARGEST) & (1.0 / values[0] == 0.0)
+            return finite[0] | infinite
+        tests = [*finite, *((value >= 0.0) & (value <= 1.0) for value in values)]
         if len(values) > 1:
             tests.append((sum_of(values) - 1.0).abs() <= UNNORMALISED)
-        sizes = [nw.col(f"{_COST}{k}_{d}").abs() for k, d in self._charged]
+        sizes = [nw.col(name).abs() for line in self._cost_names for name in line]
         return reduce(and_, [*tests, *(size <= LARGEST for size in sizes)])
 
     @property
-    def _charged(self) -> list[tuple[int, int]]:
-        return list(np.ndindex(*self._shape)) if self._by_case else []
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.problem.n_classes, self.problem.n_decisions
-
-    @property
-    def _by_case(self) -> bool:
-        return bool(self.problem.columns) and self.rule.threshold is None
-
-    @property
-    def _single(self) -> bool:
-        return self.source.is_single(self.columns)
+    def _cost_names(self) -> list[list[str]]:
+        """The columns of the costs of every row, class by decision; none where rows share them."""
+        problem = self.rule.problem
+        if not problem.columns or self.rule.threshold is not None:
+            return []
+        decisions = range(problem.n_decisions)
+        return [[f"{_COST}{k}_{d}" for d in decisions] for k in range(problem.n_classes)]
 
     def coded(self, rows: Lazy) -> Lazy:
         """Add the position of the decision."""
         rule = self.rule
         on_line = rule.map is not None or rule.threshold is not None
         # Cuts were found for doubles; single precision needs its rounding error in the comparison.
-        on_line = on_line or (len(self.columns) == 1 and not self._single)
+        single = self.source.is_single(self.columns)
+        on_line = on_line or (len(self.columns) == 1 and not single)
         if on_line and rule.cuts is not None:
             score = nw.col(self.columns[-1]).cast(nw.Float64)
             at, places = rule.cuts.at.tolist(), rule.cuts.decisions.tolist()
@@ -203,11 +203,12 @@ class _Predicted:
                 f"the frame, and decide on arrays.",
                 argument="predictions",
             )
-        return self._cheapest(rows)
+        return self._cheapest(rows, single)
 
-    def _cheapest(self, rows: Lazy) -> Lazy:
+    def _cheapest(self, rows: Lazy, single: bool) -> Lazy:
+        problem = self.rule.problem
         posteriors = [nw.col(column).cast(nw.Float64) for column in self.columns]
-        rounding = [p * HALF_SINGLE for p in posteriors] if self._single else []
+        rounding = [p * HALF_SINGLE for p in posteriors] if single else []
         if len(posteriors) > 1:  # sums that miss one by more than rounding are divided out
             total = sum_of(posteriors)
             divisor = nw.when((total - 1.0).abs() > ROUNDED).then(total).otherwise(nw.lit(1.0))
@@ -220,40 +221,28 @@ class _Predicted:
         if len(posteriors) == 1:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]
-        rows = rows.with_columns(p.alias(name) for p, name in zip(posteriors, names, strict=True))
+        rows = rows.with_columns(**dict(zip(names, posteriors, strict=True)))
         if self.rule.map is not None:
             columns, names = names, [f"{_MAPPED}{k}" for k in range(len(names))]
             rows, rounding = with_mapped(rows, self.rule.map, columns, names), []
-        ratios = self._ratios
-        if not self._by_case:
-            costs = self.problem.costs + self._prices
-            if ratios is not None:
-                # Weighting the regrets of classes has the same effect as moving posteriors, and
-                # needs no division.
-                costs = (costs - costs.min(axis=1, keepdims=True)) * ratios[:, None]
-            return cheapest(rows, names, costs, _CODE, rounding)
-        values = {Name(column): nw.col(column).cast(nw.Float64) for column in self.problem.columns}
-        written = cost_columns(self.problem, values)
-        charged = [
-            [f"{_COST}{k}_{d}" for d in range(self._shape[1])] for k in range(len(posteriors))
-        ]
+        old, new = self.rule.from_prior, self.rule.to_prior
+        ratios = None if old is None or new is None else class_ratios(old, new)
+        shape = (problem.n_classes, problem.n_decisions)
+        prices = np.zeros(shape) if self.rule.added is None else self.rule.added.sum(axis=0)
+        charged = self._cost_names
+        if not charged:
+            costs = problem.costs + prices
+            # Weighting the regrets of classes has the same effect as moving posteriors, and needs
+            # no division.
+            worth = costs if ratios is None else regrets(costs) * ratios[:, None]
+            return cheapest(rows, names, worth, _CODE, rounding)
+        values = {Name(column): nw.col(column).cast(nw.Float64) for column in problem.columns}
         rows = rows.with_columns(
             (_expr(cost) + price).alias(name)
-            for line, cells, prices in zip(written, charged, self._prices.tolist(), strict=True)
-            for cost, name, price in zip(line, cells, prices, strict=True)
+            for parts in zip(cost_columns(problem, values), charged, prices.tolist(), strict=True)
+            for cost, name, price in zip(*parts, strict=True)
         )
         return cheapest_of_each(rows, names, charged, _CODE, rounding, ratios)
-
-    @property
-    def _prices(self) -> FloatArray:
-        """The prices of limits, (K, M), which are added to the costs."""
-        added = self.rule.added
-        return np.zeros(self._shape) if added is None else np.asarray(added.sum(axis=0))
-
-    @property
-    def _ratios(self) -> FloatArray | None:
-        old, new = self.rule.from_prior, self.rule.to_prior
-        return None if old is None or new is None else class_ratios(old, new)
 
 
 def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,7 +12,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.adapters.case_costs import (
     PERFECT,
     between_scores,
-    cost_names,
+    cheapest_by,
     group_cases,
     pooled_terms,
     term_sums,
@@ -20,19 +20,17 @@ from stakes.adapters.case_costs import (
 )
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
-    HIGH,
-    LOW,
     Arrays,
-    arrays_of,
-    cheapest,
-    cheapest_of_each,
     first_of,
     grouped,
+    high_of,
     log_losses,
+    low_of,
     most_probable,
     moved,
     squared_errors,
     sum_of,
+    table_of,
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy
@@ -40,13 +38,13 @@ from stakes.adapters.streamed_scores import (
     HALF_SINGLE,
     Add,
     PosteriorSums,
+    can_stream,
     decision_steps,
     pooled_stream,
     scores_of,
 )
-from stakes.adapters.streams import can_stream
-from stakes.adapters.zoom_bins import Grid, ScoreGrid, UnitGrid, finer
-from stakes.decide import class_ratios, regrets, shift_prior
+from stakes.adapters.zoom_bins import TOTAL, Grid, ScoreGrid, UnitGrid, finer, pooled_bins
+from stakes.decide import class_ratios, shift_prior
 from stakes.evaluation import ModelTallies
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
@@ -54,7 +52,7 @@ from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Sc
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
-_PREDICTED, _BIN, _TOTAL = "predicted", "bin", "total"
+_PREDICTED, _BIN = "predicted", "bin"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +62,6 @@ class Tallied:
     tallies: ModelTallies
     bins: Bins | None
     stakes: StakesTable | None = None  # scores weighted by the costs of every row
-
-
-@dataclass(frozen=True)
-class Way:
-    """How scores of two classes are tallied from a stream of rows."""
-
-    exact: bool  # whether ranks are computed from single scores
-    weighted: bool
-
-
-class _PosteriorTally(NamedTuple):
-    """Tallies of posteriors."""
-
-    bins: Bins | None
-    losses: FloatArray
-    moved: FloatArray | None
-    predicted: Counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,37 +74,40 @@ class LazyModel:
     problem: Problem
     moving: tuple[FloatArray, FloatArray] | None  # the priors from and to which posteriors move
     off_sum: tuple[int, float] | None
+    weighted: bool
+    exact: bool  # whether ranks are computed from single scores where rows come as a stream
     single: bool = False  # whether its posteriors come in single precision
     stuck: bool = False  # whether posteriors cannot be moved to the prior
+
+    def _columns(self, tag: str) -> list[str]:
+        return [f"{tag}_{self.place}_{k}" for k in range(self.problem.n_classes)]
 
     @property
     def posteriors(self) -> list[str]:
         """Names of the columns of the original posteriors, which `with_decisions` adds."""
-        return [f"posterior_{self.place}_{k}" for k in range(self.problem.n_classes)]
+        return self._columns("posterior")
 
     @property
     def moved(self) -> list[str]:
         """Names of the columns of the posteriors for the prior of the report."""
-        return [f"moved_{self.place}_{k}" for k in range(self.problem.n_classes)]
+        return self._columns("moved")
 
     @property
     def repaired(self) -> list[str]:
         """Names of the columns of the recalibrated posteriors."""
-        return [f"repaired_{self.place}_{k}" for k in range(self.problem.n_classes)]
+        return self._columns("repaired")
 
     @property
     def score(self) -> str:
         """Name of the column of P(second class) or of raw scores."""
-        return (
-            self.posteriors[1]
-            if isinstance(self.predictions, Posteriors)
-            else column_of(self.place)
-        )
+        is_probable = isinstance(self.predictions, Posteriors)
+        return self.posteriors[1] if is_probable else column_of(self.place)
 
     def decided(self, rule: str) -> str:
         """Name of the column of the decisions by a rule."""
-        tags = {AS_DECIDED: column_of(self.place), BAYES: "bayes", MOVED: "shifted"}
-        return tags[rule] if rule == AS_DECIDED else f"{tags[rule]}_{self.place}"
+        if rule == AS_DECIDED:
+            return column_of(self.place)
+        return f"{'bayes' if rule == BAYES else 'shifted'}_{self.place}"
 
     def with_decisions(self, frame: Lazy) -> Lazy:
         """Add the original posteriors, those for the new prior, and the Bayes decisions of both."""
@@ -131,29 +115,14 @@ class LazyModel:
             return frame
         off = self._rounding()
         rows = self._with_posteriors(frame)
-        if self.problem.columns:
-            return self._with_own_costs(rows, off)
-        costs = self.problem.costs
-        if self._one_column:
+        if self.moving is not None:
+            rows = moved(rows, self.posteriors, class_ratios(*self.moving), self.moved)
+        if self._one_column and not self.problem.columns:
             return self._with_steps(rows)
-        rows = cheapest(rows, self.posteriors, costs, self.decided(BAYES), off)
-        if self.moving is None:
-            return rows
-        ratio = class_ratios(*self.moving)
-        rows = moved(rows, self.posteriors, ratio, self.moved)
-        # Weighting the regrets has the same effect as moving the posteriors, without a division.
-        worth = regrets(costs) * ratio[:, None]
-        return cheapest(rows, self.posteriors, worth, self.decided(MOVED), off)
-
-    def _with_own_costs(self, frame: Lazy, off: list[nw.Expr]) -> Lazy:
-        """The same where every row has its own costs."""
-        costs = cost_names(self.problem)
-        rows = cheapest_of_each(frame, self.posteriors, costs, self.decided(BAYES), off)
-        if self.moving is None:
-            return rows
-        ratio = class_ratios(*self.moving)
-        rows = moved(rows, self.posteriors, ratio, self.moved)
-        return cheapest_of_each(rows, self.posteriors, costs, self.decided(MOVED), off, ratio)
+        for rule, moving in self._movings.items():
+            ratio = None if moving is None else class_ratios(*moving)
+            rows = cheapest_by(rows, self.posteriors, self.problem, self.decided(rule), off, ratio)
+        return rows
 
     @property
     def _one_column(self) -> bool:
@@ -177,8 +146,6 @@ class LazyModel:
     def _with_steps(self, frame: Lazy) -> Lazy:
         """Add decisions by comparing P(second class) with the ends of steps, which is fast."""
         score = nw.col(column_of(self.place))
-        if self.moving is not None:
-            frame = moved(frame, self.posteriors, class_ratios(*self.moving), self.moved)
         for rule, steps in self._steps().items():
             codes = [nw.lit(code) for _, code in steps]
             decided = first_of([score <= end for end, _ in steps[:-1]], codes[:-1], codes[-1])
@@ -202,9 +169,7 @@ class LazyModel:
             rows = [1.0 - rows[0], rows[0]]
         elif self.off_sum is not None:
             rows = [column / sum_of(rows) for column in rows]
-        return frame.with_columns(
-            column.alias(name) for column, name in zip(rows, self.posteriors, strict=True)
-        )
+        return frame.with_columns(**dict(zip(self.posteriors, rows, strict=True)))
 
     def is_stuck(self, frame: Lazy) -> bool:
         """Whether some posteriors give probability 1 to classes whose new prior is 0."""
@@ -218,22 +183,22 @@ class LazyModel:
 
     # Tallies -------------------------------------------------------------------------------------
 
-    def tallied(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
+    def tallied(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """The tallies of the model; `masses` are the total weights of the classes."""
         if isinstance(self.predictions, Decisions):
             return Tallied(self._of_decisions(frame), None)
         if isinstance(self.predictions, Scores):
-            bins = self._score_bins(frame, way)
-            table = bins.table(self.problem.classes)
-            tallies = ModelTallies(
-                self.name,
-                SCORES,
-                table=table,
-                deployed=self.deployed(table),
-                auc_shift=bins.auc_shift,
-            )
-            return Tallied(tallies, bins)
-        return self._of_posteriors(frame, masses, way)
+            return self._with_table(ModelTallies(self.name, SCORES), self._score_bins(frame))
+        streams = self._one_column and can_stream(frame)
+        return self._streamed(frame, masses) if streams else self._summed(frame, masses)
+
+    def _with_table(self, tallies: ModelTallies, bins: Bins | None) -> Tallied:
+        """The tallies with the score table of bins, if there are any."""
+        if bins is None:
+            return Tallied(tallies, None)
+        table = bins.table(self.problem.classes)
+        deployed, shift = self.deployed(table), bins.auc_shift
+        return Tallied(replace(tallies, table=table, deployed=deployed, auc_shift=shift), bins)
 
     @property
     def weighs(self) -> bool:
@@ -253,25 +218,26 @@ class LazyModel:
         frame = grid.binned(frame, self.score, _BIN)
         sizes = {TRUTH: 2, PERFECT: 2, _BIN: BitGrid.N_BINS}
         sums = {WEIGHT: nw.col(WEIGHT), **term_sums(problem)}
-        terms = pooled_terms(problem)
-        groups = arrays_of(grouped(frame, sizes, sums, span=self.score, ranges=terms), sizes)
+        groups = grouped(frame, sizes, sums, ranges=[self.score, *pooled_terms(problem)])
         # All groups of a bin get its highest score, so that no threshold splits a bin.
         high = np.full(BitGrid.N_BINS, -np.inf)
-        np.maximum.at(high, groups[_BIN], groups[HIGH])
+        np.maximum.at(high, groups[_BIN], groups[high_of(self.score)])
         cases = group_cases(problem, groups, shares)
         assert cases.costs is not None
         scores = high[groups[_BIN]] + 0.0
         stakes = weighed(cases.truth, scores, cases.weights, cases.costs, problem)
-        tallies = replace(tallied.tallies, term_sums=between_scores(problem, groups))
-        return replace(tallied, tallies=tallies, stakes=stakes)
+        between = between_scores(problem, groups, groups[low_of(self.score)])
+        return replace(tallied, tallies=replace(tallied.tallies, term_sums=between), stakes=stakes)
 
-    def _score_bins(self, frame: Lazy, way: Way) -> Bins:
+    def _score_bins(self, frame: Lazy) -> Bins:
         """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
-        if way.exact and can_stream(frame):
-            hand = scores_of(frame, self.score, weighted=way.weighted)
+        if self.exact and can_stream(frame):
+            hand = scores_of(frame, self.score, weighted=self.weighted)
             return pooled_stream(hand, BitGrid(probabilities=False), np.empty(0), exact=True)
-        bins = _bins(self._binned(frame, ScoreGrid()))
-        return bins if bins.exact else _bins(self._binned(frame, finer(bins)))
+        bins = pooled_bins(self._binned(frame, ScoreGrid()), self.score)
+        if bins.exact:
+            return bins
+        return pooled_bins(self._binned(frame, finer(bins)), self.score)
 
     def _of_decisions(self, frame: Lazy) -> ModelTallies:
         answered, name = self.problem.answered, column_of(self.place)
@@ -279,45 +245,36 @@ class LazyModel:
             return ModelTallies(self.name, DECISIONS)
         size = self.problem.n_classes
         sizes = {TRUTH: size, name: self.problem.n_decisions}
-        sums = arrays_of(grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)}), sizes)
+        sums = grouped(frame, sizes, {WEIGHT: nw.col(WEIGHT)})
         predicted = _counts(sums, answered[sums[name]], size)
         return ModelTallies(self.name, DECISIONS, predicted=predicted)
 
-    def _of_posteriors(self, frame: Lazy, masses: FloatArray, way: Way) -> Tallied:
-        streams = self._one_column and can_stream(frame)
-        tally = self._streamed(frame, masses, way) if streams else self._summed(frame, masses)
-        bins, table = tally.bins, None
-        if bins is not None:
-            table = bins.table(self.problem.classes)
-        tallies = ModelTallies(
-            model=self.name,
-            kind=POSTERIORS,
-            table=table,
-            deployed=None if table is None else self.deployed(table),
-            losses=tally.losses,
-            deployed_losses=tally.losses if self.moving is None else tally.moved,
-            moving=self.moving,
-            predicted=tally.predicted,
-            off_sum=self.off_sum,
-            auc_shift=0.0 if bins is None else bins.auc_shift,
-        )
-        return Tallied(tallies, bins)
-
-    def _summed(self, frame: Lazy, masses: FloatArray) -> _PosteriorTally:
+    def _summed(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """Tallies from sums of the engine by bins and decisions."""
         size = self.problem.n_classes
         sums = self._binned(self.with_decisions(frame), UnitGrid())
-        return _PosteriorTally(
-            bins=_bins(sums) if size == 2 else None,
-            losses=_losses(sums, masses, "as given"),
-            moved=None if self.moving is None else _losses(sums, masses, "moved"),
-            predicted=_counts(sums, sums[_PREDICTED], size),
+        losses = _losses(sums, masses, "as given")
+        moved = losses if self.moving is None else _losses(sums, masses, "moved")
+        tallies = self._posterior_tallies(losses, moved, _counts(sums, sums[_PREDICTED], size))
+        return self._with_table(tallies, pooled_bins(sums, self.score) if size == 2 else None)
+
+    def _posterior_tallies(
+        self, losses: FloatArray, moved: FloatArray, predicted: Counts
+    ) -> ModelTallies:
+        return ModelTallies(
+            self.name,
+            POSTERIORS,
+            losses=losses,
+            deployed_losses=moved,
+            moving=self.moving,
+            predicted=predicted,
+            off_sum=self.off_sum,
         )
 
-    def _streamed(self, frame: Lazy, masses: FloatArray, way: Way) -> _PosteriorTally:
+    def _streamed(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """The same tallies from a stream of P(second class)."""
         sums = PosteriorSums(self.moving)
-        stream = scores_of(frame, column_of(self.place), weighted=way.weighted)
+        stream = scores_of(frame, column_of(self.place), weighted=self.weighted)
 
         def hand(add: Add) -> None:
             def both(truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
@@ -329,13 +286,12 @@ class LazyModel:
         stops = [end for steps in self._steps().values() for end, _ in steps[:-1]]
         # Bins split here keep the counts of decisions and of most probable classes exact.
         borders = np.unique([0.5, *stops])
-        bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=way.exact)
+        bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=self.exact)
         with np.errstate(invalid="ignore"):
             losses, moved = np.asarray(sums.losses / masses), np.asarray(sums.moved / masses)
-        names = range(2)
-        return _PosteriorTally(
-            bins, losses, moved, Counts(sums.predicted, classes=names, decisions=names)
-        )
+        predicted = Counts(sums.predicted, classes=range(2), decisions=range(2))
+        moved = losses if self.moving is None else moved
+        return self._with_table(self._posterior_tallies(losses, moved, predicted), bins)
 
     def _binned(self, frame: Lazy, grid: Grid) -> Arrays:
         """Sums of weights and losses by class, decisions and, for two classes, bin of scores."""
@@ -349,18 +305,16 @@ class LazyModel:
                 sums |= _loss_sums(self.moved, "moved")
         if size == 2:
             frame = grid.binned(frame, self.score, _BIN)
-            # The sum of scores gives the mean of each bin, and `span` its range.
+            # The sum of scores gives the mean of each bin.
             sizes |= self._cuts() | {_BIN: BitGrid.N_BINS}
-            sums[_TOTAL] = nw.col(WEIGHT) * nw.col(self.score)
-        span = self.score if size == 2 else None
-        return arrays_of(grouped(frame, sizes, sums, span=span), sizes)
+            sums[TOTAL] = nw.col(WEIGHT) * nw.col(self.score)
+        return grouped(frame, sizes, sums, ranges=[self.score] if size == 2 else [])
 
     def _cuts(self) -> dict[str, int]:
         """Decisions that split bins, so that score tables keep the counts of decisions exactly."""
         if not isinstance(self.predictions, Posteriors) or self.problem.columns:
             return {}
-        rules = (BAYES,) if self.moving is None else (BAYES, MOVED)
-        return {self.decided(rule): self.problem.n_decisions for rule in rules}
+        return {self.decided(rule): self.problem.n_decisions for rule in self._movings}
 
     def deployed(self, table: ScoreTable) -> ScoreTable:
         """The score table with scores and class shares for the prior of the report."""
@@ -388,8 +342,7 @@ def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
     """Mean losses of each class, (2, K): log loss and Brier score."""
 
     def per_class(name: str) -> FloatArray:
-        sums = np.bincount(arrays[TRUTH], weights=arrays[f"{tag} {name}"], minlength=masses.size)
-        return np.asarray(sums, dtype=np.float64)
+        return table_of(arrays[f"{tag} {name}"], [arrays[TRUTH]], masses.shape)
 
     # Infinite losses are counted apart, because engines treat inf in sums differently.
     surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
@@ -397,12 +350,6 @@ def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
         return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)
 
 
-def _bins(sums: Arrays) -> Bins:
-    weights = np.where(sums[TRUTH][:, None] == np.arange(2), sums[WEIGHT][:, None], 0.0)
-    return Bins.pooled(sums[LOW], sums[HIGH], sums[_TOTAL], weights)
-
-
 def _counts(sums: Arrays, decided: Any, size: int) -> Counts:
-    cell = sums[TRUTH] * size + decided
-    values = np.bincount(cell, weights=sums[WEIGHT], minlength=size * size)
-    return Counts(values.reshape(size, size), classes=range(size), decisions=range(size))
+    values = table_of(sums[WEIGHT], [sums[TRUTH], decided], (size, size))
+    return Counts(values, classes=range(size), decisions=range(size))

@@ -157,8 +157,8 @@ def _each_apart(rows: Lazy, fitted: Any, columns: Sequence[str], names: Sequence
     scores = [nw.col(column) for column in columns]
     if len(scores) == 1:
         scores = [1.0 - scores[0], scores[0]]
-    parts = zip(fitted.maps, scores, values, strict=True)
-    rows = rows.with_columns(_interpolated(part, score).alias(name) for part, score, name in parts)
+    mapped = map(_interpolated, fitted.maps, scores)
+    rows = rows.with_columns(**dict(zip(values, mapped, strict=True)))
     rows = rows.with_columns(sum_of([nw.col(value) for value in values]).alias(total))
     known = nw.col(total) > 0.0
     divisor = nw.when(known).then(nw.col(total)).otherwise(nw.lit(float(len(names))))

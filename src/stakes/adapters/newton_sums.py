@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray
-from stakes.adapters.expressions import Arrays, arrays_of, grouped, picked, sum_of
+from stakes.adapters.expressions import Arrays, grouped, picked, sum_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel
 from stakes.adapters.map_columns import logarithm, logit_of, softmax
@@ -179,8 +179,7 @@ class Newton:
         for first in range(0, len(sums), MOST_SUMS):
             some = sums[first : first + MOST_SUMS]
             rows = self._with_means(sorted({s for s, _ in some}))
-            groups = grouped(rows, sizes, dict(each for _, each in some))
-            arrays |= _in_order(arrays_of(groups, sizes))
+            arrays |= _in_order(grouped(rows, sizes, dict(each for _, each in some)))
         return arrays
 
     def _with_means(self, sets: Sequence[int]) -> Lazy:

@@ -8,7 +8,7 @@ has its own costs, recalibrated posteriors go back instead, or the maps of the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,31 +20,37 @@ from stakes._check import BoolArray, FloatArray, IntArray
 from stakes.adapters.case_costs import (
     PERFECT,
     group_cases,
+    key_folds,
     pooled_terms,
     term_sums,
     with_perfect,
 )
 from stakes.adapters.class_maps import why_no_maps
-from stakes.adapters.expressions import Arrays, arrays_of, first_of, grouped
+from stakes.adapters.expressions import Arrays, first_of, grouped
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, second_class
 from stakes.adapters.sources import Lazy
+from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions
+from stakes.errors import InputError
 from stakes.evaluation import (
     KEY_FOLDS,
     Cases,
+    DecisionRule,
     Fitted,
-    Folds,
     ModelTallies,
+    Predictions,
+    decided_by_rules,
     left_out,
+    priced_on_all,
     recalibrated,
     tuned_apart,
-    used_folds,
 )
-from stakes.report import RECALIBRATED, TUNED_APART, Caveat
-from stakes.rows import Posteriors, Scores
+from stakes.problem import Problem
+from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat
+from stakes.rows import POSTERIORS, SCORES, Posteriors, Scores
 from stakes.scoring import Brier, LogLoss, class_means
 from stakes.tally import ScoreTable
 
@@ -138,8 +144,7 @@ def refitted(
         return tallied, None, (left_out(model.name, text),)
     scores, raw = cells[model.score], isinstance(model.predictions, Scores)
     cases = group_cases(model.problem, cells, shares)
-    # Keys state the folds, so that nothing is drawn here.
-    folds = Folds(cases, np.random.default_rng(0), used_folds(cells[FOLD]))
+    folds = key_folds(cases, cells)
     fitted, lost = recalibrated(model.name, scores, folds, calibrator, raw=raw)
     rule = RECALIBRATED
     predictions: Any = None
@@ -168,8 +173,7 @@ def score_cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
         frame = with_perfect(frame, model.problem)
         sizes[PERFECT] = model.problem.n_decisions
         sums, ranges = sums | term_sums(model.problem), pooled_terms(model.problem)
-    groups = grouped(frame, sizes, sums, [model.score], ranges=ranges)
-    cells = arrays_of(groups.head(most + 1), sizes)
+    cells = grouped(frame, sizes, sums, [model.score], ranges, most + 1)
     if len(cells[WEIGHT]) > most:
         return None
     cells[model.score] = cells[model.score] + 0.0  # −0.0 becomes 0.0
@@ -209,3 +213,65 @@ def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | N
     if key is None:
         return f"{start}folds come from a key then. Name a column of whole numbers, key='…'."
     return None
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedModel:
+    """The rules of a model with their prices, and the decisions of each about every cell."""
+
+    rules: dict[str, DecisionRule]
+    decided: dict[str, Refit]
+    repriced: Callable[[FloatArray], FloatArray]  # see `Evidence.repriced`
+    left_out: tuple[Caveat, ...]
+
+
+def why_no_limits(problem: Problem, key: str | None) -> str | None:
+    """Why prices of limits cannot be fitted to rows in an engine, or None if they can."""
+    if not problem.limits:
+        return None
+    if problem.n_classes > 2 or problem.columns:
+        return "prices are fitted there for two classes only, and for costs that all rows share"
+    if key is None:
+        return "prices are fitted by folds of a key there; name a column of whole numbers, key='…'"
+    return None
+
+
+def limited_model(
+    model: LazyModel,
+    cells: Arrays | None,
+    refit: Refit | None,
+    shares: FloatArray,
+    rules: Iterable[DecisionRule],
+) -> LimitedModel:
+    """The Bayes rules of a model under the limits of its problem."""
+    if cells is None:
+        raise InputError(
+            f"memory_limit must leave room for the distinct scores of {model.name}, to which the "
+            f"prices of limits are fitted. Raise it, or take problem.with_limits(None).",
+            argument="memory_limit",
+        )
+    cases, scores = group_cases(model.problem, cells, shares), cells[model.score]
+    repaired = refit if refit is not None and refit.rule == RECALIBRATED else None
+    is_probable = isinstance(model.predictions, Posteriors)
+    predictions = Predictions(
+        model.name,
+        POSTERIORS if is_probable else SCORES,
+        posteriors=np.column_stack([1.0 - scores, scores]) if is_probable else None,
+        moving=model.moving,
+        recalibrated=None if repaired is None else np.asarray(repaired.fitted.predictions),
+        scores=scores,
+        rounding=np.tile(HALF_SINGLE * scores[:, None], 2) if model.single else None,
+    )
+    # Other rules take no prices: they decide as they did, and are only checked.
+    listed = [(predictions, rule) for rule in rules if rule.name in POSTERIOR_RULES]
+    outcomes, lost = decided_by_rules(listed, cases, key_folds(cases, cells))
+    decided = {each.rule.name: each.codes for each in outcomes}
+    return LimitedModel(
+        {each.rule.name: each.rule for each in outcomes},
+        {
+            name: Refit(name, Fitted(codes, None), model.score, scores, cells[FOLD], codes)
+            for name, codes in decided.items()
+        },
+        priced_on_all(cases),
+        tuple(lost),
+    )

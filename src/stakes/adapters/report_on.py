@@ -16,11 +16,9 @@ from stakes import _check
 from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.engine_evidence import n_passes, tallied_evidence
-from stakes.adapters.interrupts import interruptible
-from stakes.adapters.limited_cells import why_no_limits
-from stakes.adapters.opening import opened
-from stakes.adapters.refits import why_none
-from stakes.adapters.sources import NUMPY, Passes, Rows, Source, without_rows
+from stakes.adapters.engine_work import Passes, interruptible
+from stakes.adapters.refits import why_no_limits, why_none
+from stakes.adapters.sources import NUMPY, Source, opened, without_rows
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
@@ -68,7 +66,7 @@ def report_on(
             if not beyond and engine in (None, NUMPY):
                 rows = source.rows(known, problem, n_rows)
                 with source.watch.working("evaluating", n_rows, steps=False):
-                    report = _evaluated(rows, problem, **options, **drawing)
+                    report = evaluate(problem=problem, **vars(rows), **options, **drawing)
             else:
                 if (why := why_no_limits(problem, known.key)) is not None:
                     _refuse_limits(why, needed, limit, engine)
@@ -122,12 +120,6 @@ def counted(source: Source) -> int:
     return n_rows
 
 
-def _evaluated(rows: Rows, problem: Problem, **options: Any) -> Report:
-    extra = {"weights": rows.weights, "by": rows.by, "clusters": rows.clusters}
-    extra |= {"data": rows.data, "key": rows.key}
-    return evaluate(rows.y_true, rows.models, problem, **extra, **options)
-
-
 def _concluded(
     evidence: Evidence,
     engine: str,
@@ -138,27 +130,21 @@ def _concluded(
     running_costs: object,
     volume: object,
     period: object,
-    baseline: object = None,
-    margin: object = None,
-    uncertain: object = None,
+    uncertain: object,
+    **compared: Any,
 ) -> Report:
-    rng = np.random.default_rng(_check.whole("seed", seed, low=0))
     level = _check.level(level)
-    replicates = _check.whole("replicates", replicates, low=2, high=MOST_REPLICATES)
-    operation = read_operation(
-        running_costs, volume, period, [model.model for model in evidence.models]
-    )
+    models = [model.model for model in evidence.models]
     return report_of(
         evidence,
-        replicates=replicates,
+        replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
         seed=int(seed),
-        rng=rng,
+        rng=np.random.default_rng(int(seed)),
         level=level,
-        operation=operation,
-        baseline=baseline,
-        margin=margin,
+        operation=read_operation(running_costs, volume, period, models),
         unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),
         engine=engine,
+        **compared,
     )
 
 

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from stakes.inference import Measured
-from stakes.report import Report, System
+from stakes.report import Report
 from stakes.tally import ScoreTable
 
 Column = tuple[type, list[Any]]  # str, float or bool; missing values are None
+Rows = Iterable[Mapping[str, Any]]
+TABLES: dict[str, tuple[dict[str, type], Callable[[Report], Rows]]] = {}
+
+_MORE = ("total", "difference")  # columns that need a volume or a baseline
 
 
 def table_columns(report: Report, table: str) -> dict[str, Column]:
@@ -18,7 +22,8 @@ def table_columns(report: Report, table: str) -> dict[str, Column]:
     values = list(rows(report))
     return {
         name: (kind, [_plain(row.get(name), kind) for row in values])
-        for name, kind in header(report).items()
+        for name, kind in header.items()
+        if not name.startswith(_MORE) or any(name in row for row in values)
     }
 
 
@@ -28,50 +33,49 @@ def _plain(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def _interval(name: str, value: Measured | None) -> dict[str, Any]:
-    if value is None:
-        return {}
-    return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+def _table(name: str, **header: type) -> Callable[[Callable[[Report], Rows]], None]:
+    """Make a function that yields rows the table of this name; they may hold other entries, too."""
+
+    def register(rows: Callable[[Report], Rows]) -> None:
+        TABLES[name] = (header, rows)
+
+    return register
+
+
+def _floats(*names: str) -> dict[str, type]:
+    return dict.fromkeys(names, float)
 
 
 def _ends(*names: str) -> dict[str, type]:
-    return {f"{name}{end}": float for name in names for end in ("", "_low", "_high")}
+    return _floats(*(f"{name}{end}" for name in names for end in ("", "_low", "_high")))
+
+
+def _intervals(**values: Measured | None) -> dict[str, Any]:
+    known = [(name, value) for name, value in values.items() if value is not None]
+    lows = {f"{name}_low": value.low for name, value in known}
+    highs = {f"{name}_high": value.high for name, value in known}
+    return {**{name: value.value for name, value in known}, **lows, **highs}
 
 
 # Rows of each table ------------------------------------------------------------------------------
 
-Rows = Iterator[Mapping[str, Any]]
 
-
-_MORE = ("total", "difference")  # columns that need a volume or a baseline
-
-
-def _of(system: System, name: str) -> dict[str, Any]:
-    return _interval(name, getattr(system, name))
-
-
-def _system_header(report: Report) -> dict[str, type]:
-    header = {"system": str, "model": str, "rule": str, "threshold": float, "candidate": bool}
-    header |= {**_ends("cost", "normalized"), "probability_cheapest": float}
-    first = report.systems[0]
-    return header | _ends(*(name for name in _MORE if getattr(first, name) is not None))
-
-
+@_table(
+    "systems",
+    **{"system": str, "model": str, "rule": str, "threshold": float, "candidate": bool},
+    **_ends("cost", "normalized"),
+    **_floats("probability_cheapest"),
+    **_ends(*_MORE),
+)
 def _systems(report: Report) -> Rows:
     for system in report.systems:
-        yield {
-            "system": system.name,
-            "model": system.model,
-            "rule": system.rule,
-            "threshold": system.threshold,
-            "candidate": system.candidate,
-            "probability_cheapest": system.probability_cheapest,
-            **_interval("cost", system.cost),
-            **_interval("normalized", system.normalized),
-            **{end: value for name in _MORE for end, value in _of(system, name).items()},
-        }
+        names = ("cost", "normalized", *_MORE)
+        intervals = _intervals(**{name: getattr(system, name) for name in names})
+        plain = {name: part for name, part in vars(system).items() if name not in names}
+        yield {**plain, "system": system.name, **intervals}
 
 
+@_table("counts", **{"system": str, "class": str, "decision": str, "count": float})
 def _counts(report: Report) -> Rows:
     for system in report.systems:
         for label, row in zip(report.problem.classes, system.counts.values.tolist(), strict=True):
@@ -79,38 +83,59 @@ def _counts(report: Report) -> Rows:
                 yield {"system": system.name, "class": label, "decision": decision, "count": count}
 
 
+@_table("verdict", quantity=str, system=str, **_ends("value"))
+def _verdict(report: Report) -> Rows:
+    quantities = ("cost", "normalized", "saving_over_naive", "saving_over_runner_up")
+    for name in (*quantities, "total_cost", "total_saving"):
+        if (interval := getattr(report.verdict, name)) is not None:
+            yield {
+                "quantity": name,
+                "system": report.verdict.cheapest,
+                **_intervals(value=interval),
+            }
+
+
+@_table(
+    "models",
+    **{"model": str, "kind": str, **_ends("auc"), "backwards": str},
+    **_floats("h", "normalized_log_loss", "normalized_brier"),
+    **_floats("calibration_cost", "calibration_share"),
+    **{"advice": str, "n_scores": float},
+)
 def _models(report: Report) -> Rows:
     for model in report.models:
-        yield {**vars(model), **_interval("auc", model.auc)}
+        yield {**vars(model), **_intervals(auc=model.auc)}
 
 
+@_table("losses", model=str, method=str, loss=float)
 def _losses(report: Report) -> Rows:
     for model in report.models:
         for method, loss in model.expected_losses:
             yield {"model": model.model, "method": method, "loss": loss}
 
 
+@_table("scores", model=str, **_floats("score", "negatives", "positives"))
 def _scores(report: Report) -> Rows:
     return _points((model.model, model.table) for model in report.models)
 
 
+@_table("recalibrated", model=str, **_floats("score", "negatives", "positives"))
 def _recalibrated(report: Report) -> Rows:
     return _points((model.model, model.recalibrated) for model in report.models)
 
 
-def _points(tables: Iterable[tuple[str, ScoreTable | None]]) -> Rows:
+def _points(tables: Iterable[tuple[str, ScoreTable | None]]) -> Iterator[Mapping[str, Any]]:
     for model, table in tables:
         if table is not None:
-            points = zip(table.scores.tolist(), table.weights.tolist(), strict=True)
-            for score, (negative, positive) in points:
-                yield {
-                    "model": model,
-                    "score": score,
-                    "negatives": negative,
-                    "positives": positive,
-                }
+            for score, (first, second) in zip(table.scores, table.weights, strict=True):
+                yield {"model": model, "score": score, "negatives": first, "positives": second}
 
 
+@_table(
+    "class_bins",
+    **{"model": str, "class": str},
+    **_floats("low", "high", "cases", "of_class", "mean"),
+)
 def _class_bins(report: Report) -> Rows:
     for model in report.models:
         if model.class_bins is not None:
@@ -128,41 +153,25 @@ def _class_bins(report: Report) -> Rows:
                     }
 
 
-def _flips(report: Report) -> Rows:
-    for flip in report.flips_under_limits:
-        names = {"below": ", ".join(flip.below), "above": ", ".join(flip.above)}
-        yield {**vars(flip), **names}
-
-
-def _verdict(report: Report) -> Rows:
-    verdict = report.verdict
-    for name in (
-        *("cost", "normalized", "saving_over_naive", "saving_over_runner_up"),
-        *("total_cost", "total_saving"),
-    ):
-        if (interval := getattr(verdict, name)) is not None:
-            yield {"quantity": name, "system": verdict.cheapest, **_interval("value", interval)}
-
-
+@_table(
+    "slices",
+    **{"by": str, "group": str, "n_cases": float, "system": str},
+    **{**_ends("cost"), "cheapest": bool, "note": str},
+)
 def _slices(report: Report) -> Rows:
     for part in report.slices:
-        for system_cost in part.costs:
-            yield {
-                "by": part.by,
-                "group": part.group,
-                "n_cases": part.n_cases,
-                "system": system_cost.system,
-                "cheapest": system_cost.system == part.cheapest,
-                "note": part.note,
-                **_interval("cost", system_cost.cost),
-            }
+        for each in part.costs:
+            is_best = {"system": each.system, "cheapest": each.system == part.cheapest}
+            yield {**vars(part), **is_best, **_intervals(cost=each.cost)}
 
 
+@_table("picks", metric=str, model=str, **_ends("costs_more"), clear=bool)
 def _picks(report: Report) -> Rows:
     for pick in report.picks:
-        yield {**vars(pick), **_interval("costs_more", pick.costs_more)}
+        yield {**vars(pick), **_intervals(costs_more=pick.costs_more)}
 
 
+@_table("metrics", metric=str, model=str, value=float)
 def _metrics(report: Report) -> Rows:
     disagreement = report.disagreement
     if disagreement is not None:
@@ -171,6 +180,16 @@ def _metrics(report: Report) -> Rows:
                 yield {"metric": metric, "model": model, "value": value}
 
 
+@_table(
+    "margins",
+    **{"what": str, **_floats("value", "low", "high"), "low_rival": str, "high_rival": str},
+    **_floats("clear_low", "clear_high"),
+)
+def _margins(report: Report) -> Rows:
+    return map(vars, report.margins)
+
+
+@_table("regions", axis=str, low=float, high=float, cheapest=str)
 def _regions(report: Report) -> Rows:
     for regions in report.regions:
         for part in regions.parts:
@@ -178,12 +197,20 @@ def _regions(report: Report) -> Rows:
             yield {"axis": regions.axis, "low": part.low, "high": part.high, "cheapest": names}
 
 
+@_table("flips", what=str, **_floats("value", "low", "high"), below=str, above=str)
+def _flips(report: Report) -> Rows:
+    for flip in report.flips_under_limits:
+        yield {**vars(flip), "below": ", ".join(flip.below), "above": ", ".join(flip.above)}
+
+
+@_table("limits", system=str, limit=str, **_floats("value", "low", "high"), stands=str, price=float)
 def _limits(report: Report) -> Rows:
     for system in report.systems:
         for check in system.limits:
             yield {**vars(check), "system": system.name, "stands": check.outcome}
 
 
+@_table("capacity", system=str, **_floats("capacity", "cost", "price"))
 def _capacity(report: Report) -> Rows:
     for system in report.systems:
         for check in system.limits:
@@ -191,101 +218,25 @@ def _capacity(report: Report) -> Rows:
                 yield {"system": system.name, "capacity": share, "cost": cost, "price": price}
 
 
+@_table("coverage", system=str, **_floats("coverage", "cost", "break_even"))
 def _coverage(report: Report) -> Rows:
     for share, cost, price in report.coverage:
         yield {"system": report.best.name, "coverage": share, "cost": cost, "break_even": price}
 
 
+@_table("unknowns", what=str, **_floats("mean", "low", "high", "evppi", "evppi_remade"))
+def _unknowns(report: Report) -> Rows:
+    return () if report.uncertainty is None else map(vars, report.uncertainty.parts)
+
+
+@_table("caveats", kind=str, text=str)
+def _caveats(report: Report) -> Rows:
+    return map(vars, report.caveats)
+
+
+@_table("assumptions", assumption=str, value=str)
 def _assumptions(report: Report) -> Rows:
     for name, value in vars(report.assumptions).items():
         if value is not None and value != ():
             whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
             yield {"assumption": name, "value": int(value) if whole else value}
-
-
-def _fields(values: Callable[[Report], Iterable[Any]]) -> Callable[[Report], Rows]:
-    return lambda report: (vars(value) for value in values(report))
-
-
-def _always(**header: type) -> Callable[[Report], dict[str, type]]:
-    return lambda report: header
-
-
-_QUALITY = ("h", "normalized_log_loss", "normalized_brier", "calibration_cost", "calibration_share")
-
-TABLES: dict[
-    str, tuple[Callable[[Report], dict[str, type]], Callable[[Report], Iterable[Mapping[str, Any]]]]
-] = {
-    "systems": (_system_header, _systems),
-    "counts": (_always(**{"system": str, "class": str, "decision": str, "count": float}), _counts),
-    "verdict": (_always(quantity=str, system=str, **_ends("value")), _verdict),
-    "models": (
-        _always(
-            model=str,
-            kind=str,
-            **_ends("auc"),
-            backwards=str,
-            **dict.fromkeys(_QUALITY, float),
-            advice=str,
-            n_scores=float,
-        ),
-        _models,
-    ),
-    "losses": (_always(model=str, method=str, loss=float), _losses),
-    "scores": (_always(model=str, score=float, negatives=float, positives=float), _scores),
-    "recalibrated": (
-        _always(model=str, score=float, negatives=float, positives=float),
-        _recalibrated,
-    ),
-    "class_bins": (
-        _always(
-            **{"model": str, "class": str},
-            **dict.fromkeys(("low", "high", "cases", "of_class", "mean"), float),
-        ),
-        _class_bins,
-    ),
-    "slices": (
-        _always(
-            by=str,
-            group=str,
-            n_cases=float,
-            system=str,
-            **_ends("cost"),
-            cheapest=bool,
-            note=str,
-        ),
-        _slices,
-    ),
-    "picks": (_always(metric=str, model=str, **_ends("costs_more"), clear=bool), _picks),
-    "metrics": (_always(metric=str, model=str, value=float), _metrics),
-    "margins": (
-        _always(
-            what=str,
-            value=float,
-            low=float,
-            high=float,
-            low_rival=str,
-            high_rival=str,
-            clear_low=float,
-            clear_high=float,
-        ),
-        _fields(lambda report: report.margins),
-    ),
-    "regions": (_always(axis=str, low=float, high=float, cheapest=str), _regions),
-    "flips": (
-        _always(what=str, value=float, low=float, high=float, below=str, above=str),
-        _flips,
-    ),
-    "limits": (
-        _always(system=str, limit=str, value=float, low=float, high=float, stands=str, price=float),
-        _limits,
-    ),
-    "capacity": (_always(system=str, capacity=float, cost=float, price=float), _capacity),
-    "coverage": (_always(system=str, coverage=float, cost=float, break_even=float), _coverage),
-    "unknowns": (
-        _always(what=str, mean=float, low=float, high=float, evppi=float, evppi_remade=float),
-        _fields(lambda report: () if report.uncertainty is None else report.uncertainty.parts),
-    ),
-    "caveats": (_always(kind=str, text=str), _fields(lambda report: report.caveats)),
-    "assumptions": (_always(assumption=str, value=str), _assumptions),
-}

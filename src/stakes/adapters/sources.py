@@ -1,4 +1,4 @@
-"""Rows with named columns, wherever they are: frames in memory, lazy frames, files.
+"""Rows with named columns, wherever they are: frames in memory, lazy frames, relations, files.
 
 Only the columns that are needed leave the engine of a lazy frame. Where these exceed the memory
 limit, only sums over them do.
@@ -6,21 +6,24 @@ limit, only sums over them do.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, cast
 
-from stakes.adapters.columns import (
-    Columns,
-    Predicted,
-)
+from stakes import _check
+from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
+from stakes.adapters.engine_work import Watch
+from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
+from stakes.rows import Decisions
 
 try:
     import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
 except ImportError:
     raise MissingExtraError(
         "frames need the package narwhals; it is not installed. "
@@ -33,15 +36,8 @@ NUMPY = "numpy"  # no engine: the rows are arrays
 ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
 
 
-class Advance(Protocol):
-    """Receives the progress of some work: how many more rows are done, and what comes next."""
-
-    def __call__(self, rows: int, then: str = "", /) -> None:
-        """Receive that so many more rows are done."""
-
-
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowArrays:
     """Arrays or series of the rows, as `evaluate` takes them."""
 
     y_true: Any
@@ -53,107 +49,167 @@ class Rows:
     key: Any = None
 
 
-T = TypeVar("T")
-
-
-class Watch:
-    """Receives messages and the progress of long work; this base class ignores them."""
-
-    def says(self, text: str) -> None:
-        """Receive a sentence about a choice that the caller did not make."""
-
-    @contextmanager
-    def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
-        """Announce work on `n_rows` rows; the yielded function is told how many more are done.
-
-        It may also be told what comes next. Without `steps` it will not be called.
-        """
-        yield lambda rows, then="": None
-
-
-@dataclass(eq=False)
-class Passes:
-    """Reports each pass over the rows as progress, and runs those that are asked for later."""
-
-    n_rows: int
-    total: int
-    advance: Advance
-    guarded: Callable[[Callable[[], Any]], Any]  # runs work of the engine, which may be interrupted
-    done: int = 0
-    what: str = ""
-
-    def next(self, what: str) -> None:
-        """Report that the next pass begins, and that the one before is done."""
-        rows = self.n_rows if self.done else 0
-        self.done, self.what = self.done + 1, what
-        self.advance(rows, self._shown)
-
-    @property
-    def _shown(self) -> str:
-        return f"pass {self.done} of {max(self.total, self.done)}, {self.what}"
-
-    def step(self, number: int) -> None:
-        """Report a step of an iterative fit, which reads all rows but counts as one pass."""
-        self.advance(0, f"{self._shown}, step {number}")
-
-    def later(self, what: str, work: Callable[[], T]) -> T:
-        """Run a query that the report needs after the tallies were made."""
-        self.next(what)
-        done: T = self.guarded(work)
-        self.advance(0, "making the report")
-        return done
-
-
 @dataclass(frozen=True, eq=False)
-class Source(ABC):
-    """Rows with named columns, called `name` in messages; `types` are those of the columns."""
+class Source:
+    """A frame of a library that narwhals supports, in memory or lazy, called `name` in messages."""
 
     name: str
-    types: Mapping[str, Any]
+    types: Mapping[str, Any]  # of the columns
+    frame: nw.DataFrame[Any] | Lazy
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
-    in_memory = False  # whether the rows are arrays already
-    is_text = False  # whether they are text, which is parsed once for all passes
-    engine = "duckdb"  # what tallies the rows, unless they are read into arrays
+    is_text = False  # whether the rows are text, which is parsed once for all passes
+
+    @property
+    def engine(self) -> str:
+        """The library of the frame."""
+        named = self.frame.implementation.value
+        # PySpark has two implementations, with and without Spark Connect.
+        return "spark" if named.startswith("pyspark") else named
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are arrays already."""
+        return isinstance(self.frame, nw.DataFrame)
 
     @property
     def others(self) -> tuple[str, ...]:
         """Other engines to which the rows may be handed."""
-        return ("spark",)
+        return ("duckdb",) if self.in_memory else ()
 
-    @abstractmethod
     def is_fraction(self, column: str) -> bool:
         """Whether a column holds numbers with a fraction."""
+        return bool(self.types[column].is_float() or self.types[column].is_decimal())
 
-    @abstractmethod
     def is_whole(self, column: str) -> bool:
         """Whether a column holds whole numbers."""
+        return bool(self.types[column].is_integer())
 
-    @abstractmethod
+    def is_label(self, column: str) -> bool:
+        """Whether every engine writes the entries of a column as the same text."""
+        return not (self.types[column].is_nested() or self.types[column] == nw.Duration)
+
+    def most(self, column: str) -> int:
+        """The largest of the whole numbers of a column, or 0 where there are none."""
+        return int(self.asked(most=nw.col(column).max())["most"] or 0)
+
+    def asked(self, **questions: nw.Expr) -> dict[str, Any]:
+        """The answers to questions about all rows, such as their number."""
+        answers: dict[str, Any] = (
+            self.frame.lazy().select(**questions).collect().rows(named=True)[0]
+        )
+        return answers
+
     def is_single(self, columns: Sequence[str]) -> bool:
-        """Whether all of these columns hold numbers of single precision."""
+        """Whether all of some columns hold numbers of single precision."""
+        return all(self.types[column] == nw.Float32 for column in columns)
 
-    @abstractmethod
     def count(self) -> int:
         """The number of rows."""
+        if isinstance(self.frame, nw.DataFrame):
+            return len(self.frame)
+        return int(self.asked(rows=nw.len())["rows"])
 
-    @abstractmethod
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
+        texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
+        values = set(texts.head(at_most + 1).collect()["text"].to_list())
+        return None if len(values) > at_most or None in values else values
 
-    @abstractmethod
     def within_unit(self, columns: Sequence[str]) -> list[str]:
-        """Those of the columns whose numbers all lie in [0, 1]; missing ones do not count."""
+        """Those of the columns of numbers whose entries, gaps aside, all lie in [0, 1]."""
+        if not columns:
+            return []
+        numbers = {column: nw.col(column).cast(nw.Float64) for column in columns}
+        known = {column: nw.when(~each.is_nan()).then(each) for column, each in numbers.items()}
+        lows = {f"low {column}": each.min() for column, each in known.items()}
+        highs = {f"high {column}": each.max() for column, each in known.items()}
+        bounds = self.asked(**lows, **highs)
+        pairs = ((column, bounds[f"low {column}"], bounds[f"high {column}"]) for column in columns)
+        return [column for column, low, high in pairs if low is not None and 0 <= low <= high <= 1]
 
-    @abstractmethod
-    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> Rows:
-        """Read the columns that are needed into memory."""
+    def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
+        """The columns that are needed, and no others, in memory."""
+        needed = [column for group in columns.read(problem).values() for column in group]
+        needed += [column_labels.column for column_labels in columns.labels(problem).values()]
+        needed += [] if columns.key is None else [columns.key]
+        data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
+        labels = columns.labels(problem)
+        if columns.key is not None and (gaps := data[columns.key].null_count()):
+            raise no_key(gaps, len(data))
 
-    @abstractmethod
+        def native(column: str | None) -> Any:
+            return None if column is None else data[column].to_native()
+
+        def labelled(argument: str, name: str = "") -> Any:
+            known = labels[argument, name]
+            as_text = self._as_text(data, known)
+            return self._coded(data, known) if as_text else native(known.column)
+
+        def predictions(name: str, model: Predicted) -> Predicted:
+            if isinstance(model, Decisions):
+                return Decisions(labelled("models", name))
+            names = columns_of(model)
+            if len(names) == 1:
+                return type(model)(native(names[0]))
+            return type(model)(data.select(*names).to_numpy())
+
+        return RowArrays(
+            labelled("y_true"),
+            {name: predictions(name, model) for name, model in columns.models.items()},
+            native(columns.weights),
+            {column: native(column) for column in columns.by} or None,
+            native(columns.clusters),
+            {column: native(column) for column in problem.columns} or None,
+            native(columns.key),
+        )
+
     def lazy(
         self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
     ) -> Lazy:
         """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
+        plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
+        texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
+        keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
+        rows = self.frame.lazy().select(*plain, *texts, *keys)
+        return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
+
+    def _as_text(self, data: nw.DataFrame[Any], known: LabelColumn) -> bool:
+        """Whether labels and those of the problem differ in type: then they match by their text."""
+        kind, is_text = self.types[known.column], [isinstance(k, str) for k in known.labels or ()]
+        if kind in (nw.Categorical, nw.Enum, nw.Object):  # of text, or of anything else
+            values = data[known.column].drop_nulls().unique().to_list()
+            kind = nw.String if all(isinstance(value, str) for value in values) else kind
+        return not all(is_text) if kind == nw.String else any(is_text)
+
+    def _coded(self, data: nw.DataFrame[Any], known: LabelColumn) -> Coded:
+        """Labels that are found by their text, as in every engine."""
+        coder = Coder(known, len(data))
+        texts = data.select(self.text(known.column).alias("text")).to_arrow()["text"]
+        coder.add(slice(None), texts.combine_chunks())
+        return coder.coded(self.name)
+
+    def text(self, column: str) -> nw.Expr:
+        """The text of a label; nan is missing, and a whole number is written without ``.0``."""
+        label, kind = nw.col(column), self.types[column]
+        if kind == nw.Boolean:  # pandas writes them as Python does
+            return label.cast(nw.String).str.to_lowercase()
+        if kind in (nw.Datetime, nw.Time):
+            dated = isinstance(kind, nw.Datetime)
+            zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
+            text = label.cast(nw.String)
+            for pattern, other in shorter_times(dated=dated, zoned=zoned):
+                text = text.str.replace_all(pattern, other)
+            return text
+        if not self.is_fraction(column):
+            return label.cast(nw.String)
+        # Up to 1e15 every integer is exact as a double, and fits into 64 bits.
+        # DuckDB believes the statistics of Parquet files, which leave nan out: there is_nan() and
+        # comparisons may answer for nan as for other numbers. Differences and text do not.
+        is_whole = (label - label.floor() == 0) & (label.abs() < 1e15)
+        number = nw.when(is_whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
+        text = nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
+        return nw.when(text.str.to_lowercase() != "nan").then(text)
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
@@ -173,20 +229,18 @@ class Source(ABC):
                 f"{self.name} has no column {column!r}{need}. It has {self.listed}. {remedy}",
                 argument=argument,
             )
+        if self.engine == "spark" and set(column) & set(".`"):
+            raise InputError(
+                f"column {column!r} of {self.name} must have a name without points and backticks, "
+                f"which Spark reads as a path. Rename it.",
+                argument=argument,
+            )
         return column
 
     @property
     def listed(self) -> str:
         """The names of the columns, as far as a message has room."""
         return ", ".join(map(str, list(self.types)[:12])) + ", …" * (len(self.types) > 12)
-
-    @abstractmethod
-    def is_label(self, column: str) -> bool:
-        """Whether every engine writes the entries of a column as the same text."""
-
-    @abstractmethod
-    def most(self, column: str) -> int:
-        """The largest of the whole numbers of a column, or 0 where there are none."""
 
     def require_label(self, column: object, argument: str | None = None) -> str:
         """The name of the column, after a check that it exists and holds labels."""
@@ -225,3 +279,174 @@ class Source(ABC):
 def without_rows(name: str) -> InputError:
     """The error for data that have columns and no rows."""
     return InputError(f"{name} must hold at least one row; there are none. Pass data with rows.")
+
+
+def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> Source:
+    """The rows of a frame of any library that narwhals supports."""
+    try:
+        known = nw.from_native(frame)
+        types = dict(known.collect_schema())
+    except DuplicateError as error:
+        twice = re.search("'.*'", str(error))
+        raise InputError(
+            f"frame must name every column once; {twice[0] if twice else 'one name'} appears "
+            f"twice. Rename one.",
+            argument="frame",
+        ) from None
+    except TypeError:
+        raise InputError(
+            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
+            f"Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one "
+            f"of these.",
+            argument="frame",
+        ) from None
+    return Source(name, types, known, watch=watch or Watch())
+
+
+# Whatever a caller hands over ---------------------------------------------------------------------
+
+
+@contextmanager
+def opened(frame: Any, engine: str | None = None) -> Iterator[Source]:
+    """The rows of a frame of any library, of a relation, or of files, as a source of columns.
+
+    `engine` is the one of `ENGINES` that must tally the rows, "numpy" meaning arrays in memory;
+    with None any will do.
+    """
+    if engine is not None and not (isinstance(engine, str) and engine in ENGINES):
+        raise InputError(
+            f"engine must be one of {', '.join(ENGINES)}, or None; got "
+            f"{_check.described(engine)}. None lets the size decide.",
+            argument="engine",
+        )
+    with _source(frame, engine) as source:
+        if engine not in (None, NUMPY, source.engine):
+            known = dict.fromkeys((NUMPY, source.engine, *source.others))
+            raise InputError(
+                f"engine must be one of {', '.join(known)} for {source.name}; got {engine!r}. Hand "
+                f"over a frame of {engine}, or leave engine out.",
+                argument="engine",
+            )
+        yield source
+
+
+def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
+    if isinstance(frame, Source):
+        return nullcontext(frame)
+    if isinstance(frame, str | os.PathLike | list | tuple):
+        paths = [_path(path) for path in (frame if isinstance(frame, list | tuple) else [frame])]
+        return _spark_files(paths) if engine == "spark" else _files(paths)
+    if type(frame).__module__.startswith("pyarrow._dataset"):
+        return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
+    # DuckDB reads the memory of Arrow without a copy.
+    source = frame_source(frame)
+    if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
+        return _relation(source.frame.to_arrow())
+    return nullcontext(source)
+
+
+def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
+    from stakes.adapters.duck import opened_files
+
+    return opened_files(paths)
+
+
+def _spark_files(paths: Sequence[str]) -> AbstractContextManager[Source]:
+    from stakes.adapters.cluster import spark_files
+
+    return spark_files(paths)
+
+
+def _relation(rows: Any) -> AbstractContextManager[Source]:
+    from stakes.adapters.duck import opened_rows
+
+    return opened_rows(rows)
+
+
+def _path(path: Any) -> str:
+    try:
+        return os.path.expanduser(os.fsdecode(path))
+    except TypeError:
+        raise InputError(
+            f"frame must name files by their paths; one of them is {_check.described(path)}. Pass "
+            f"text.",
+            argument="frame",
+        ) from None
+
+
+# Frames of Dask -----------------------------------------------------------------------------------
+
+Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
+
+    Dask's optimizer goes through every column of every step again for each column that a later step
+    needs, which takes minutes for a few dozen steps. Here, steps that work row by row are collected
+    and applied to each partition, a frame of pandas, by a single function, which the optimizer does
+    not look into. All other methods are those of the frame after these steps.
+    """
+
+    native: Any
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def implementation(self) -> nw.Implementation:
+        """The library of the frame."""
+        return nw.Implementation.DASK
+
+    def with_columns(self, *columns: Any, **named: nw.Expr) -> Partitions:
+        """The rows with more columns."""
+        return self._then("with_columns", columns, named)
+
+    def filter(self, *conditions: Any) -> Partitions:
+        """The rows for which all conditions hold."""
+        return self._then("filter", conditions, {})
+
+    def select(self, *columns: Any, **named: nw.Expr) -> Any:
+        """Some columns of the rows, or one row with sums over all of them."""
+        selected = self._then("select", columns, named)
+        # The metadata is a frame without rows: only sums make a row of it.
+        is_sum = len(_done(self.native._meta, selected.steps)) > 0
+        return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
+
+    def _then(self, method: str, some: tuple[Any, ...], named: dict[str, nw.Expr]) -> Partitions:
+        arguments = (*_flat(some), *(each.alias(name) for name, each in named.items()))
+        return Partitions(self.native, (*self.steps, (method, arguments)))
+
+    def _settled(self) -> nw.LazyFrame[Any]:
+        """The Dask frame after all steps."""
+        meta = _done(self.native._meta, self.steps)
+        done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
+        settled: nw.LazyFrame[Any] = nw.from_native(done)
+        return settled
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(self._settled(), method)
+
+
+def stacked(frames: Iterable[Any]) -> Any:
+    """The rows of several lazy frames of one library, with the same columns, as one."""
+    listed = list(frames)
+    if isinstance(listed[0], Partitions):
+        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
+    return nw.concat(listed)
+
+
+def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
+    """The arguments of a narwhals method one by one; lists of them are flattened."""
+    for argument in arguments:
+        if isinstance(argument, str | nw.Expr):
+            yield argument
+        else:
+            yield from _flat(argument)
+
+
+def _done(part: Any, steps: tuple[Step, ...]) -> Any:
+    """A partition, which is a frame of pandas, after some steps."""
+    frame = nw.from_native(part)
+    for method, arguments in steps:
+        frame = getattr(frame, method)(*arguments)
+    return frame.to_native()

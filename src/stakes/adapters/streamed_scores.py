@@ -6,24 +6,71 @@ where ranks must be exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 
 from stakes._arithmetic import weighted_sum
 from stakes._check import HEAVIEST, LIGHTEST, FloatArray, IntArray
 from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
-from stakes.adapters.streams import blocks_of
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
 from stakes.problem import Problem
 from stakes.ranking import exact_bins
+from stakes.rule import cuts_of
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
+
+_BLOCK = 1 << 20  # rows at a time
+_KINDS = {"double": "float64", "float": "float32"}  # types whose names differ in Arrow and numpy
+
+
+def can_stream(frame: Lazy) -> bool:
+    """Whether the engine hands out blocks of rows without reading all of them first."""
+    name = frame.implementation.value
+    return name == "duckdb" or (name == "polars" and hasattr(frame.to_native(), "collect_batches"))
+
+
+def blocks_of(frame: Lazy) -> Generator[Arrays, None, None]:
+    """Yield the columns, all of numbers, as blocks of rows in any order; missing ones are nan.
+
+    >>> import duckdb
+    >>> import narwhals.stable.v2 as nw
+    >>> rows = nw.from_native(duckdb.sql("SELECT * FROM range(3) AS t(a)"))
+    >>> [block["a"].tolist() for block in blocks_of(rows)]
+    [[0, 1, 2]]
+    """
+    names = frame.collect_schema().names()
+    with closing(_batches(frame.to_native(), frame.implementation.value)) as batches:
+        for batch in batches:
+            if len(batch):
+                yield {name: _array(batch.column(k)) for k, name in enumerate(names)}
+
+
+def _batches(native: Any, engine: str) -> Generator[Any, None, None]:
+    """Record batches of Arrow."""
+    if engine == "polars":
+        for part in native.collect_batches(chunk_size=_BLOCK, maintain_order=False):
+            yield from part.to_arrow().to_batches()
+        return
+    reader = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
+    with reader(_BLOCK) as batches:  # closed, because a connection has only one open result
+        yield from batches
+
+
+def _array(column: Any) -> npt.NDArray[Any]:
+    """A view of the numbers without a copy; Arrow's own ``to_numpy`` would import pandas."""
+    if column.null_count:
+        column = column.cast("float64").fill_null(np.nan)
+    kind = np.dtype(_KINDS.get(str(column.type), str(column.type)))
+    return np.frombuffer(column.buffers()[1], kind, len(column), column.offset * kind.itemsize)
+
 
 HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # relative rounding error of single precision
 EXACT_BYTES = 8, 16  # per case where ranks are exact, without and with a weight
@@ -143,59 +190,25 @@ def _loss_sums(of_truth: FloatArray, of_other: FloatArray, worth: FloatArray) ->
     )
 
 
-# Where decisions change --------------------------------------------------------------------------
-
-
 def decision_steps(
     problem: Problem, moving: tuple[Prior, Prior] | None, *, single: bool
 ) -> list[tuple[float, int]]:
     """Bayes decisions as steps of P(second class): the exact end of each step and its decision.
 
     `moving` are the priors from and to which posteriors move; `single` says whether these are of
-    single precision. Each decision is the best on one interval of probabilities, so that bisection
-    between the points of a fine grid finds every end to the last bit.
+    single precision. Comparisons with the ends replace sums over classes, and decide alike.
 
     >>> steps = decision_steps(Problem([[0, 3, 25], [180, 8, 0]]), None, single=False)
     >>> [(round(end, 6), decided) for end, decided in steps]
     [(0.017143, 0), (0.733333, 1), (inf, 2)]
     """
-    free = problem.with_limits(None)
-    every = BitGrid(True).scores(np.arange(BitGrid.N_BINS), np.zeros(BitGrid.N_BINS))
-    grid = np.unique(np.clip(every, 0.0, 1.0))
-
+    costs = problem.with_limits(None).costs
     ratios = None if moving is None else class_ratios(*moving)
 
     def decided(some: FloatArray) -> IntArray:
         score = some.astype(np.float32).astype(np.float64) if single else some
         off = np.tile(HALF_SINGLE * score[:, None], 2) if single else None
-        return cheapest_decisions(np.column_stack([1 - score, score]), free.costs, off, ratios)
+        return cheapest_decisions(np.column_stack([1 - score, score]), costs, off, ratios)
 
-    # Comparisons with the ends replace sums over classes, and decide alike to the last bit.
-    return [*_steps(decided, grid), (np.inf, int(decided(grid[-1:])[0]))]
-
-
-def _steps(
-    decided: Callable[[FloatArray], IntArray], grid: FloatArray
-) -> Iterator[tuple[float, int]]:
-    """Yield the last number of every step but the highest, and the decision there."""
-    codes = decided(grid)
-    for place in np.flatnonzero(np.diff(codes)):
-        # Positive doubles have the same order as their bits, read as integers.
-        low, high = grid[place : place + 2].view(np.int64).tolist()
-        # Several steps may end between two points of the grid.
-        code = int(codes[place])
-        while code != codes[place + 1]:
-            last = high
-            while last - low > 1:
-                middle = (low + last) // 2
-                low, last = (middle, last) if _at(decided, middle) == code else (low, middle)
-            yield _number(low), code
-            low, code = last, _at(decided, last)
-
-
-def _number(bits: int) -> float:
-    return float(np.array(bits).view(np.float64))
-
-
-def _at(decided: Callable[[FloatArray], IntArray], bits: int) -> int:
-    return int(decided(np.array([bits]).view(np.float64))[0])
+    cuts = cuts_of(decided, 0.0, 1.0)
+    return list(zip([*cuts.at.tolist(), np.inf], cuts.decisions.tolist(), strict=True))

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes.adapters.expressions import Arrays, high_of, low_of
+from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
 from stakes.tally import Bins, BitGrid
 
 _STEPS = (16, 8, 4, 2, 1)  # octaves to divide by: a binary search over 32 octaves
 _MOST = float(np.finfo(np.float64).max)
 _BELOW, _AT = "_below", "_at"  # temporary columns
+TOTAL = "total"  # the sum of weights times scores in each bin
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,12 @@ def _runs(frame: Lazy, name: str) -> Lazy:
         )
     within = (at * float(BitGrid.RUN)).floor()
     return rows.with_columns((nw.col(name) + within).alias(name))
+
+
+def pooled_bins(sums: Arrays, score: str) -> Bins:
+    """The bins of a score from sums of `grouped` by class and bin, with the range of the score."""
+    weights = np.where(sums[TRUTH][:, None] == np.arange(2), sums[WEIGHT][:, None], 0.0)
+    return Bins.pooled(sums[low_of(score)], sums[high_of(score)], sums[TOTAL], weights)
 
 
 def finer(bins: Bins) -> ScoreGrid:

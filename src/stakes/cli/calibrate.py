@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import write_whole
+from stakes.adapters.checked_columns import truth_column
 from stakes.adapters.columns import Columns
-from stakes.adapters.guessing import truth_column
 from stakes.adapters.report_on import counted, memory_size
-from stakes.calibration import CalibrationMap
+from stakes.calibration import CalibrationMap, sealed_map
 from stakes.cli.column_options import input_files, model_columns
 from stakes.cli.options import (
     CALIBRATORS,
@@ -26,7 +26,7 @@ from stakes.cli.options import (
     written_shares,
 )
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import ShippedMap, check_column, is_formula, load_map, rewrite
+from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.errors import InputError
 from stakes.rows import Scores
 
@@ -95,7 +95,8 @@ def fit(
     )
     shares = np.bincount(data.y_true.codes, weights=data.weights, minlength=problem.n_classes)
     prior = shares / shares.sum() if problem.prior is None else problem.prior
-    write_whole(target, ShippedMap(fitted, prior).to_json() + "\n")
+    # One more entry than `stakes.calibration.from_json` needs.
+    write_whole(target, sealed_map(fitted, {"prior": prior.tolist()}, None) + "\n")
     note = "" if fitted.converged else "; the fit was bounded, because the classes separate"
     notify(
         f"wrote {out}: a map of the kind {fitted.kind}, from {len(data.y_true):,} cases, for the "
@@ -135,18 +136,16 @@ def apply(
     check_column(column)
     target = target_beside(out, (*files, problem_file, map_file))
     problem = read_problem(problem_file)
-    shipped = load_map(map_file, problem.classes)
+    fitted, prior = load_map(map_file, problem.classes)
     with input_files(files) as source:
         columns = model_columns(model, source, problem)
-        n_rows = rewrite(source, columns, _mapped(shipped.fitted, column), target)
+        n_rows = rewrite(source, columns, _mapped(fitted, column), target)
     if is_formula(column):
         notify(f"a spreadsheet will take the name of the column, {column}, for a formula")
-    prior_note = (
-        ""
-        if shipped.prior is None
-        else (f"; the posteriors hold for the prior {written_shares(shipped.prior, problem)}")
-    )
-    notify(f"wrote {out}: {n_rows:,} rows{prior_note}")
+    note = ""
+    if prior is not None:
+        note = f"; the posteriors hold for the prior {written_shares(prior, problem)}"
+    notify(f"wrote {out}: {n_rows:,} rows{note}")
 
 
 def _mapped(fitted: CalibrationMap, column: str) -> Callable[[FloatArray], dict[str, pa.Array]]:

@@ -8,19 +8,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from stakes.adapters.checked_columns import holds_probabilities, in_class_order
-from stakes.adapters.cluster import spark_files
-from stakes.adapters.columns import (
-    Columns,
-    Predicted,
-    columns_of,
-    described,
-    model_argument,
-    spellings,
+from stakes.adapters.checked_columns import (
+    NOT_MEANT,
+    guessed_models,
+    holds_probabilities,
+    in_class_order,
+    named_after,
+    truth_column,
 )
+from stakes.adapters.cluster import spark_files
+from stakes.adapters.columns import Columns, Predicted, columns_of, described, model_argument
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
-from stakes.adapters.guessing import NOT_MEANT, guessed_models, named_after, truth_column
+from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source
 from stakes.cli.output import Terminal
 from stakes.errors import InputError

@@ -10,13 +10,14 @@ import click
 import numpy as np
 import pyarrow as pa
 
+from stakes import _check
 from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
 from stakes.cli.options import class_shares, file_argument, in_file, read_problem
 from stakes.cli.output import notify, target_beside
-from stakes.cli.rewriting import ShippedMap, check_column, is_formula, load_map, rewrite
+from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -79,6 +80,7 @@ def decide(
     target = target_beside(out, [*files, *(path for path in inputs if path is not None)])
     rule = None if rule_file is None else _read_rule(rule_file, how)
     problem, decide_rows = _of_problem(**how) if rule is None else (rule.problem, _of_rule(rule))
+    _check.refuse_mixed(problem.decisions)
 
     with input_files(files) as source:
         columns = _columns(model, rule, source, problem)
@@ -171,8 +173,14 @@ def _of_problem(
     if problem_file is None:
         raise InputError("--rule or --problem must say how to decide; both are missing.")
     problem = read_problem(problem_file)
-    shipped = None if map_file is None else load_map(map_file, problem.classes)
-    from_prior = _prior_of_posteriors(class_shares(posterior_prior, problem), shipped)
+    fitted, from_prior = (None, None) if map_file is None else load_map(map_file, problem.classes)
+    if from_prior is None:
+        from_prior = class_shares(posterior_prior, problem)
+    elif posterior_prior is not None:
+        raise InputError(
+            "--posterior-prior must be left out: the map knows the prior for which its posteriors "
+            "hold, and they are moved from there."
+        )
     if posterior_prior is not None and problem.prior is None:
         raise InputError(
             f"{problem_file} must state a prior to which posteriors can be moved; it has none. Add "
@@ -184,24 +192,10 @@ def _of_problem(
     )
 
     def decided(rows: FloatArray, data: dict[str, FloatArray] | None) -> Any:
-        if shipped is not None:
-            rows = shipped.fitted(rows)
+        if fitted is not None:
+            rows = fitted(rows)
         return bayes_decisions(
             shift_prior(rows, from_prior, to_prior) if move else rows, problem, data=data
         )
 
     return problem, decided
-
-
-def _prior_of_posteriors(
-    stated: FloatArray | None, shipped: ShippedMap | None
-) -> FloatArray | None:
-    """The prior for which the posteriors hold, or None where it is unknown."""
-    if shipped is None or shipped.prior is None:
-        return stated
-    if stated is not None:
-        raise InputError(
-            "--posterior-prior must be left out: the map knows the prior for which its posteriors "
-            "hold, and they are moved from there."
-        )
-    return shipped.prior

@@ -9,10 +9,10 @@ import click
 
 from stakes import _text
 from stakes.cli.options import read_report
-from stakes.cli.output import put, show_section
+from stakes.cli.output import put, show_sections
 from stakes.evaluation import Changes, changes_between
 from stakes.inference import Measured
-from stakes.render import Section, Table, clearly, report_schema
+from stakes.render import Section, Table, clearly, report_schema, section_text
 
 _UNPAIRED = (
     "New less old. The reports do not say who decided what about which case: differences are "
@@ -29,8 +29,8 @@ def diff(old: str, new: str) -> None:
     """Show what changed between two reports: problem, verdict, costs, caveats."""
     before, after = read_report(old), read_report(new)
     level = _text.percent(after.assumptions.level)
-    for part in _sections(changes_between(before, after), level):
-        show_section(part)
+    parts = list(_sections(changes_between(before, after), level))
+    show_sections(parts, lambda: "\n".join(f"{section_text(part)}\n" for part in parts))
 
 
 @click.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
@@ -16,6 +15,7 @@ from stakes.cli.options import (
     calibrator_named,
     class_shares,
     file_argument,
+    named_numbers,
     prediction_options,
     problem_option,
     read_problem,
@@ -152,6 +152,8 @@ def evaluate(
     named = [read_named_gate(text, options["baseline"]) for text in gates]
     problem = read_problem(problem_file)
     posterior_prior = class_shares(options["posterior_prior"], problem)
+    stated = options["running_costs"]
+    running_costs = named_numbers("--running-cost", stated, ("model", "cost"), "new=0.02")
     report = report_on(
         files,
         problem,
@@ -159,7 +161,7 @@ def evaluate(
         written=bool({"html", "json"} & set(targets)),
         posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),
-        running_costs=_running_costs(options["running_costs"]),
+        running_costs=running_costs,
         baseline=_baseline(options["baseline"]),
         **{name: options[name] for name in _PASSED},
     )
@@ -219,26 +221,3 @@ def _write_rule(report: Report, path: str) -> None:
     rule = report.rule()
     rule.to_json(path)
     notify(f"wrote {path}: the rule of {rule.system}")
-
-
-def _running_costs(stated: tuple[str, ...]) -> dict[str, float]:
-    """Running costs by model, read from texts such as MODEL=COST."""
-    costs = {}
-    for text in stated:
-        model, _, cost = text.rpartition("=")
-        if model in costs:
-            raise InputError(
-                f"--running-cost must name every model once; {model!r} appears twice. Leave one of "
-                f"them out."
-            )
-        try:
-            costs[model] = float(cost)
-        except ValueError:
-            model = ""
-        if not model or not 0 <= costs[model] < math.inf:
-            raise InputError(
-                f"--running-cost must be stated as MODEL=COST, a number that is zero or more; got "
-                f"{text}. Write --running-cost new=0.02, say.",
-                argument="--running-cost",
-            )
-    return costs

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isnan
+from typing import Any
 
 from stakes._expression import NUMBERS, Expression, Name, parse
 from stakes.errors import InputError
-from stakes.inference import Measured
 from stakes.report import ModelQuality, Report, System
 
-_SYSTEM: dict[str, Callable[[System], float | None]] = {
-    "cost": lambda system: system.cost.value,
-    "cost_low": lambda system: system.cost.low,
-    "cost_high": lambda system: system.cost.high,
-    "normalized": lambda system: system.normalized.value,
-    "normalized_low": lambda system: system.normalized.low,
-    "normalized_high": lambda system: system.normalized.high,
-    "probability_cheapest": lambda system: system.probability_cheapest,
-    "difference": lambda system: None if system.difference is None else system.difference.value,
-    "difference_low": lambda system: None if system.difference is None else system.difference.low,
-    "difference_high": lambda system: None if system.difference is None else system.difference.high,
+
+def _ends(name: str, path: str) -> dict[str, str]:
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {f"{name}{end}": f"{path}.{part}" for end, part in ends.items()}
+
+
+# Names of a gate, and where a system, a model or a report holds their values.
+_SYSTEM = {
+    **_ends("cost", "cost"),
+    **_ends("normalized", "normalized"),
+    "probability_cheapest": "probability_cheapest",
+    **_ends("difference", "difference"),
 }
-_MODEL: dict[str, Callable[[ModelQuality], float | None]] = {
-    "auc": lambda model: None if model.auc is None else model.auc.value,
-    "h": lambda model: model.h,
-    "normalized_log_loss": lambda model: model.normalized_log_loss,
-    "normalized_brier": lambda model: model.normalized_brier,
-    "calibration_cost": lambda model: model.calibration_cost,
+_QUALITIES = ("h", "normalized_log_loss", "normalized_brier", "calibration_cost")
+_MODEL = {"auc": "auc.value", **{name: name for name in _QUALITIES}}
+_REPORT = {
+    **_ends("saving", "verdict.saving_over_naive"),
+    "saving_over_runner_up": "verdict.saving_over_runner_up.value",
+    "naive_cost": "naive.cost",
+    "perfect_cost": "perfect_cost",
+    "cases": "assumptions.n_cases",
+    "caveats": "caveats",
 }
-_REPORT: dict[str, Callable[[Report], float | None]] = {
-    "saving": lambda report: report.verdict.saving_over_naive.value,
-    "saving_low": lambda report: report.verdict.saving_over_naive.low,
-    "saving_high": lambda report: report.verdict.saving_over_naive.high,
-    "saving_over_runner_up": lambda report: _value(report.verdict.saving_over_runner_up),
-    "naive_cost": lambda report: report.naive.cost,
-    "perfect_cost": lambda report: report.perfect_cost,
-    "cases": lambda report: report.assumptions.n_cases,
-    "caveats": lambda report: len(report.caveats),
-}
-_FACTS: dict[str, Callable[[Report], bool | None]] = {
-    "deployable": lambda report: report.verdict.deploy is not None,
-    "told_apart": lambda report: report.verdict.told_apart,
-}
-_QUANTITIES = {
-    **dict.fromkeys(_SYSTEM, True),
-    **dict.fromkeys(_MODEL, True),
-    **dict.fromkeys(_REPORT, False),
-}
+_FACTS = {"deployable": "verdict.deploy", "told_apart": "verdict.told_apart"}
+_QUANTITIES = {**dict.fromkeys((*_SYSTEM, *_MODEL), True), **dict.fromkeys(_REPORT, False)}
 
 EXPLAINED = f"""\
 The condition of --fail-if compares names and numbers (< <= > >= == !=), or what + - * / min max abs
@@ -140,12 +126,22 @@ class Values(dict[Name, float | bool]):
         return self[name]
 
 
-def _lookup(name: Name, report: Report) -> float | bool | None:
+def _lookup(name: Name, report: Report) -> Any:
     if name.name in _SYSTEM:
-        return _SYSTEM[name.name](_system(name, report))
+        return _part(_system(name, report), _SYSTEM[name.name])
     if name.name in _MODEL:
-        return _MODEL[name.name](_model(name, report))
-    return {**_REPORT, **_FACTS}[name.name](report)
+        return _part(_model(name, report), _MODEL[name.name])
+    value = _part(report, {**_REPORT, **_FACTS}[name.name])
+    if name.name == "deployable":
+        return value is not None
+    return len(value) if name.name == "caveats" else value
+
+
+def _part(value: Any, path: str) -> Any:
+    """A part of a value, as in ``cost.low``; None where a part is missing."""
+    for name in path.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 def _model(name: Name, report: Report) -> ModelQuality:
@@ -164,7 +160,3 @@ def _system(name: Name, report: Report) -> System:
             f"the gate asks for {name}, but no model or system has that name. "
             f"The systems are {known}."
         ) from None
-
-
-def _value(interval: Measured | None) -> float | None:
-    return None if interval is None else interval.value

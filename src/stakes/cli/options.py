@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from ast import literal_eval
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -217,25 +218,12 @@ def class_shares(text: str | None, problem: Problem) -> FloatArray | None:
     """
     if text is None:
         return None
-    stated = {}
-    for part in text.split(","):
-        label, _, share = part.rpartition("=")
-        try:
-            number = float(share)
-        except ValueError:
-            raise InputError(
-                f"--posterior-prior must be written as {_example(problem)}; {part!r} is not a "
-                f"share. Write CLASS=SHARE."
-            ) from None
-        if label.strip() in stated:
-            raise InputError(
-                f"--posterior-prior must state every class once; {label.strip()!r} appears twice. "
-                f"Leave one of them out."
-            )
-        stated[label.strip()] = number
+    share = f"{1 / problem.n_classes:.2g}"
+    example = ",".join(f"{label}={share}" for label in problem.classes)
+    stated = named_numbers("--posterior-prior", text.split(","), ("class", "share"), example)
     if set(stated) != set(map(str, problem.classes)):
         raise InputError(
-            f"--posterior-prior must have a share for every class, as in {_example(problem)}; got "
+            f"--posterior-prior must have a share for every class, as in {example}; got "
             f"{text!r}. Write all classes of the problem, and no others."
         )
     shares = [stated[str(label)] for label in problem.classes]
@@ -248,6 +236,33 @@ def written_shares(shares: FloatArray, problem: Problem) -> str:
     return ",".join(f"{label}={share:.6g}" for label, share in pairs)
 
 
-def _example(problem: Problem) -> str:
-    share = f"{1 / problem.n_classes:.2g}"
-    return ",".join(f"{label}={share}" for label in problem.classes)
+def named_numbers(
+    option: str, texts: Sequence[str], words: tuple[str, str], example: str
+) -> dict[str, float]:
+    """Numbers that are zero or more, by name, read from texts such as NAME=NUMBER.
+
+    `words` say what a name and a number are.
+
+    >>> named_numbers("--running-cost", ["new=0.02"], ("model", "cost"), "new=1")
+    {'new': 0.02}
+    """
+    what, amount = words
+    numbers: dict[str, float] = {}
+    for text in texts:
+        name, _, number = (part.strip() for part in text.rpartition("="))
+        if name in numbers:
+            raise InputError(
+                f"{option} must state every {what} once; {name!r} appears twice. Leave one of "
+                f"them out."
+            )
+        try:
+            numbers[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name or not 0 <= numbers[name] < math.inf:
+            raise InputError(
+                f"{option} must be written as {what.upper()}={amount.upper()}, a number that is "
+                f"zero or more; {text!r} is not a {amount}. Write {example}, say.",
+                argument=option,
+            )
+    return numbers

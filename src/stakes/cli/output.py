@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,9 @@ from rich.text import Text
 
 from stakes._files import check_target
 from stakes._text import printable
-from stakes.adapters.sources import Advance, Watch
+from stakes.adapters.engine_work import Advance, Watch
 from stakes.errors import InputError
-from stakes.render import Section, plain, section_text, sections, stakes_sections, wrapped
+from stakes.render import Section, plain, sections, stakes_sections, wrapped
 from stakes.report import Report
 
 _Writer = Callable[[Report, Path | None], str]
@@ -218,21 +218,17 @@ def _pipe(kind: str, text: str) -> None:
 
 def show(report: Report) -> None:
     """Print the report: as tables that fit the terminal, or as plain text where there is none."""
+    show_sections((*stakes_sections(report.problem), *sections(report)), report.to_text)
+
+
+def show_sections(parts: Iterable[Section], text: Callable[[], str]) -> None:
+    """Print sections as tables that fit the terminal, or a plain text where there is none."""
     console = Console(highlight=False, width=shutil.get_terminal_size().columns)
     if not console.is_terminal:
-        put(report.to_text())
+        put(text())
         return
-    for part in (*stakes_sections(report.problem), *sections(report)):
+    for part in parts:
         _show_section(console, part)
-
-
-def show_section(part: Section) -> None:
-    """Print one section of a report in the same way as `show`."""
-    console = Console(highlight=False, width=shutil.get_terminal_size().columns)
-    if console.is_terminal:
-        _show_section(console, part)
-    else:
-        put(section_text(part) + "\n")
 
 
 def _show_section(console: Console, part: Section) -> None:

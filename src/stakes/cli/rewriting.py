@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,8 +13,8 @@ from stakes._check import FloatArray, Labels
 from stakes._files import text_of, whole_file
 from stakes.adapters.data_files import Format, unnamed, write_rows
 from stakes.adapters.duck import FileSource, refuse_gaps
-from stakes.adapters.sources import without_rows
-from stakes.calibration import CalibrationMap, from_json, sealed_map
+from stakes.adapters.report_on import counted
+from stakes.calibration import CalibrationMap, from_json
 from stakes.cli.options import in_file
 from stakes.cli.output import notify
 from stakes.errors import InputError
@@ -46,30 +44,8 @@ def check_column(name: str) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ShippedMap:
-    """A fitted map and the prior for which its posteriors hold, or None where that is unknown."""
-
-    fitted: CalibrationMap
-    prior: FloatArray | None
-
-    def to_json(self) -> str:
-        """The map as JSON, with the prior.
-
-        Returns
-        -------
-        str
-            The JSON of the map with one more entry, which `stakes.calibration.from_json` ignores.
-        """
-        return sealed_map(self.fitted, self._notes, None)
-
-    @property
-    def _notes(self) -> dict[str, Any]:
-        return {} if self.prior is None else {"prior": self.prior.tolist()}
-
-
-def load_map(path: str, classes: Labels) -> ShippedMap:
-    """Read a fitted map from a JSON file, and check that it is for these classes."""
+def load_map(path: str, classes: Labels) -> tuple[CalibrationMap, FloatArray | None]:
+    """A fitted map for these classes, and the prior for which its posteriors hold, if known."""
     try:
         text = text_of("source", Path(path), "a calibration map")
         # As a path: from_json would take a text without a brace for the name of a file.
@@ -83,7 +59,7 @@ def load_map(path: str, classes: Labels) -> ShippedMap:
             f"{path} must be a map for the classes {', '.join(map(str, classes))}; it is one for "
             f"{', '.join(map(str, fitted.classes))}. Fit it again with this problem."
         )
-    return ShippedMap(fitted, prior)
+    return fitted, prior
 
 
 def rewrite(
@@ -99,42 +75,28 @@ def rewrite(
             f"{target} must end in one of {', '.join(_KINDS)}; it ends in {target.suffix!r}. "
             f"Name it otherwise."
         )
-    total = source.count()  # counted first, because a connection answers one query at a time
-    if total == 0:
-        raise without_rows(source.name)
+    total = counted(source)  # first, because a connection answers one query at a time
     if invented := unnamed(source.files):
         notify(f"{source.name} has columns without a name; they are called {', '.join(invented)}")
     # From CSV to CSV the text is kept, so that numbers are not written in another form.
     verbatim = source.files.format is kind is Format.CSV
-    pairs = source.with_numbers(columns, verbatim=verbatim)
-    checked = _without_gaps(pairs, source.name, columns)
-    where = f"column{'s' * (len(columns) > 1)} {', '.join(columns)} of {source.name}"
     with whole_file(target) as part, source.watch.working(f"writing {target}", total) as advance:
-        write_rows(part, kind, _extended(checked, new_columns, source, where, advance))
+        write_rows(part, kind, _extended(source, columns, new_columns, verbatim, advance))
     return total
 
 
-def _without_gaps(
-    pairs: Iterator[tuple[pa.RecordBatch, FloatArray]], source: str, columns: tuple[str, ...]
-) -> Iterator[tuple[pa.RecordBatch, FloatArray]]:
-    """Yield the blocks; missing numbers are refused."""
-    before = 0
-    for batch, values in pairs:
-        refuse_gaps(source, columns, values, before)
-        yield batch, values
-        before += len(batch)
-
-
 def _extended(
-    pairs: Iterator[tuple[pa.RecordBatch, FloatArray]],
-    new_columns: Callable[[FloatArray], dict[str, pa.Array]],
     source: FileSource,
-    where: str,
+    columns: tuple[str, ...],
+    new_columns: Callable[[FloatArray], dict[str, pa.Array]],
+    verbatim: bool,
     advance: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the blocks of rows with their new columns."""
+    """Yield the blocks of rows with their new columns; missing numbers are refused."""
+    where = f"column{'s' * (len(columns) > 1)} {', '.join(columns)} of {source.name}"
     before = 0
-    for batch, values in pairs:
+    for batch, values in source.with_numbers(columns, verbatim=verbatim):
+        refuse_gaps(source.name, columns, values, before)
         new = _positioned(new_columns, values, before, where)
         _refuse_present(new, source)
         arrays, names = [*batch.columns, *new.values()], [*batch.schema.names, *new]

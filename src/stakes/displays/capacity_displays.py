@@ -11,16 +11,9 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import cheapest_decisions, class_ratios, mean_costs, shift_prior
 from stakes.displays.display import CurvesDisplay, band_note, extent
-from stakes.displays.scored_cases import grid_of
+from stakes.displays.scored_cases import grid_of, read_named
 from stakes.errors import InputError
-from stakes.evaluation import (
-    Cases,
-    frame_library,
-    read_cases,
-    read_models,
-    refuse_misaligned,
-    refuse_needless,
-)
+from stakes.evaluation import Cases, frame_library, refuse_needless
 from stakes.inference import LossSample, profile_bounds, profile_threshold
 from stakes.limits import (
     CapacityCurve,
@@ -251,10 +244,7 @@ def _read(
 ) -> tuple[Cases, dict[str, Any]]:
     """The cases, and the predictions of every model."""
     refuse_needless(data, problem)
-    cases = read_cases(y_true, problem, weights, None, clusters, data)
-    named = read_models(models, cases.n_rows)
-    refuse_misaligned(y_true, named, weights, None, clusters, data)
-    return cases, named
+    return read_named(y_true, models, problem, weights, clusters, data)
 
 
 def _frame_of(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
+from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.displays.display import Display, percent
-from stakes.displays.scored_cases import ScoredCases, two_class_problem
+from stakes.displays.scored_cases import ScoredCases, counts_of, read_named, two_class_problem
 from stakes.displays.smooth_line import smooth_line
 from stakes.errors import InputError
-from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
+from stakes.evaluation import Cases, frame_library
 from stakes.plot import ReliabilityPanel, reliability_panels
 from stakes.problem import Problem
 from stakes.rows import Posteriors
@@ -104,9 +104,7 @@ class ReliabilityDisplay(Display):
         bins = _checked_bins(bins)
         level = _check.level(level)
         problem = _problem(y_true, models, positive, classes)
-        cases = read_cases(y_true, problem, weights, None, clusters)
-        named = read_models(models, cases.n_rows)
-        refuse_misaligned(y_true, named, weights, None, clusters)
+        cases, named = read_named(y_true, models, problem, weights, clusters)
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
         entries = [
             (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
@@ -119,10 +117,7 @@ class ReliabilityDisplay(Display):
             _named(panel, _title(name, label if several else None, len(named) > 1))
             for name, label, panel in entries
         )
-        names, labels = (
-            tuple(name for name, _, _ in entries),
-            tuple(label for _, label, _ in entries),
-        )
+        names, labels = zip(*((name, label) for name, label, _ in entries), strict=True)
         return cls(panels, names, labels, level, frame_library(y_true, models))
 
     @property
@@ -169,27 +164,17 @@ class ReliabilityDisplay(Display):
         >>> ReliabilityDisplay.from_predictions(y, p, bins=EqualWidth(2)).columns()["weight"][:2]
         array([75., 25.])
         """
-        parts = [
-            (panel.scores, panel.shares, panel.low, panel.high, panel.weights)
-            for panel in self.panels
-        ]
-        smooth = [
-            (p.smooth_scores, p.smooth, p.smooth_low, p.smooth_high, np.full(_POINTS, np.nan))
-            for p in self.panels
-        ]
-        order = [row for pair in zip(parts, smooth, strict=True) for row in pair]
-        sizes = [len(row[0]) for row in order]
-        owners = [place // 2 for place in range(len(order))]
-        kinds = ["bin", "smooth"] * len(self.panels)
-        numbers = [np.concatenate(column) for column in zip(*order, strict=True)]
-        return {
-            "model": [self.models[k] for k, n in zip(owners, sizes, strict=True) for _ in range(n)],
-            "class": [
-                str(self.classes[k]) for k, n in zip(owners, sizes, strict=True) for _ in range(n)
-            ],
-            "kind": [kind for kind, n in zip(kinds, sizes, strict=True) for _ in range(n)],
-            **dict(zip(("score", "observed", "low", "high", "weight"), numbers, strict=True)),
-        }
+        nowhere = np.full(_POINTS, np.nan)
+        parts, texts = [], []
+        for model, label, p in zip(self.models, self.classes, self.panels, strict=True):
+            parts.append((p.scores, p.shares, p.low, p.high, p.weights))
+            parts.append((p.smooth_scores, p.smooth, p.smooth_low, p.smooth_high, nowhere))
+            kinds = ["bin"] * len(p.scores) + ["smooth"] * len(p.smooth_scores)
+            texts += [(model, str(label), kind) for kind in kinds]
+        numbers = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        columns = [*map(list, zip(*texts, strict=True)), *numbers]
+        names = ("model", "class", "kind", "score", "observed", "low", "high", "weight")
+        return dict(zip(names, columns, strict=True))
 
 
 def _checked_bins(bins: Binning | None) -> Binning:
@@ -283,9 +268,7 @@ def _bin_counts(
     n_owners = 1 if clusters is None else len(clusters.labels)
     code = (owner * size + place) * 2 + positive
     values = np.bincount(code, weights, n_owners * size * 2).reshape(n_owners, size, 2, 1)
-    groups = None if clusters is None else ClusterLabels(clusters.labels)
-    by_bin = values[0] if clusters is None else values
-    return Counts._trusted(values=by_bin, classes=None, decisions=None, groups=groups)
+    return counts_of(values.astype(np.float64), cases)
 
 
 def _title(model: str, label: Label | None, several: bool) -> str:

@@ -168,13 +168,29 @@ class ScoredCases:
                 code += (exceeded > point) << bit
             sums = np.bincount(code, mass, minlength=values[:, 0].size)
             values[:, point] = sums.reshape(values[:, 0].shape)
-        groups = None if clusters is None else ClusterLabels(clusters.labels)
-        return Counts._trusted(
-            values=values[0] if clusters is None else values,
-            classes=None,
-            decisions=None,
-            groups=groups,
-        )
+        return counts_of(values, self.cases)
+
+
+def counts_of(values: FloatArray, cases: Cases) -> Counts:
+    """Counts of tables (G, …), one for each cluster; without clusters there is only the first."""
+    by, names = (values[0], None) if cases.clusters is None else (values, cases.clusters.labels)
+    groups = None if names is None else ClusterLabels(names)
+    return Counts._trusted(values=by, classes=None, decisions=None, groups=groups)
+
+
+def read_named(
+    y_true: Any,
+    models: Any,
+    problem: Problem,
+    weights: object,
+    clusters: object,
+    data: object = None,
+) -> tuple[Cases, dict[str, Any]]:
+    """The cases, and the predictions of every model."""
+    cases = read_cases(y_true, problem, weights, None, clusters, data)
+    named = read_models(models, cases.n_rows)
+    refuse_misaligned(y_true, named, weights, None, clusters, data)
+    return cases, named
 
 
 def read_scored(
@@ -194,9 +210,7 @@ def read_scored(
             f"against the rest pass y_true == label, and the probabilities of that class.",
             argument="problem",
         )
-    cases = read_cases(y_true, problem, weights, None, clusters, data)
-    named = read_models(models, cases.n_rows)
-    refuse_misaligned(y_true, named, weights, None, clusters, data)
+    cases, named = read_named(y_true, models, problem, weights, clusters, data)
     scores = {
         name: cases.rows(_score(f"models[{name!r}]", predictions, problem.classes, probabilities))
         for name, predictions in named.items()

@@ -141,9 +141,11 @@ def _assigned(costs: FloatArray, bounds: dict[int, tuple[int, int]]) -> IntArray
         in_column = (places % size == place).astype(np.float64)
         rows += [in_column, -in_column]
         limits += [high, -low]
+    # An amount that a case costs under every decision would only cost precision, and so would the
+    # unit of money: the tolerances of the solver are absolute.
+    regrets = costs - costs.min(axis=1, keepdims=True)
     solved = linprog(
-        # Regrets: an amount that a case costs under every decision would only cost precision.
-        (costs - costs.min(axis=1, keepdims=True)).ravel(),
+        regrets.ravel() / (regrets.max(initial=0.0) or 1.0),
         A_ub=csr_array(np.array(rows)),
         b_ub=limits,
         A_eq=one_each,

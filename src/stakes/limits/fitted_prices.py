@@ -15,7 +15,7 @@ from stakes.limits.one_price import one_price
 from stakes.limits.several_prices import priced_costs, refuse_infeasible, several_prices
 
 _ROUNDING = 1e-12  # relative: a cost this close to its lower bound has reached it
-_NUDGE = 1e-8  # of the span of costs: beyond rounding, so that it decides ties
+_NUDGE = 1e-8  # of a price, or of the span of costs: beyond rounding, so that it decides ties
 _ALL_SIDES = 3  # limits up to which all combinations of sides are tried
 _TIGHTENED = 40  # how often limits are tightened before the search ends without a rule
 
@@ -133,7 +133,7 @@ def _cheapest_kept(
     for _ in range(_TIGHTENED):
         best: tuple[float, FloatArray, IntArray] | None = None
         least_broken: FloatArray | None = None
-        for side in _sides(prices, _NUDGE * cases.span):
+        for side in _sides(prices, cases.span):
             decided = decide(np.tensordot(side, signed, 1))
             excess = _excess(cases, decided)
             if (excess <= ROUNDING).all():
@@ -155,16 +155,17 @@ def _cheapest_kept(
     raise _no_rule(cases)
 
 
-def _sides(prices: FloatArray, nudge: float) -> Iterator[FloatArray]:
+def _sides(prices: FloatArray, span: float) -> Iterator[FloatArray]:
     """The prices, and prices a little above and below them; never negative, each only once."""
     size = prices.size
     steps = list(product((0, 1, -1), repeat=size)) if size <= _ALL_SIDES else None
     if steps is None:
         units = np.eye(size, dtype=int).tolist()
         steps = [(0,) * size, (1,) * size, (-1,) * size, *map(tuple, units)]
+    nudge = _NUDGE * np.maximum(span, prices)
     seen: set[tuple[float, ...]] = set()
     for step in steps:
-        moved = np.maximum(prices + nudge * np.array(step) * np.maximum(1.0, prices), 0.0)
+        moved = np.maximum(prices + nudge * np.array(step), 0.0)
         if (key := tuple(moved.tolist())) not in seen:
             seen.add(key)
             yield moved

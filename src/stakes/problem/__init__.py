@@ -3,8 +3,8 @@
 from stakes._check import guard
 from stakes.problem._belief import Belief, Between, cell_text
 from stakes.problem._cases import CaseCosts, costs_of_class
-from stakes.problem._columns import LARGEST
 from stakes.problem._cost_matrix import Naive
+from stakes.problem._cost_table import LARGEST
 from stakes.problem._limit import Limit, infeasible, listed_limits
 from stakes.problem._problem import Problem
 

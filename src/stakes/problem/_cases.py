@@ -16,7 +16,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._expression import Name, parse
 from stakes.errors import InputError
-from stakes.problem._columns import LARGEST, Expressions, column_names, refuse_large
+from stakes.problem._cost_table import LARGEST, Expressions, column_names, refuse_large
 
 BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 

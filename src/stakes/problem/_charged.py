@@ -13,13 +13,7 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem._belief import Beliefs
 from stakes.problem._cases import CaseCosts, array_costs, column_costs
-from stakes.problem._columns import (
-    CostTerms,
-    Expressions,
-    column_names,
-    cost_terms,
-    read_table,
-)
+from stakes.problem._cost_table import CostTerms, Expressions, column_names, cost_terms, read_table
 
 
 class Charged(Value):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from stakes import _check
-from stakes._check import FloatArray, Label, Labels
+from stakes._check import Label
 from stakes._files import write_whole
 from stakes.errors import InputError
 from stakes.problem._belief import negated_cell
-from stakes.problem._columns import LARGEST
+from stakes.problem._cost_table import LARGEST
 from stakes.problem._limit import Limit
 
 _KEYS = {"unit", "classes", "decisions", "costs", "utilities", "prior", "answers", "limits"}
 _DEEPEST = 1000  # parts of a key such as a.b.c
-_LIMIT = {"decision", "given", "at_most", "at_least"}
+_LABELS = ("decision", "given")  # entries of a limit
+_LIMIT = (*_LABELS, "at_most", "at_least")
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def _limits(
         )
     limits = []
     for table in stated:
-        unknown = sorted(set(table) - _LIMIT)
+        unknown = sorted(set(table) - set(_LIMIT))
         if unknown or "decision" not in table:
             fault = f"one holds {unknown[0]!r}" if unknown else "one has no decision"
             raise InputError(
@@ -201,50 +202,34 @@ def _text(label: object) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def write(
-    path: str | Path,
-    costs: tuple[tuple[float | str | dict[str, Any], ...], ...],
-    classes: Labels,
-    decisions: Labels,
-    prior: FloatArray | None,
-    unit: str | None,
-    answers: tuple[Label | None, ...],
-    limits: tuple[Limit, ...],
-) -> None:
-    """Write the file in one piece."""
+def write(path: str | Path, parts: Mapping[str, Any]) -> None:
+    """Write the file in one piece; `parts` are those of `Problem.plain`."""
+    classes, decisions, answers = parts["classes"], parts["decisions"], parts["answers"]
     for labels in (classes, decisions):
         if len({_text(label) for label in labels}) < len(labels):
             raise InputError(
-                f"labels must differ as text to be written to a file; {labels} do not. "
+                f"labels must differ as text to be written to a file; {tuple(labels)} do not. "
                 f"Rename those that look alike."
             )
-    lines = [] if unit is None else [f"unit = {_string(unit)}"]
+    lines = [] if parts["unit"] is None else [f"unit = {_string(parts['unit'])}"]
     lines += [f"classes = {_array(classes)}", f"decisions = {_array(decisions)}", "", "[costs]"]
-    for label, row in zip(classes, costs, strict=True):
-        cells = ", ".join(
-            f"{_quoted(decision)} = {_cell(cost)}"
-            for decision, cost in zip(decisions, row, strict=True)
-        )
-        lines.append(f"{_quoted(label)} = {{ {cells} }}")
-    if prior is not None:
-        lines += ["", "[prior]"]
-        lines += [
-            f"{_quoted(label)} = {share!r}"
-            for label, share in zip(classes, prior.tolist(), strict=True)
-        ]
-    if answers != _check.answers(classes, decisions):
-        pairs = zip(decisions, answers, strict=True)
-        lines += ["", "[answers]"]
-        lines += [
-            f"{_quoted(decision)} = {_quoted(label)}"
-            for decision, label in pairs
-            if label is not None
-        ]
-    for limit in limits:
-        lines += ["", "[[limits]]", f"decision = {_quoted(limit.decision)}"]
-        lines += [] if limit.given is None else [f"given = {_quoted(limit.given)}"]
-        lines += [f"{'at_most' if limit.sign > 0 else 'at_least'} = {limit.bound!r}"]
+    for label, row in zip(classes, parts["costs"], strict=True):
+        cells = _pairs(decisions, map(_cell, row))
+        lines.append(f"{_quoted(label)} = {{ {', '.join(cells)} }}")
+    if parts["prior"] is not None:
+        lines += ["", "[prior]", *_pairs(classes, map(repr, parts["prior"]))]
+    if tuple(answers) != _check.answers(tuple(classes), tuple(decisions)):
+        stated = {d: _quoted(a) for d, a in zip(decisions, answers, strict=True) if a is not None}
+        lines += ["", "[answers]", *_pairs(stated, stated.values())]
+    for limit in parts.get("limits", ()):
+        known = {name: limit[name] for name in _LIMIT if limit[name] is not None}
+        lines += ["", "[[limits]]"]
+        lines += [f"{n} = {_quoted(x) if n in _LABELS else repr(x)}" for n, x in known.items()]
     write_whole(path, "\n".join(lines) + "\n")
+
+
+def _pairs(labels: Iterable[Label], values: Iterable[str]) -> list[str]:
+    return [f"{_quoted(label)} = {value}" for label, value in zip(labels, values, strict=True)]
 
 
 def _cell(cost: float | str | Mapping[str, Any]) -> str:
@@ -263,6 +248,6 @@ def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _array(labels: Labels) -> str:
+def _array(labels: list[Label]) -> str:
     written = (_string(x) if isinstance(x, str) else json.dumps(x) for x in labels)
     return f"[{', '.join(written)}]"

@@ -14,16 +14,8 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, one_line, text_table
 from stakes.errors import InputError
 from stakes.problem import _file
-from stakes.problem._belief import Beliefs, split_beliefs
+from stakes.problem._belief import Beliefs, cell_text, split_beliefs
 from stakes.problem._charged import Charged
-from stakes.problem._columns import (
-    Expressions,
-    limits_line,
-    negated,
-    read_table,
-    shown_table,
-    table_shape,
-)
 from stakes.problem._cost_matrix import (
     TIE,
     Naive,
@@ -36,15 +28,19 @@ from stakes.problem._cost_matrix import (
     same_limits,
     same_prior,
 )
-from stakes.problem._limit import Limit, read_limits
-from stakes.problem._names import (
+from stakes.problem._cost_table import (
+    Expressions,
     answered,
     axis_names,
     class_names,
     from_mapping,
     named_table,
+    negated,
+    read_table,
+    table_shape,
     unit_name,
 )
+from stakes.problem._limit import Limit, read_limits
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -515,8 +511,7 @@ class Problem(Charged):
         "well" = { "wait" = 0.0, "treat" = 1.0 }
         "ill" = { "wait" = 9.0, "treat" = 0.0 }
         """
-        parts = {name: part for name, part in vars(self).items() if not name.startswith("_")}
-        _file.write(path, costs=self.written, **parts)
+        _file.write(path, self.plain())
 
     # Transformations -----------------------------------------------------------------------------
 
@@ -772,11 +767,20 @@ class Problem(Charged):
         _check.same_labels("the decisions of other", self.decisions, other.decisions)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:
-        return shown_table(self.classes, self.decisions, self.written, self.prior, self.unit)
+        """Header, rows and caption."""
+        header: list[object] = ["", *self.decisions]
+        pairs = zip(self.classes, self.written, strict=True)
+        rows: list[list[object]] = [[label, *map(cell_text, row)] for label, row in pairs]
+        if self.prior is not None:
+            header.append("prior")
+            for row, share in zip(rows, self.prior, strict=True):
+                row.append(f"{share:.7g}")
+        in_unit = f" in {self.unit}" if self.unit else ""
+        return header, rows, f"Problem: cost{in_unit} of each decision, class by class"
 
     def __repr__(self) -> str:
-        limits, table = limits_line(self.limits), text_table(*self._table())
-        return f"{table}\n{one_line(limits)}" if limits else table
+        table, limits = text_table(*self._table()), "; ".join(map(str, self.limits))
+        return f"{table}\n{one_line(f'limits: {limits}')}" if limits else table
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())

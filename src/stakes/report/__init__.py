@@ -16,6 +16,7 @@ from stakes.report._parts import (
     RECALIBRATED,
     TUNED,
     TUNED_APART,
+    Assumptions,
     Baseline,
     Caveat,
     ModelQuality,
@@ -27,7 +28,8 @@ from stakes.report._parts import (
     UncertainPart,
     Uncertainty,
 )
-from stakes.report._report import Assumptions, Report, System, Verdict, cheapest_of
+from stakes.report._report import Report
+from stakes.report._systems import System, Verdict, cheapest_of
 
 __all__ = [
     "AS_DECIDED",

@@ -16,9 +16,11 @@ from stakes.inference import Measured
 from stakes.limits import LimitCheck
 from stakes.ranking import auc
 from stakes.report._pairs import DecisionSource, PairCounts
-from stakes.report._report import Report, System
+from stakes.report._report import Report
+from stakes.report._systems import System
 
 _CLOSE = 1e-6  # relative tolerance for numbers that are computed again
+_ROUNDING = 1e-12  # of the largest cost: by how much a number may lie beside its interval
 
 #: Fields that hold a share, a number of things or the like: the least and the largest value.
 RANGES: dict[str, tuple[float, float]] = {
@@ -28,25 +30,21 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-def number_faults(report: Report) -> Iterator[str]:
-    """Every number that contradicts another."""
-    for checks in (_ranges, _costs, _blind, _verdict, _rules, _qualities):
-        yield from checks(report)
-
-
 def _ranges(report: Report) -> Iterator[str]:
     assumptions = report.assumptions
     if not (0 < assumptions.level < 1 and 0 < assumptions.n_cases < math.inf):
         yield "assumptions must have a level between 0 and 1, and cases"
     if not 0 < assumptions.n_rows < math.inf:
         yield f"assumptions.n_rows must be one or more, not {assumptions.n_rows}"
+    most = max((_size(report, system) for system in report.systems), default=0.0)
     for where, name, value in _parts(report, "report"):
         low, high = RANGES.get(name, (-math.inf, math.inf))
         if isinstance(value, int | float) and (value < low or value > high):
             limits = f"between {low:g} and {high:g}" if high < math.inf else "zero or more"
             yield f"{where} must be {limits}, not {value:g}"
+        slack = _ROUNDING * (1.0 if name == "normalized" else most)
         if isinstance(value, Measured | LimitCheck) and (
-            value.low > value.value or value.value > value.high
+            value.low > value.value + slack or value.value > value.high + slack
         ):
             yield f"{where} must lie in its interval; {value.value:g} is not in " + (
                 f"[{value.low:g}, {value.high:g}]"
@@ -164,10 +162,8 @@ def _rules(report: Report) -> Iterator[str]:
         origin = rule.origin
         if origin is None:
             continue
-        stated = (origin.n_rows, origin.n_cases, origin.seed, origin.version)
-        if stated != (
-            *(assumptions.n_rows, assumptions.n_cases, assumptions.seed, assumptions.version),
-        ):
+        same = ("n_rows", "n_cases", "seed", "version")
+        if any(getattr(origin, name) != getattr(assumptions, name) for name in same):
             yield f"rules must be made of the rows of the report; the origin of {name!r} differs"
 
 
@@ -204,8 +200,9 @@ def refuse_inconsistent(report: Report) -> None:
     >>> report = evaluate([0, 1] * 50, [0.1, 0.8] * 50, problem, calibrator=None, replicates=20)
     >>> refuse_inconsistent(report)  # nothing to refuse
     """
-    every = _faults, _system_faults, _model_faults, _table_faults, _joint_faults, number_faults
-    for checks in every:
+    parts = (_faults, _system_faults, _model_faults, _table_faults, _joint_faults)
+    numbers = (_ranges, _costs, _blind, _verdict, _rules, _qualities)  # that contradict others
+    for checks in (*parts, *numbers):
         for fault in checks(report):
             raise InputError(f"{fault}.")
 
@@ -254,24 +251,17 @@ def _system_faults(report: Report) -> Iterator[str]:
     """Counts and sums whose rows are not the classes, or whose columns are not the decisions."""
     problem = report.problem
     shape = (problem.n_classes, problem.n_decisions)
-    extra = report.no_model, report.verdict.deploy
-    for system in [
-        *report.systems,
-        *(system_or_none for system_or_none in extra if system_or_none is not None),
-    ]:
-        for name, array, wanted in _arrays(system, shape, problem):
+    for system in (*report.systems, report.no_model, report.verdict.deploy):
+        if system is None:
+            continue
+        arrays = {"counts": system.counts.values, "spent": system.spent, "sums": system.sums}
+        for name, array in arrays.items():
+            wanted = (*shape, len(problem.terms.names)) if name == "sums" else shape
             if array is not None and array.shape != wanted:
                 yield f"{name} of {system.name!r} must have shape {wanted}, not {array.shape}"
         labels = system.counts.classes, system.counts.decisions
         if labels != (problem.classes, problem.decisions):
             yield f"counts of {system.name!r} must have the labels of the problem"
-
-
-def _arrays(system: System, shape: tuple[int, int], problem: Any) -> Iterator[tuple[str, Any, Any]]:
-    yield "counts", system.counts.values, shape
-    yield "spent", system.spent, shape
-    if system.sums is not None:
-        yield "sums", system.sums, (*shape, len(problem.terms.names))
 
 
 def _model_faults(report: Report) -> Iterator[str]:
@@ -288,17 +278,10 @@ def _model_faults(report: Report) -> Iterator[str]:
 def _table_faults(report: Report) -> Iterator[str]:
     disagreement = report.disagreement
     if disagreement is not None:
-        models, both = (
-            (len(disagreement.models),),
-            (len(disagreement.metrics), len(disagreement.models)),
-        )
-        shapes = (
-            disagreement.costs.shape,
-            disagreement.best.shape,
-            disagreement.values.shape,
-            disagreement.picks.shape,
-        )
-        if shapes != (models, models, both, both) or not disagreement.models:
+        n_metrics, n_models = len(disagreement.metrics), len(disagreement.models)
+        tables = (disagreement.costs, disagreement.best, disagreement.values, disagreement.picks)
+        wanted = [(n_models,), (n_models,), (n_metrics, n_models), (n_metrics, n_models)]
+        if [table.shape for table in tables] != wanted or not disagreement.models:
             yield "disagreement must have a number for each metric and each model"
     metrics = () if disagreement is None else disagreement.metrics
     if tuple(pick.metric for pick in report.picks) != tuple(metrics):

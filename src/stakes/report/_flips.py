@@ -243,15 +243,10 @@ def _cost_place(report: ReportParts, k: int, d: int) -> _Place:
 def _prior_place(report: ReportParts, k: int) -> _Place:
     """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
-    others_share = 1 - prior[k]
+    others, total = (prior, 1 - prior[k]) if prior[k] < 1 else (np.ones(len(prior)), len(prior) - 1)
 
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
-        moved = (
-            prior * (1 - value) / others_share
-            if others_share > 0
-            else np.full(prior.shape, (1 - value))
-        )
-        moved = moved if others_share > 0 else moved / (len(prior) - 1)
+        moved = others * (1 - value) / total
         moved[k] = value
         return np.asarray(report.problem.costs), moved
 

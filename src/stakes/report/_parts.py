@@ -290,3 +290,37 @@ class Uncertainty(Value):
     cheapest: tuple[tuple[str, float], ...]
     draws: int
     sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Assumptions(Value):
+    """What the report assumes: what was passed, and which defaults were chosen.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> report = evaluate([0, 0, 0, 1] * 25, [0.1, 0.2, 0.3, 0.8] * 25, Problem.zero_one(2))
+    >>> assumptions = report.assumptions
+    >>> assumptions.n_cases, assumptions.prior, assumptions.prior_stated
+    (100.0, (0.75, 0.25), False)
+    >>> assumptions.level, assumptions.calibrator
+    (0.95, 'Select(), out of fold (5 folds, mean of 5 partitions)')
+    """
+
+    n_cases: float
+    n_rows: int
+    weighted: bool
+    prior: tuple[float, ...]
+    prior_stated: bool
+    posterior_prior: tuple[float, ...]
+    calibrator: str | None
+    clusters: int | None
+    replicates: int
+    seed: int
+    level: float
+    version: str
+    frame_library: str | None  # that of the frames or series that were passed
+    running_costs: tuple[tuple[str, float], ...] = ()  # of each model, per case scored
+    volume: float | None = None  # number of cases in deployment
+    period: str | None = None  # the period of that number, such as "year"
+    engine: str | None = None  # that tallied the rows; "numpy" for arrays in memory

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import Value
-from stakes.errors import InputError
 
 _BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 
@@ -37,11 +38,12 @@ class Cuts(Value):
     def to_sql(self, column: str, labels: Labels) -> str:
         """The decisions as an SQL expression; NULL for NULL, NaN and invalid scores."""
         name = '"' + column.replace('"', '""') + '"'
-        texts = _literals(tuple(labels[place] for place in self.decisions))
-        stops = [*map(_number, self.at.tolist()), _number(self.high)]
+        _check.refuse_mixed(labels)
+        texts = [_literal(labels[place]) for place in self.decisions]
         low = "" if self.low == -np.inf else f" WHEN {name} < {_number(self.low)} THEN NULL"
+        stops = zip([*self.at.tolist(), self.high], texts, strict=True)
         parts = "".join(
-            f" WHEN {name} <= {stop} THEN {text}" for stop, text in zip(stops, texts, strict=True)
+            f" WHEN {test} THEN {text}" for stop, text in stops for test in _up_to(name, stop)
         )
         return f"CASE{low}{parts} END"
 
@@ -51,6 +53,21 @@ def cuts_of(decide: Callable[[FloatArray], IntArray], low: float, high: float) -
 
     The scores of each decision must form an interval, as they do where the posterior is monotone in
     the score. Then no other decision lies between two scores with the same decision.
+
+    Parameters
+    ----------
+    decide : positions of the decisions for scores (n,)
+    low, high : the lowest and the highest score that is valid
+
+    Returns
+    -------
+    the cuts, each the highest score of its decision
+
+    Examples
+    --------
+    >>> cuts = cuts_of(lambda scores: (scores > 0.25).astype(int), 0.0, 1.0)
+    >>> cuts.at.tolist(), cuts.decisions.tolist()
+    ([0.25], [0, 1])
     """
     bounds = _rank(np.array([low, high]))
     known = dict(zip(bounds.tolist(), decide(_score(bounds)).tolist(), strict=True))
@@ -90,21 +107,21 @@ def _score(ranks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> FloatArray:
     return np.copysign(np.abs(ranks).view(np.float64), np.where(ranks < 0, -1.0, 1.0))
 
 
+def _up_to(name: str, stop: float) -> tuple[str, ...]:
+    """Tests of which one holds for numbers up to this one, and none for NaN.
+
+    SQL has no literal for infinity that all databases share.
+    """
+    largest = _number(sys.float_info.max)
+    if stop == np.inf:
+        return f"{name} <= {largest}", f"1e0 / {name} = 0e0"
+    return (f"{name} < -{largest}" if stop == -np.inf else f"{name} <= {_number(stop)}",)
+
+
 def _number(value: float) -> str:
     """A literal of double precision; without an exponent, SQL would read a decimal number."""
-    if np.isinf(value):
-        return f"CAST('{'-' * (value < 0)}Infinity' AS DOUBLE)"
     text = repr(value)
     return text if "e" in text else f"{text}e0"
-
-
-def _literals(labels: Labels) -> list[str]:
-    if len({type(label) for label in labels}) > 1:
-        raise InputError(
-            f"the decisions must be of one type to stand in a column of SQL; {labels} are not. "
-            f"Write all of them as text in the problem."
-        )
-    return [_literal(label) for label in labels]
 
 
 def _literal(label: Label) -> str:

@@ -20,7 +20,6 @@ from stakes.decide import (
     class_ratios,
     costs_of_cases,
     expected_costs,
-    label_array,
     mean_costs,
     shift_prior,
 )
@@ -150,12 +149,7 @@ class Rule(Value):
             _check.require(name, getattr(self, name), str, "Pass its name.")
         if self.origin is not None:
             _check.require("origin", self.origin, Origin, "Take that of another rule, or None.")
-        steps: dict[str, Any] = {
-            "map": self.map,
-            "threshold": self.threshold,
-            "priors": self.from_prior,
-        }
-        refuse_unusable(self.problem, self.takes, **steps)
+        refuse_unusable(self.problem, self.takes, self.map, self.threshold, self.from_prior)
         if self.takes != DECISIONS and self.threshold is None:
             refuse_unpriced(self.problem, self.added)
 
@@ -232,7 +226,7 @@ class Rule(Value):
         if _check.in_columns(predictions, columns, data=data, case_costs=case_costs, limits=limits):
             return self._column(predictions, columns)
         places = self.decision_indices(predictions, data, case_costs=case_costs, limits=limits)
-        return in_kind(predictions, label_array(self.problem.decisions)[places])
+        return in_kind(predictions, places, self.problem.decisions)
 
     def _column(self, frame: object, columns: str | Sequence[str] | None) -> Any:
         from stakes.adapters.lazy_decisions import rule_column
@@ -285,9 +279,7 @@ class Rule(Value):
         self, predictions: object, data: object, case_costs: object, limits: object
     ) -> IntArray:
         """Positions of the decisions that keep the counts of this batch."""
-        wrapped_predictions = self._with_posteriors(predictions)
-        _check.aligned(predictions=wrapped_predictions, data=data)
-        rows = self._posteriors(self._read(wrapped_predictions)[0])
+        rows = self._read_posteriors(predictions, data)
         bounds = read_counts(limits, self.problem.decisions, len(rows))
         counted = {self.problem.decisions[place] for place in bounds}
         costs = self._priced(costs_of_cases(rows, self.problem, data, case_costs), counted)
@@ -325,9 +317,7 @@ class Rule(Value):
         >>> Rule(Problem.binary(false_alarm=1, miss=9)).expected_costs([0.05]).round(3).tolist()
         [[0.45, 0.95]]
         """
-        wrapped_predictions = self._with_posteriors(predictions)
-        _check.aligned(predictions=wrapped_predictions, data=data)
-        rows = self._posteriors(self._read(wrapped_predictions)[0])
+        rows = self._read_posteriors(predictions, data)
         return expected_costs(rows, self.problem, data=data, case_costs=case_costs)
 
     def posteriors(self, predictions: object) -> FloatArray:
@@ -346,15 +336,15 @@ class Rule(Value):
         >>> Rule(Problem.binary(false_alarm=1, miss=9)).posteriors([0.05]).tolist()
         [[0.95, 0.05]]
         """
-        wrapped_predictions = self._with_posteriors(predictions)
-        return self._posteriors(self._read(wrapped_predictions)[0])
+        return self._read_posteriors(predictions)
 
     @property
     def has_posteriors(self) -> bool:
         """Whether the rule uses posteriors, and not raw scores or decisions."""
         return self.takes == POSTERIORS or self.map is not None
 
-    def _with_posteriors(self, predictions: object) -> Posteriors | Scores:
+    def _read_posteriors(self, predictions: object, data: object = None) -> FloatArray:
+        """Posteriors (n, K) on which decisions are based, of rules that have them."""
         wrapped_predictions = wrapped(predictions, self.takes)
         if isinstance(wrapped_predictions, Decisions) or not self.has_posteriors:
             raise InputError(
@@ -362,7 +352,8 @@ class Rule(Value):
                 f"has none: it takes {self.takes}. Take the rule of a system that is recalibrated.",
                 argument="predictions",
             )
-        return wrapped_predictions
+        _check.aligned(predictions=wrapped_predictions, data=data)
+        return self._posteriors(self._read(wrapped_predictions)[0])
 
     def _read(
         self, wrapped_predictions: Posteriors | Scores
@@ -403,8 +394,8 @@ class Rule(Value):
         --------
         >>> problem = Problem.binary(false_alarm=1, miss=3, decisions=["wait", "treat"])
         >>> print(Rule(problem, "scores", threshold=2.5).to_sql("score"))
-        CASE WHEN "score" <= 2.5e0 THEN 'wait'
-        WHEN "score" <= CAST('Infinity' AS DOUBLE) THEN 'treat' END
+        CASE WHEN "score" <= 2.5e0 THEN 'wait' WHEN "score" <= 1.7976931348623157e+308 THEN 'treat'
+        WHEN 1e0 / "score" = 0e0 THEN 'treat' END
         """
         _check.require("column", column, str, "Name the column of the scores.")
         if self.cuts is None:
@@ -614,11 +605,8 @@ class Rule(Value):
     # Words ---------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"Rule of {self.system}: {self._how()}{self._where()}"
-
-    def _how(self) -> str:
         priced = "" if self.added is None else ", with prices for limits"
-        return f"{self._by()}{priced}"
+        return f"Rule of {self.system}: {self._by()}{priced}{self._where()}"
 
     def _by(self) -> str:
         if self.takes == DECISIONS:

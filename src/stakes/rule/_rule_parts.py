@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray, Labels
+from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
@@ -24,7 +24,7 @@ WRAPPERS: dict[str, type[Predicted]] = {
 
 
 def refuse_unusable(
-    problem: Problem, takes: str, *, map: Any, threshold: float | None, priors: Any
+    problem: Problem, takes: str, map: Any, threshold: float | None, priors: Any
 ) -> None:
     """Refuse parts that do not make up a rule."""
     shape, faults = (problem.n_classes, problem.n_decisions), []
@@ -100,13 +100,16 @@ def _refuse_labels(predictions: object) -> None:
         )
 
 
-def in_kind(predictions: Any, labels: npt.NDArray[Any]) -> Any:
-    """Labels as a series of the library that the predictions came from, else as an array."""
+def in_kind(predictions: Any, places: IntArray, decisions: Labels) -> Any:
+    """Decisions as a series of the library that the predictions came from, else as an array."""
+    labels = label_array(decisions)[places]
     values = predictions.values if isinstance(predictions, Predicted) else predictions
     library = type(values).__module__.partition(".")[0]
     if library == "pandas":
         kind = type(values.iloc[:, 0]) if values.ndim == 2 else type(values)
         return kind(labels, index=values.index, name="decision")
+    if library in ("polars", "pyarrow"):
+        _check.refuse_mixed(decisions)
     if library == "polars":
         kind = type(values.to_series(0)) if hasattr(values, "columns") else type(values)
         return kind("decision", labels)

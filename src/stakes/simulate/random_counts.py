@@ -38,10 +38,10 @@ def random_confusion(
     Parameters
     ----------
     n_problems, n_models : int
-    share : callable (rng, shape) → probabilities
+    share : callable (rng, size) → probabilities
         Draws the share of the positive class, shape (n_problems,): `uniform_shares` in dyrland's
         figures 6 and 7, ``fixed(0.5)`` in figure 2.
-    correct_rates : callable (rng, shape) → probabilities
+    correct_rates : callable (rng, size) → probabilities
         Draws the rates of correct decisions, shape (n_problems, n_models, 2): of the negative class
         (specificity), then of the positive one (sensitivity). `rising_rates` in all of dyrland.
     rng : the generator that draws

@@ -1,0 +1,187 @@
+"""Labels as text: what a column may hold, how labels are spelled, and rows as codes.
+
+Labels of files and of lazy frames are compared as text, and every row must have a known label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stakes import _check
+from stakes._check import IntArray, Label, Labels
+from stakes.errors import InputError
+
+# Texts that were meant as numbers, also with a decimal comma, infinite or nan.
+_NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column of labels, and the labels that it may hold; None allows all."""
+
+    column: str
+    role: str  # what the labels are, in words
+    labels: Labels | None = None
+    may_be_missing: bool = False
+
+    def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
+        """The error for rows that hold other labels or none, most often the label `often`."""
+        shown = "nothing" if often is None else repr(often)
+        hold = f"hold something else, most often {shown}"
+        among = "" if self.labels is None else f" {', '.join(map(_text, self.labels))}"
+        column = f"column {self.column!r} of {source}"
+        remedy = "Remove or rename these, or add them to the problem."
+        if often is None:
+            remedy = "Remove these rows, or fill in their labels."
+        if self.labels is None:  # any label will do
+            hold, remedy = "hold nothing", f"Remove these rows, or fill in their {self.role}."
+        elif often is not None and self.role == "decisions" and _NUMERIC.fullmatch(often):
+            remedy = (
+                "The column was read as text: if it holds probabilities, write numbers with a "
+                "decimal point in every row."
+            )
+        return InputError(
+            f"{column} must hold the {self.role}{among} in every row; {others} of {n_rows} rows "
+            f"{hold}. {remedy}",
+            argument=column,
+        )
+
+
+def spellings(labels: Sequence[Label]) -> dict[str, int]:
+    """The texts that a file may hold for each label, and the position of that label.
+
+    Each label is known by its own text. An integer is also known with ``.0`` appended, and 0, 1 and
+    booleans as other programs write them, unless such a text is the name of another label.
+
+    >>> spellings([0, 1])
+    {'0': 0, '1': 1, '0.0': 0, 'false': 0, 'False': 0, '1.0': 1, 'true': 1, 'True': 1}
+    """
+    known = {_text(label): place for place, label in enumerate(labels)}
+    for place, label in enumerate(labels):
+        if isinstance(label, str) or (isinstance(label, float) and not isfinite(label)):
+            continue
+        others = [f"{int(label)}", f"{int(label)}.0"]
+        if label in (0, 1):
+            others += [str(bool(label)).lower(), str(bool(label))]
+        for other in others:
+            known.setdefault(other, place)
+    return known
+
+
+def group_labels(texts: Iterable[str]) -> dict[str, Label]:
+    """The texts of groups in sorted order, with their labels; integers are labels of type int.
+
+    >>> group_labels(["10", "9"]), list(group_labels(["10.5", "9"])), list(group_labels(["b", "9"]))
+    ({'9': 9, '10': 10}, ['9', '10.5'], ['9', 'b'])
+    """
+    known = list(texts)
+    # At most 18 digits fit into 64 bits; a leading zero (a postal code) is not a number.
+    if all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in known):
+        return {text: int(text) for text in sorted(known, key=int)}
+    numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
+    return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
+
+
+def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
+    """The sorted labels of groups, and the position of every row's group; missing ones come last.
+
+    >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
+    >>> labels, places.tolist()
+    (['a', 'b', '(missing)'], [1, 2, 0])
+    """
+    known = group_labels({text for text in texts.tolist() if isinstance(text, str)})
+    place = {text: k for k, text in enumerate(known)}
+    codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
+    gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []
+    return [*known.values(), *gaps], codes
+
+
+def _text(label: Label) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def shorter_times(*, dated: bool, zoned: bool) -> list[tuple[str, str]]:
+    """Patterns and their replacements, which make the text of a time as short as numpy's.
+
+    Some engines write fractions of zero, seconds of zero and midnight, others leave them out. Text
+    with a time zone ends with its offset, which is removed.
+    """
+    zone = [(r"(Z|[+-]\d\d(:?\d\d)?)$", "")] if zoned else []
+    date = [(" ", "T"), (":00$", ""), ("T00:00$", "")] if dated else []
+    return [*zone, (r"\.0+$", ""), *date]
+
+
+def text_name(column: str) -> str:
+    """The name of the column that holds the labels of another column as text."""
+    return f"_stakes_text_{column}"
+
+
+# Labels in memory ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of labels: the distinct labels, and for every row the position of its label.
+
+    A row without a label has the position −1.
+    """
+
+    codes: npt.NDArray[np.int32]
+    categories: tuple[Label, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class Coder:
+    """Collects the codes of a column of labels, block by block; blocks are arrays of PyArrow."""
+
+    def __init__(self, column: LabelColumn, n_rows: int) -> None:
+        self.codes = np.empty(n_rows, dtype=np.int32)
+        self._column = column
+        self._places = {} if column.labels is None else spellings(column.labels)
+        self._others: Counter[str | None] = Counter()
+
+    def add(self, rows: slice, column: Any) -> None:
+        """Encode a block of texts; those that are unknown or missing are counted."""
+        encoded = column.dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        # A lookup by dictionary codes touches each distinct label once instead of every row.
+        lookup = np.array([*map(self._place, texts), -1], dtype=np.int32)
+        places = encoded.indices.fill_null(len(texts)).to_numpy()
+        self.codes[rows] = lookup[places]
+        if lookup[:-1].min(initial=0) < 0 or encoded.null_count:
+            sizes = np.bincount(places, minlength=len(texts) + 1).tolist()
+            self._others.update(
+                {t: n for t, n, k in zip([*texts, None], sizes, lookup, strict=True) if n and k < 0}
+            )
+
+    def _place(self, text: str) -> int:
+        if self._column.labels is None:
+            return self._places.setdefault(text, len(self._places))
+        return self._places.get(text, -1)
+
+    def coded(self, source: str) -> Coded:
+        """All rows as codes; labels that are unknown or missing are an error."""
+        column = self._column
+        if self._others and not column.may_be_missing:
+            [(often, _)] = self._others.most_common(1)
+            raise column.refused(source, self._others.total(), len(self.codes), often)
+        return Coded(self.codes, tuple(self._places) if column.labels is None else column.labels)
+
+
+def sorted_groups(column: Coded) -> Coded:
+    """The same column with its groups sorted; rows without a group stay without one."""
+    texts = list(map(str, column.categories))
+    labels = group_labels(texts)
+    place = {text: k for k, text in enumerate(labels)}
+    codes = np.array([*map(place.__getitem__, texts), -1], dtype=np.int32)[column.codes]
+    return Coded(codes, tuple(labels.values()))

@@ -1,0 +1,210 @@
+"""Systems, the verdict about them, and gates: whether they are better than a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+
+from stakes._arithmetic import least
+from stakes._check import FloatArray
+from stakes._value import Value
+from stakes.errors import InputError
+from stakes.inference import Measured
+from stakes.limits import LimitCheck
+from stakes.report._parts import Baseline
+from stakes.tally import Counts
+
+
+@dataclass(frozen=True, eq=False)
+class System(Value):
+    """A model with a decision rule.
+
+    `threshold` is the probability or score above which the positive decision is taken, where there
+    is one; `cuts` are the probabilities of the second class at which Bayes decisions among more
+    than two change. A system that is not a `candidate` is shown but cannot be recommended: its
+    threshold was tuned on these very cases, or it clearly breaks a limit. Where every case has its
+    own costs, there is no threshold of probabilities; `spent` then holds sums of the costs, class
+    by decision, and `sums` those of the terms in which the costs are linear, ``problem.terms``, if
+    there are not too many.
+
+    `difference` is the cost minus that of the baseline, where one was named, and `beyond_margin`
+    the cost minus what the stated margin allows; see `Baseline`. Both are intervals of this pair
+    alone.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> report = evaluate([0, 0, 0, 1] * 50, [0.02, 0.05, 0.3, 0.6] * 50, problem, calibrator=None)
+    >>> system = report.systems[0]
+    >>> system.name, system.rule, system.threshold, system.cost.value
+    ('model (as is)', 'Bayes decisions', 0.1, 0.25)
+    """
+
+    name: str
+    model: str
+    rule: str
+    threshold: float | None
+    cuts: tuple[float, ...]
+    candidate: bool
+    counts: Counts
+    cost: Measured
+    normalized: Measured
+    probability_cheapest: float
+    spent: FloatArray | None = None  # (K, M) sums of costs, where every case has its own
+    running_cost: float = 0.0  # of the model, per case; part of `cost`
+    total: Measured | None = None  # cost of all cases of the stated volume
+    sums: FloatArray | None = None  # (K, M, T) sums of the terms of the costs
+    difference: Measured | None = None  # to the baseline
+    beyond_margin: Measured | None = None  # cost minus that of the baseline and the margin
+    limits: tuple[LimitCheck, ...] = ()  # whether it keeps each limit of the problem
+    rounding_loss: float | None = None  # what it costs to keep them without randomising
+
+    @property
+    def breaks_limit(self) -> bool:
+        """Whether it clearly breaks a limit; it is then no candidate, and passes no gate."""
+        return any(check.breaks for check in self.limits)
+
+
+def cheapest_of(systems: Iterable[System]) -> System:
+    """The first of the cheapest systems; one that is not a candidate only if there is no other.
+
+    Costs that differ only by rounding are tied. Normalised costs are compared where they are
+    defined, because they do not lose precision to an amount that all decisions share.
+
+    Parameters
+    ----------
+    systems : the systems to choose from; at least one
+
+    Returns
+    -------
+    the system; the first of all where no cost is defined
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 50
+    >>> models = {"good": [0.1, 0.8] * 50, "poor": [0.3, 0.2] * 50}
+    >>> report = evaluate(y, models, problem, calibrator=None, replicates=20)
+    >>> cheapest_of(report.systems).name
+    'good (as is)'
+    """
+    listed = list(systems)
+    listed = [system for system in listed if system.candidate] or listed
+    costs = np.array([system.normalized.value for system in listed])
+    if not np.isfinite(costs).all():
+        costs = np.array([system.cost.value for system in listed])
+    return listed[int(np.argmax(least(costs)))]
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Value):
+    """What to deploy, and how certain that is.
+
+    `deploy` is the system to deploy, `model` its model and `cheapest` its name; all three are None
+    where no system is cheaper than the best constant decision: a model that saves nothing is not
+    worth running. `reason` is the sentence that says why.
+
+    `cost`, `normalized` and `saving_over_naive` are those of the cheapest system that can be
+    expected in deployment. The system was chosen on the cases that measure its cost, which makes it
+    look cheaper than it is, and they are corrected for that; `System.cost` is what it cost on these
+    cases. The saving is compared with the decision that `Report.naive` names, or with
+    `Report.no_model` where that is cheaper; it is negative where a model costs more.
+
+    `contenders` are the systems that are statistically indistinguishable from the cheapest, which
+    is the first of them; the set contains the truly cheapest system with the probability of the
+    level. A system is clearly the cheapest if it is the only contender. `told_apart` says whether
+    all contenders belong to one model; for a single model, whether there is only one contender.
+    `runner_up` is the next system, of another model where there are several. The interval of
+    `saving_over_runner_up` is simultaneous over all comparisons, so that it excludes zero exactly
+    where the runner-up is not a contender. All of these are empty or None where nothing is
+    deployed, and the last three where there is no other system.
+
+    `total_cost` and `total_saving` are cost and saving for the stated volume of cases. `unaided` is
+    what is recommended where no system is: a constant decision, or the rule by the costs of each
+    case. `sentences` say all of this in words.
+
+    Examples
+    --------
+    >>> from stakes import Problem, evaluate
+    >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 0, 0, 1] * 50
+    >>> models = {"good": [0.02, 0.05, 0.3, 0.6] * 50, "poor": [0.3, 0.2, 0.6, 0.2] * 50}
+    >>> verdict = evaluate(y, models, problem, calibrator=None).verdict
+    >>> verdict.cheapest, verdict.contenders, verdict.runner_up
+    ('good (as is)', ('good (as is)',), 'poor (as is)')
+    """
+
+    deploy: System | None
+    model: str | None
+    reason: str
+    cheapest: str | None
+    cost: Measured
+    normalized: Measured
+    contenders: tuple[str, ...]
+    runner_up: str | None
+    saving_over_naive: Measured
+    saving_over_runner_up: Measured | None
+    told_apart: bool | None
+    sentences: tuple[str, ...]
+    total_cost: Measured | None = None
+    total_saving: Measured | None = None
+    unaided: str | None = None  # the cheapest choice without a model that keeps the limits
+
+
+# Gates --------------------------------------------------------------------------------------------
+
+
+def challengers_of(systems: Sequence[System], baseline: Baseline | None) -> tuple[System, ...]:
+    """One system of each other model: the one with the rule of the baseline, else the simplest.
+
+    A model whose systems all clearly break a limit is judged, too, and does not pass.
+    """
+    baseline = _known(baseline)
+    by_model: dict[str, System] = {}
+    others = [
+        system for system in systems if not (baseline.paired and system.model == baseline.model)
+    ]
+    for system in sorted(others, key=lambda system: not system.candidate):
+        nearer = system.candidate and system.rule == baseline.rule
+        if (system.candidate or system.breaks_limit) and (nearer or system.model not in by_model):
+            by_model[system.model] = system
+    return tuple(by_model.values())
+
+
+def judged_intervals(
+    named: Sequence[System],
+    systems: Sequence[System],
+    baseline: Baseline | None,
+    attribute: str,
+) -> list[Measured]:
+    """The intervals by which a gate judges systems; undefined ones are refused."""
+    baseline = _known(baseline)
+    if not named or (baseline.paired and named[0].name == baseline.system):
+        raise InputError(
+            f"system must be another than the baseline, {baseline.system}; "
+            f"{'it is the same' if named else 'there is no other model'}. Name a system: "
+            f"{', '.join(repr(entry.name) for entry in systems)}.",
+            argument="system",
+        )
+    intervals: list[Measured] = [getattr(entry, attribute) for entry in named]
+    undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]
+    if undefined:
+        raise InputError(
+            f"system must have a difference to the baseline; that of {undefined[0]} is "
+            f"undefined. Gather the cases that it needs.",
+            argument="system",
+        )
+    return intervals
+
+
+def _known(baseline: Baseline | None) -> Baseline:
+    if baseline is None:
+        raise InputError(
+            "baseline must be named before anything can be compared with it; this report has "
+            "none. Evaluate again with baseline=, the name of a model or a system.",
+            argument="baseline",
+        )
+    return baseline
