@@ -203,9 +203,7 @@ def in_columns(values: object, columns: object = None, **beside: object) -> bool
 
 def _is_frame(values: object) -> bool:
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(values).__mro__}
-    return bool(
-        kinds & {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")}
-    )
+    return bool(kinds & {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")})
 
 
 def _in_engine(values: object) -> bool:
