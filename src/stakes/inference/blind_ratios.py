@@ -110,15 +110,17 @@ def _greatest_ratio(
     divided by a secant slope, which the last two steps give.
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
-    before, move_before = ratio, np.zeros_like(ratio)
+    before, move_before, tilt = ratio, np.zeros_like(ratio), None
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
-        costliest = values.max(axis=-1, keepdims=True)
-        gaps = np.where(possible, costliest - values, 0.0)
+        highest = values.max(axis=-1, keepdims=True)
+        gaps = np.where(possible, highest - values, 0.0)
         at_costliest = np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None]
         extra = at_costliest * pseudo_cases(gaps[..., None, :], counts[..., None, :])
-        shares, _ = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
-        shares = shares[..., 0, :]
+        costliest = costliest_shares(
+            gaps[..., None, :], (counts + extra)[..., None, :], threshold, tilt
+        )
+        shares, tilt = costliest.shares[..., 0, :], costliest.tilt
         above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
         step = np.divide(above, below, out=ratio.copy(), where=below > 0)
         move = step - ratio

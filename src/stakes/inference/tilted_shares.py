@@ -79,24 +79,44 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(_PSEUDO_CASES / (1 + np.minimum(seen, _MANY) ** 2 / _FADING))
 
 
+class Costliest(NamedTuple):
+    """The probabilities of greatest mean within a threshold.
+
+    Attributes
+    ----------
+    shares : (…, R, C) where those of a stratum add up to less than one, the rest belongs to its
+        costliest value
+    missed : (…) what their mean still lacks, where no tilt was close enough
+    tilt : (…) per unit of cost; nan where there is none
+    """
+
+    shares: FloatArray
+    missed: FloatArray
+    tilt: FloatArray
+
+
 def costliest_shares(
-    gaps: FloatArray, counts: FloatArray, threshold: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    gaps: FloatArray, counts: FloatArray, threshold: FloatArray, near: FloatArray | None = None
+) -> Costliest:
     """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
 
-    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
-    probabilities of a stratum add up to less than one, the rest belongs to its costliest value. The
-    second result (…) is what their mean still lacks, where no tilt was close enough.
+    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. The search starts
+    at the tilts `near` (…) of a similar problem, where they are known.
     """
     strata = strata_of(gaps, counts)
     # Where only costliest values were seen, no tilt changes anything.
     bounded = (strata.scale > 0) & np.isfinite(threshold)
+    scale = np.where(bounded, strata.scale, np.nan)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(strata.first_guess)) / 2
+    if near is not None:
+        similar = np.log(near * scale)
+        guess = np.where(np.abs(similar - guess) < LONGEST, similar, guess)
     tilted, missed = tilted_to(goal, _ratio_itself, strata, guess, bounded)
     # An infinite threshold puts all mass on the costliest values.
     shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
-    return shares, np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
+    missed = np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
+    return Costliest(shares, missed, tilted.tilt / scale)
 
 
 class Tilted(NamedTuple):
