@@ -21,7 +21,7 @@ _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost 
 
 _STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
 _CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
-_COARSE = 1e-6  # relative distance from the goal at which that of the last step counts
+_SMALL = 1e-7  # relative distance from the goal whose square is lost in rounding
 LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
 _LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
@@ -86,7 +86,7 @@ class Costliest(NamedTuple):
     ----------
     shares : (…, R, C) where those of a stratum add up to less than one, the rest belongs to its
         costliest value
-    missed : (…) what their mean still lacks, where no tilt was close enough
+    missed : (…) what their mean still lacks, to first order, because no tilt is exact
     tilt : (…) per unit of cost; nan where there is none
     """
 
@@ -147,8 +147,9 @@ def tilted_to(
     """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
 
     `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
-    is how far the ratio is from that of the goal, where the tilt is too coarse: in a stratum of n
-    cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
+    is how far the ratio still is from that of the goal, which corrects results to first order. It
+    matters where the tilt is too coarse: in a stratum of n cases without its costliest value, a
+    step of 1/n in log s may be all there is to an interval.
     Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
     log_s, near = guess, None
@@ -170,11 +171,11 @@ def tilted_to(
             step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_s, step)
         last = np.abs(step)
         log_s = np.where(moving, log_s + step, log_s)
-        moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
+        apart = np.abs(goal - value) > _SMALL * goal
+        moving = moving & apart & (last > _CLOSE) & (log_s < guess + _STEEPEST)
         if not moving.any():
             break
-    coarse = (np.abs(goal - value) > _COARSE * goal) & (pace > 0)
-    return tilted, np.divide(goal - value, pace, where=coarse, out=np.zeros(goal.shape))
+    return tilted, np.divide(goal - value, pace, where=pace > 0, out=np.zeros(goal.shape))
 
 
 def _newton_step(
