@@ -18,6 +18,8 @@ from stakes.inference.tally_checks import whole_cells
 from stakes.ranking import auc
 from stakes.tally import JointScores, ScoreTable
 
+_PIECE = 1 << 16  # scores that fit into the cache
+
 
 def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Placements of a negative and of a positive case at each score, for weights (…, S, 2).
@@ -60,18 +62,26 @@ def auc_error(table: ScoreTable) -> FloatArray:
     >>> float(auc_error(ScoreTable.from_scores([0, 1, 0, 1, 1], [1, 2, 2, 3, 1])).round(4))
     0.2764
     """
-    square = np.zeros(table.weights.shape[:-2])
-    for k in (0, 1):
-        placement = _placement(table.weights, k)
-        weight = table.weights[..., k]
-        count = weight.sum(axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.sum(weight * placement, axis=-1, keepdims=True) / count[..., None]
-            placement -= mean
-            placement *= placement
-            scatter = np.sum(weight * placement, axis=-1)
-            square = square + np.where(count > 1, scatter / (count * (count - 1)), np.nan)
-    return np.asarray(np.sqrt(square))
+    counts = np.asarray(table.class_weights)
+    below, scatter = np.zeros(counts.shape), np.zeros(counts.shape)
+    # The mean placement of either class is the area.
+    area = np.asarray(auc(table))[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, table.scores.size, _PIECE):
+            weights = table.weights[..., start : start + _PIECE, :]
+            for k, mean in enumerate((1 - area, area)):
+                # As in `_placement`, which a table of ten million scores would take from memory.
+                other = weights[..., 1 - k]
+                placement = np.cumsum(other, axis=-1)
+                placement += below[..., [1 - k]]
+                placement -= other / 2
+                placement /= counts[..., [1 - k]]
+                placement -= mean
+                placement *= placement
+                scatter[..., k] += np.einsum("...s,...s->...", weights[..., k], placement)
+            below += weights.sum(axis=-2)
+        square = np.where(counts > 1, scatter / (counts * (counts - 1)), np.nan)
+    return np.asarray(np.sqrt(square.sum(axis=-1)))
 
 
 def delong_auc(table: ScoreTable) -> Estimate:
