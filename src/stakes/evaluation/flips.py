@@ -172,15 +172,18 @@ class _Walk(NamedTuple):
 
 def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
     """Where the choices of each walk leave the contenders; infinite where they never do."""
-    moves = {
-        (place, side): Move(choice, *line[:4], start=start, end=line.bounds[side])
-        for place, (line, choices, starts) in enumerate(walks)
-        for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
-        if isfinite(start) and start != line.bounds[side] and choice
-    }
+    moves: dict[Any, Move] = {}
+    keys: dict[tuple[int, int], Any] = {}
+    for place, (line, choices, starts) in enumerate(walks):
+        for side, (choice, start) in enumerate(zip(choices, starts, strict=True)):
+            if isfinite(start) and start != line.bounds[side] and choice:
+                # The border of a region may be that of a margin as well, but for rounding.
+                keys[place, side] = key = id(line), choice, side, f"{start:.12g}"
+                moves[key] = Move(choice, *line[:4], start=start, end=line.bounds[side])
     leaving = costs.leaving(list(moves.values()), evidence)
     points = dict(zip(moves, leaving.tolist(), strict=True))
-    return [(points.get((i, 0), -inf), points.get((i, 1), inf)) for i in range(len(walks))]
+    ends = ((keys.get((place, 0)), keys.get((place, 1))) for place in range(len(walks)))
+    return [(points.get(lower, -inf), points.get(upper, inf)) for lower, upper in ends]
 
 
 def _cost_line(costs: Costs, place: int, stated: Problem) -> _Line:

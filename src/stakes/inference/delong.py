@@ -62,10 +62,16 @@ def auc_error(table: ScoreTable) -> FloatArray:
     >>> float(auc_error(ScoreTable.from_scores([0, 1, 0, 1, 1], [1, 2, 2, 3, 1])).round(4))
     0.2764
     """
+    return _area_and_error(table)[1]
+
+
+def _area_and_error(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
+    """The area under the ROC curve and its standard error, (…)."""
     counts = np.asarray(table.class_weights)
     below, scatter = np.zeros(counts.shape), np.zeros(counts.shape)
     # The mean placement of either class is the area.
-    area = np.asarray(auc(table))[..., None]
+    value = np.asarray(auc(table))
+    area = value[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
         for start in range(0, table.scores.size, _PIECE):
             weights = table.weights[..., start : start + _PIECE, :]
@@ -81,7 +87,7 @@ def auc_error(table: ScoreTable) -> FloatArray:
                 scatter[..., k] += np.einsum("...s,...s->...", weights[..., k], placement)
             below += weights.sum(axis=-2)
         square = np.where(counts > 1, scatter / (counts * (counts - 1)), np.nan)
-    return np.asarray(np.sqrt(square.sum(axis=-1)))
+    return value, np.asarray(np.sqrt(square.sum(axis=-1)))
 
 
 def delong_auc(table: ScoreTable) -> Estimate:
@@ -107,8 +113,8 @@ def delong_auc(table: ScoreTable) -> Estimate:
     95% 0.4466 to 0.7804
     """
     whole_cells(table)
-    value = auc(table)
-    return Estimate(value, auc_error(table), np.empty((0, *value.shape)), Normal(), "DeLong")
+    value, error = _area_and_error(table)
+    return Estimate(value, error, np.empty((0, *value.shape)), Normal(), "DeLong")
 
 
 def delong(scores: JointScores) -> Comparison:
