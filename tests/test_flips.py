@@ -135,6 +135,36 @@ def test_a_move_is_followed_for_a_thousand_times_the_largest_cost():
     assert points[2] == np.inf
 
 
+def test_a_move_is_of_costs_or_of_the_prior():
+    slopes = {"cost_slope": np.eye(2, 3), "prior_slope": np.array([1.0, -1.0])}
+    match = r"prior_slope must be None or zero where costs move; it is \[1.0, -1.0\]"
+    with pytest.raises(stakes.InputError, match=match):
+        Move("a", PROBLEM.costs, prior=np.array([0.0, 1.0]), start=0.5, end=1.0, **slopes)
+
+
+def test_a_choice_leaves_at_the_first_of_two_rivals_that_become_the_cheapest_in_turn():
+    """Plain loops over a fine grid find the same points, for every system and every cost."""
+    joint, problem, _ = tallied(n=300, seed=4)
+    names = joint.models
+    joint, reachable = with_blind(joint, problem)
+    same: dict[str, Any] = {"level": 0.95, "reachable": reachable}
+    cells = np.eye(6).reshape(-1, 2, 3)
+    moves = [Move("third", problem.costs, cell, None, None, 0.0, 40.0) for cell in cells]
+    points = leaving_points(joint, moves, among=(names[2], *joint.models[3:]), **same)
+    grid = np.linspace(0.0, 40.0, 161)
+    for move, point in zip(moves, points, strict=True):
+        leaves = [
+            "third"
+            not in contenders(
+                joint, _moved(move, x), among=(names[2], *joint.models[3:]), **same
+            ).contenders
+            for x in grid
+        ]
+        first = grid[np.argmax(leaves)] if any(leaves) else np.inf
+        assert point == first == np.inf or first - 0.25 <= point <= first
+    assert np.isfinite(points).sum() >= 2
+
+
 @pytest.fixture(scope="module")
 def report():
     rng = np.random.default_rng(5)

@@ -105,7 +105,7 @@ FLOORS: dict[str, str] = {
         "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
         "slices losses intervals planning schemes delta jackknife blind_ratios profile "
         "proportions bootstrap comparison delong selection deployment multiplicity "
-        "contender_exits winner"
+        "straight_moves contender_exits winner"
     ),
     "limits": (
         "batch_counts deployed_cases capacity limit_check one_price several_prices "

@@ -44,6 +44,8 @@ from stakes.report import (
 )
 from stakes.tally import Counts, ScoreTable
 
+_BLOCK = 1 << 16  # scores that fit into the cache
+
 
 def report_of(
     evidence: Evidence,
@@ -223,13 +225,18 @@ def _coverage(evidence: Evidence, best: System) -> Points:
     table = tables[best.rule]
     if table is None:
         return ()
-    # Classes and decisions are the first axis: sums over rows of two numbers would be far slower.
-    negatives, positives = table.with_prior(evidence.prior).weights.T
-    posteriors = np.stack([1 - table.scores, table.scores])
-    first, second = problem.costs.take(cheapest_decisions(posteriors.T, problem.costs), axis=1)
-    hardness = (problem.costs.T @ posteriors).min(axis=0)
-    spent = negatives * first + positives * second
-    return coverage_points(hardness, negatives + positives, spent)
+    weights = table.with_prior(evidence.prior).weights
+    hardness, mass, spent = np.empty((3, table.scores.size))
+    for start in range(0, table.scores.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        negatives, positives = weights[block].T
+        posteriors = np.stack([1 - table.scores[block], table.scores[block]])
+        # Classes are the first axis: sums over rows of two numbers would be far slower.
+        first, second = problem.costs.take(cheapest_decisions(posteriors.T, problem.costs), axis=1)
+        hardness[block] = first * posteriors[0] + second * posteriors[1]
+        mass[block] = negatives + positives
+        spent[block] = negatives * first + positives * second
+    return coverage_points(hardness, mass, spent)
 
 
 def _miscalibrations(

@@ -175,17 +175,19 @@ def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
 
     It is unknown where the start of the walk is.
     """
-    moves = {
-        (place, side): Move(choice, *line[:4], start=start, end=line.bounds[side])
-        for place, (line, choices, starts) in enumerate(walks)
-        for side, (choice, start) in enumerate(zip(choices, starts, strict=True))
-        if isfinite(start) and start != line.bounds[side] and choice
-    }
+    moves: dict[Any, Move] = {}
+    keys: dict[tuple[int, int], Any] = {}
+    for place, (line, choices, starts) in enumerate(walks):
+        for side, (choice, start) in enumerate(zip(choices, starts, strict=True)):
+            if isfinite(start) and start != line.bounds[side] and choice:
+                # The border of a region may be that of a margin as well, but for rounding.
+                keys[place, side] = key = id(line), choice, side, f"{start:.12g}"
+                moves[key] = Move(choice, *line[:4], start=start, end=line.bounds[side])
     leaving = costs.leaving(list(moves.values()), evidence)
     points = dict(zip(moves, leaving.tolist(), strict=True))
     ends = ((nan if isnan(a) else -inf, nan if isnan(b) else inf) for _, _, (a, b) in walks)
     return [
-        (points.get((place, 0), low), points.get((place, 1), high))
+        (points.get(keys.get((place, 0)), low), points.get(keys.get((place, 1)), high))
         for place, (low, high) in enumerate(ends)
     ]
 

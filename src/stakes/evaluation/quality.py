@@ -14,7 +14,7 @@ from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
-from stakes.inference import Estimate, Logit, Measured, auc_error
+from stakes.inference import Estimate, Logit, Measured, delong_auc
 from stakes.ranking import auc, isotonic
 from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
@@ -121,9 +121,12 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
 
 def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
     """Area under the ROC curve; its standard error (DeLong) is nan unless cases are independent."""
-    known = sample.clusters is None and sample.whole
-    error = auc_error(table) if known else np.asarray(nan)
-    return Estimate(auc(table) + shift, error, np.empty((0,)), Logit(), "DeLong")
+    if sample.clusters is None and sample.whole:
+        area = delong_auc(table)
+        value, error = area.value, area.standard_error
+    else:
+        value, error = np.asarray(auc(table)), np.asarray(nan)
+    return Estimate(value + shift, error, np.empty((0,)), Logit(), "DeLong")
 
 
 def _interval(estimate: Estimate, level: float) -> Measured:

@@ -45,9 +45,11 @@ def normalized_bounds(
     ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
     known = np.isfinite(threshold)[..., None]
     goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
-    low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
-    high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
-    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
+    # The least ratio is the greatest one of negated losses.
+    losses = np.broadcast_to(losses, counts.shape)
+    losses, ratio = np.stack([-losses, losses]), np.stack([-ratio, ratio])
+    low, high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
+    low, high = np.where(known, -low, 0.0), np.where(known & some, high, np.inf)
     undefined = (regrets.max(axis=0) == 0).any()
     bounds = low.max(axis=-1), high.max(axis=-1)
     return tuple(  # type: ignore[return-value]
@@ -110,16 +112,19 @@ def _greatest_ratio(
     divided by a secant slope, which the last two steps give.
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
-    before, move_before = ratio, np.zeros_like(ratio)
+    before, move_before, tilt = ratio, np.zeros_like(ratio), None
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
-        costliest = values.max(axis=-1, keepdims=True)
-        gaps = np.where(possible, costliest - values, 0.0)
+        highest = values.max(axis=-1, keepdims=True)
+        gaps = np.where(possible, highest - values, 0.0)
         at_costliest = np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None]
         extra = at_costliest * pseudo_cases(gaps[..., None, :], counts[..., None, :])
-        shares, _ = costliest_shares(gaps[..., None, :], (counts + extra)[..., None, :], threshold)
-        shares = shares[..., 0, :]
-        above, below = np.sum(shares * losses, axis=-1), np.sum(shares * blind, axis=-1)
+        costliest = costliest_shares(
+            gaps[..., None, :], (counts + extra)[..., None, :], threshold, tilt
+        )
+        shares, tilt = costliest.shares[..., 0, :], costliest.tilt
+        above = np.sum(shares * losses, axis=-1) + costliest.missed
+        below = np.sum(shares * blind, axis=-1)
         step = np.divide(above, below, out=ratio.copy(), where=below > 0)
         move = step - ratio
         # The first step has no predecessor: its slope is then 0, and the plain step is taken.

@@ -1,13 +1,16 @@
 """Where a system stops being a contender while a cost or a prior moves.
 
 The comparison is that of `contenders` under other problems: the profile likelihood of the
-difference to the system that is then the cheapest, at the critical value for all comparisons. Many
-moves are followed at once, because a single one would spend most of its time on overhead.
+difference to the system that is then the cheapest, at the critical value for all comparisons.
+Costs are straight lines along a move, so that the cheapest system changes at corners that are known
+beforehand. Between them the lower bound of the difference is nearly concave, and the choice leaves
+where it first exceeds zero. All pieces of all moves are searched at once, because a single one
+would spend most of its time on overhead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -16,26 +19,29 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
+from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells
-from stakes.inference.likelihood import ratio_below
+from stakes.inference.likelihood import upper_bound_from, widened
 from stakes.inference.profile import pair_support, profile_threshold, sampled_cells
 from stakes.inference.sampling import added_variances, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.selection import bonferroni_law, max_law
+from stakes.inference.straight_moves import Pieces, envelopes, first_roots
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
-_STEPS = 60  # the secant method needs about four, bisection thirty
-_CLOSE, _ROUGH = 1e-6, 1e-2  # tolerances of the root of a ratio over that of its threshold
-_ROUNDING = 1e-12  # share of the way: a system that leaves before it leaves at the start
+_CLOSE, _ROUGH = 1e-6, 1e-3  # relative widths of the brackets of exits
+_EQUAL = 1e-12  # share of the largest cost: differences that are smaller are none
 _FARTHEST = 1000.0  # times the largest cost: how far a move without an end is followed
-_NEAR_END = 1 - 1e-9  # share of the way: at the end itself a class may have no prior left
+_NEAR_END = 1 - 1e-6  # share of the way: at the end itself a class may have no prior left
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A problem whose costs and prior move along a straight line, and the system that is followed.
+    """A problem whose costs or prior move along a straight line, and the system that is followed.
+
+    Not both: where costs and prior move at once, what a system costs is no straight line.
 
     Attributes
     ----------
@@ -62,6 +68,15 @@ class Move:
     prior_slope: FloatArray | None
     start: float
     end: float
+
+    def __post_init__(self) -> None:
+        if self.prior_slope is not None and self.prior_slope.any() and self.cost_slope.any():
+            raise InputError(
+                f"prior_slope must be None or zero where costs move; it is "
+                f"{self.prior_slope.tolist()}, and cost_slope is {self.cost_slope.tolist()}. Move "
+                f"one after the other.",
+                argument="prior_slope",
+            )
 
     @property
     def unit(self) -> float:
@@ -147,78 +162,48 @@ class _Race:
         Critical values hardly change along a move but take most of the time. Where they cannot
         change at all, the first search is exact.
         """
-        endless = np.isinf([move.end for move in self.moves])
-        most = np.where(endless, _FARTHEST, _NEAR_END)
-        far = np.minimum(most, (1 - _CLOSE) * self._sure_ends())
-        limits, changing = self._rough_limits(), self._changing
-        close = np.where(changing, _ROUGH, _CLOSE)
-        rough = partial(self._excess, limits)
-        crossing = _crossings(rough, self._every, np.minimum(0.1, far), far, close)
-        if changing.any():
-            some = np.flatnonzero(changing)
-            limits[:, some] = self._limits(some, crossing[some])
-            exact = partial(self._excess, limits)
-            near = np.full(some.shape, _CLOSE)
-            crossing[some] = _crossings(exact, some, crossing[some], far[some], near)
-        never = np.copysign(np.inf, self._units)
-        return np.where(crossing < most, self._starts + self._units * crossing, never)
+        pieces, changing, limits = self._pieces, self._changing, self._rough_limits()
+        close = np.where(changing, _ROUGH, _CLOSE)[pieces.move]
+        every, again = np.arange(len(pieces.move)), np.flatnonzero(changing[pieces.move])
+        bound = partial(self._clearly_more, limits)
+        roots = first_roots(bound, every, pieces, pieces.low, close)
+        if again.size:
+            some, away = np.flatnonzero(changing), np.minimum(self._first_of(roots), self._most)
+            limits[:, some] = self._limits(some, away[some])
+            start = np.where(np.isfinite(roots), roots, pieces.low)
+            close = np.full(roots.shape, _CLOSE)
+            roots[again] = first_roots(bound, again, pieces, start, close)
+        crossing, never = self._first_of(roots), np.copysign(np.inf, self._units)
+        left = np.isfinite(crossing)
+        return np.where(left, self._starts + self._units * np.where(left, crossing, 0.0), never)
 
-    def _sure_ends(self) -> FloatArray:
-        """How far (B,) blind choices can go: up to where another blind decision is cheaper.
+    def _first_of(self, roots: FloatArray) -> FloatArray:
+        """The least root (B,) among the pieces of each move."""
+        first = np.full(len(self.moves), np.inf)
+        np.minimum.at(first, self._pieces.move, roots)
+        return first
 
-        Under a stated prior the costs of blind decisions are known, without any sampling error.
+    def _clearly_more(self, limits: FloatArray, some: IntArray, away: FloatArray) -> FloatArray:
+        """The lower bound (N,) of what the choice costs more than its rival, on some pieces.
+
+        Each is as far from the start of its move as `away` says. The limits (2, B) are squared
+        critical values, among the systems and of one comparison.
         """
-        if self._priors is None or not self.blind:
-            return np.full(len(self.moves), np.inf)
-        pool, first = self._places(self.blind), self._choices
-        sums = (self._totals(*self._problems(self._every, np.full(first.shape, x))) for x in (0, 1))
-        now, later = (total[self._every, first][:, None] - total[:, pool] for total in sums)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cross = np.where(later > now, np.maximum(-now, 0.0) / (later - now), np.inf)
-        return np.where(np.isin(first, pool), cross.min(axis=1), np.inf)
-
-    def _excess(self, limits: FloatArray, places: IntArray, away: FloatArray) -> FloatArray:
-        """The root of the largest ratio over its limit (2, B), minus one; at most one.
-
-        For the moves in places (B',), each as far from its start as `away` says, in its units.
-        """
-        costs, prior = self._problems(places, away)
-        totals, first = self._totals(costs, prior), self._choices[places]
-        pools = [self._places(pool) for pool in (self.among, self.blind) if pool]
-        # The rival is the cheapest of each pool where the move has come to.
-        second = np.concatenate([pool[np.argmin(totals[:, pool], axis=1)] for pool in pools])
-        times = len(pools)
-        pairs = np.stack([np.tile(first, times), second], axis=1)
-        repeated = np.tile(totals, (times, 1)), np.tile(costs, (times, 1, 1))
-        priors = None if prior is None else np.tile(prior, (times, 1))
-        searched = (np.arange(times)[:, None], places)
-        ratio, tilts = self._ratio(
-            pairs, *repeated, priors, self._tilts[:, *searched].reshape(-1, len(pairs))
-        )
-        self._tilts[:, *searched] = tilts.reshape(-1, times, len(places))  # where to start next
-        ratio = ratio.reshape(times, -1)
-        limit = limits[:times, places]
-        known = np.isfinite(limit)  # infinite for a single cluster, which says nothing about others
-        shown = np.where(known, ratio, 0.0) / np.where(known, limit, 1.0)
-        return np.asarray(np.minimum(np.sqrt(np.maximum(shown.max(axis=0), 0.0)) - 1, 1.0))
-
-    def _ratio(
-        self,
-        pairs: IntArray,
-        totals: FloatArray,
-        costs: FloatArray,
-        prior: FloatArray | None,
-        near: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Likelihood ratios (P,) of no difference, zero where the first costs no more; tilts."""
+        pieces = self._pieces.where(some)
+        first, second, limit = pieces.choice, pieces.rival, limits[pieces.pool, pieces.move]
+        pairs, rows = np.stack([first, second], axis=1), np.arange(len(some))
+        costs, prior = self._problems(pieces.move, away)
         support = pair_support(self.joint, self._cells, costs, prior, pairs, self.reachable)
-        first, second = pairs.T
-        rows = np.arange(len(pairs))
+        totals = self._totals(costs, prior)
         more = totals[rows, first] - totals[rows, second]
-        none = np.zeros(more.shape)
-        added = none if self._added is None else self._added[first, second]
-        ratio, tilts = ratio_below(support, none, more, added, near)
-        return np.where(more > 0, ratio, 0.0), tilts
+        added = np.zeros(more.shape) if self._added is None else self._added[first, second]
+        near = self._tilts[:, some]
+        negated, self._tilts[:, some] = upper_bound_from(near, support.negated(), limit)
+        low, _ = widened(more, (-negated, -negated), limit, added)
+        least = support.lowest.sum(axis=-1)
+        low = np.where(least > 0, np.maximum(low, least), low)
+        # Without this, rounding would make a difference out of equal costs.
+        return np.where(np.abs(low) <= _EQUAL * np.abs(totals).max(axis=1), 0.0, low)
 
     def _totals(self, costs: FloatArray, prior: FloatArray | None) -> FloatArray:
         """What every system costs, (B, J)."""
@@ -231,24 +216,25 @@ class _Race:
 
     def _rough_limits(self) -> FloatArray:
         """Thresholds (2, B) at the start of the first move of each choice."""
-        costs, prior = self._problems(self._every, np.zeros(len(self.moves)))
-        known: dict[Label, list[float]] = {}
-        for place, move in enumerate(self.moves):
-            if move.choice not in known:
-                shares = None if prior is None else prior[place]
-                known[move.choice] = self._limit(move, costs[place], shares)
-        return np.array([known[move.choice] for move in self.moves]).T
+        choices = [move.choice for move in self.moves]
+        first = [choices.index(choice) for choice in choices]
+        places = np.array(sorted(set(first)), dtype=np.intp)
+        limits = self._limits(places, np.zeros(places.shape))
+        return limits[:, np.searchsorted(places, first)]
 
     @property
     def _changing(self) -> BoolArray:
-        """Whether the critical value of each move (B,) may change along it.
+        """Whether the critical value of each move (B,) may change along it."""
+        return np.array([not self._is_known(self._names(move)) for move in self.moves])
+
+    def _is_known(self, names: Labels) -> bool:
+        """Whether the critical value among systems does not depend on costs and prior.
 
         That of one comparison does not, nor does Bonferroni's, unless a class without cases gets a
         prior, or one that lies in a single cluster.
         """
-        sizes = np.array([len(self._names(move)) for move in self.moves])
-        known = self.joint.weights.ndim == 1 and bool(self._counts[0].any(axis=-1).all())
-        return ((sizes > 2) & (sizes <= MOST_RIVALS)) | (not known)
+        plain = self.joint.weights.ndim == 1 and bool(self._counts[0].any(axis=-1).all())
+        return plain and not 2 < len(names) <= MOST_RIVALS
 
     def _names(self, move: Move) -> Labels:
         """The systems among which the choice is, itself included."""
@@ -263,19 +249,22 @@ class _Race:
 
     def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
         """Thresholds of one move: the critical value among the systems, and of one comparison."""
-        names = self._names(move)
-        many = len(names) > MOST_RIVALS
-        # Bonferroni's value needs only the degrees of freedom, which the tally of one system has.
-        joint, design = (self._first, {}) if many else (self.joint, self.design)
-        problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
-        errors = cost_errors(joint, problem, **design)
-        if errors.degrees == 0 or np.isnan(errors.costs).any():
-            return [np.inf, np.inf]
-        if many:
-            law = bonferroni_law(errors.degrees, len(names) - 1)
-        else:
-            law = max_law(errors.among(names), [names.index(move.choice)])
-        alone = profile_threshold(self.level, np.asarray(errors.degrees))
+        names, degrees = self._names(move), np.inf
+        law = bonferroni_law(degrees, len(names) - 1)
+        if not self._is_known(names):
+            many = len(names) > MOST_RIVALS
+            # Bonferroni's value needs only the degrees of freedom, which one system has as well.
+            joint, design = (self._first, {}) if many else (self.joint, self.design)
+            problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
+            errors = cost_errors(joint, problem, **design)
+            degrees = errors.degrees
+            if degrees == 0 or np.isnan(errors.costs).any():
+                return [np.inf, np.inf]
+            if many:
+                law = bonferroni_law(degrees, len(names) - 1)
+            else:
+                law = max_law(errors.among(names), [names.index(move.choice)])
+        alone = profile_threshold(self.level, np.asarray(degrees))
         return [float(law.quantile(1 - self.level)[0]), float(alone)]
 
     def _problems(self, places: IntArray, away: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -290,10 +279,33 @@ class _Race:
         return moved, np.clip(prior[places] + point * prior_slope[places], 0.0, 1.0)
 
     @cached_property
+    def _most(self) -> FloatArray:
+        """How far (B,) moves are followed."""
+        return np.where(np.isinf([move.end for move in self.moves]), _FARTHEST, _NEAR_END)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        """All parts of moves along which a rival of the choice is the cheapest of its pool."""
+        here, later = (self._problems(self._every, np.full(len(self.moves), x)) for x in (0, 1))
+        totals = self._totals(*here)
+        slopes = self._totals(*later) - totals
+        parts = []
+        for index, names in enumerate((self.among, self.blind)):
+            if names:
+                pool = self._places(names)
+                move, rival, low, high = envelopes(totals[:, pool], slopes[:, pool])
+                rival, choice = pool[rival], self._choices[move]
+                gain = slopes[move, choice] - slopes[move, rival]
+                high = np.minimum(high, self._most[move])
+                part = Pieces(move, np.full(move.shape, index), choice, rival, low, high, gain)
+                parts.append(part.where((rival != choice) & (low < high)))
+        return Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    @cached_property
     def _tilts(self) -> FloatArray:
-        """The tilts that the last search of each move found, (R, 2, B): the next starts there."""
+        """The tilts that the last search on each piece found, (R, N): the next starts there."""
         strata = 1 if self._priors is None else len(self.joint.classes)
-        return np.full((strata, 2, len(self.moves)), np.nan)
+        return np.full((strata, len(self._pieces.move)), np.nan)
 
     @cached_property
     def _cells(self) -> Cells:
@@ -353,45 +365,3 @@ class _Race:
         """Counts (J, K, M) of all systems, clusters together."""
         values = np.stack([self.joint.model(name).values for name in self.joint.models], axis=-3)
         return values if values.ndim == 3 else values.sum(axis=0)
-
-
-def _crossings(
-    excess: Callable[[IntArray, FloatArray], FloatArray],
-    places: IntArray,
-    guess: FloatArray,
-    far: FloatArray,
-    close: FloatArray,
-) -> FloatArray:
-    """How far (B,) the moves in places go until their excess is no longer negative; else `far`.
-
-    The root of a ratio is nearly linear in the distance, and the excess is −1 at the start, which
-    suits the secant method. It is kept within a bracket of a point before the crossing and one
-    beyond. Where three secants do not halve the bracket, as at a corner where another rival becomes
-    the cheapest, its geometric mean is taken.
-    """
-    crossing: FloatArray = far.copy()
-    rows: IntArray = np.arange(len(far))
-    now, near, beyond = guess, np.zeros(far.shape), np.full(far.shape, np.inf)
-    last, last_value, slow = near, np.full(far.shape, -1.0), np.zeros(far.shape)
-    for _ in range(_STEPS):
-        value = excess(places, now)
-        crossing[rows] = now
-        width = beyond - near
-        near, beyond = np.where(value < 0, now, near), np.where(value < 0, beyond, now)
-        slow = np.where(beyond - near > width / 2, slow + 1, 0)
-        ended = (np.abs(value) < close) | (near >= np.minimum(far, beyond * (1 - close)))
-        ended |= beyond < _ROUNDING
-        if ended.all():
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):
-            secant = now - value * (now - last) / (value - last_value)
-            between = np.where(near > 0, np.sqrt(near * beyond), beyond / 10)
-        sound = (secant > near) & (secant < beyond) & (slow < 3)
-        last, last_value = now, value
-        # Steps grow at most tenfold: far beyond the crossing the excess is cut off and flat.
-        now = np.minimum(np.minimum(np.where(sound, secant, between), 10 * now), far)
-        # Moves that have ended leave the search, which then works on fewer of them.
-        rows, places = rows[~ended], places[~ended]
-        arrays = (now, near, beyond, last, last_value, slow, far, close)
-        now, near, beyond, last, last_value, slow, far, close = (row[~ended] for row in arrays)
-    return crossing

@@ -18,6 +18,8 @@ from stakes.inference.tally_checks import whole_cells
 from stakes.ranking import auc
 from stakes.tally import JointScores, ScoreTable
 
+_PIECE = 1 << 16  # scores that fit into the cache
+
 
 def _placements(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Placements of a negative and of a positive case at each score, for weights (…, S, 2).
@@ -60,18 +62,32 @@ def auc_error(table: ScoreTable) -> FloatArray:
     >>> float(auc_error(ScoreTable.from_scores([0, 1, 0, 1, 1], [1, 2, 2, 3, 1])).round(4))
     0.2764
     """
-    square = np.zeros(table.weights.shape[:-2])
-    for k in (0, 1):
-        placement = _placement(table.weights, k)
-        weight = table.weights[..., k]
-        count = weight.sum(axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.sum(weight * placement, axis=-1, keepdims=True) / count[..., None]
-            placement -= mean
-            placement *= placement
-            scatter = np.sum(weight * placement, axis=-1)
-            square = square + np.where(count > 1, scatter / (count * (count - 1)), np.nan)
-    return np.asarray(np.sqrt(square))
+    return _area_and_error(table)[1]
+
+
+def _area_and_error(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
+    """The area under the ROC curve and its standard error, (…)."""
+    counts = np.asarray(table.class_weights)
+    below, scatter = np.zeros(counts.shape), np.zeros(counts.shape)
+    # The mean placement of either class is the area.
+    value = np.asarray(auc(table))
+    area = value[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, table.scores.size, _PIECE):
+            weights = table.weights[..., start : start + _PIECE, :]
+            for k, mean in enumerate((1 - area, area)):
+                # As in `_placement`, which a table of ten million scores would take from memory.
+                other = weights[..., 1 - k]
+                placement = np.cumsum(other, axis=-1)
+                placement += below[..., [1 - k]]
+                placement -= other / 2
+                placement /= counts[..., [1 - k]]
+                placement -= mean
+                placement *= placement
+                scatter[..., k] += np.einsum("...s,...s->...", weights[..., k], placement)
+            below += weights.sum(axis=-2)
+        square = np.where(counts > 1, scatter / (counts * (counts - 1)), np.nan)
+    return value, np.asarray(np.sqrt(square.sum(axis=-1)))
 
 
 def delong_auc(table: ScoreTable) -> Estimate:
@@ -97,8 +113,8 @@ def delong_auc(table: ScoreTable) -> Estimate:
     95% 0.4466 to 0.7804
     """
     whole_cells(table)
-    value = auc(table)
-    return Estimate(value, auc_error(table), np.empty((0, *value.shape)), Normal(), "DeLong")
+    value, error = _area_and_error(table)
+    return Estimate(value, error, np.empty((0, *value.shape)), Normal(), "DeLong")
 
 
 def delong(scores: JointScores) -> Comparison:

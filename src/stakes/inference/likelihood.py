@@ -62,7 +62,6 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes._value import Value
 from stakes.inference.tilted_shares import (
-    LONGEST,
     Tilted,
     costliest_shares,
     pseudo_cases,
@@ -174,6 +173,27 @@ class Support(Value):
         )
 
 
+def _both_ways(support: Support, leading: tuple[int, ...]) -> Support:
+    """The support of the negated quantity and that of the quantity, along a new first axis.
+
+    The other leading axes are broadcast with `leading`.
+    """
+    leading = np.broadcast_shapes(leading, support.values.shape[:-2], support.counts.shape[:-2])
+    strata, cells = support.values.shape[-2:]
+
+    def stack(negated: FloatArray, values: FloatArray, *trailing: int) -> FloatArray:
+        shape = (*leading, *trailing)
+        return np.stack([np.broadcast_to(negated, shape), np.broadcast_to(values, shape)])
+
+    return Support(
+        values=stack(-support.values, support.values, strata, cells),
+        counts=support.counts,
+        lowest=stack(-support.highest, support.lowest, strata),
+        highest=stack(-support.lowest, support.highest, strata),
+        degrees=support.degrees,
+    )
+
+
 def stacked(supports: list[Support]) -> Support:
     """Supports of several quantities side by side; cells that one lacks have no count."""
     size = max(support.values.shape[-1] for support in supports)
@@ -222,8 +242,9 @@ def profile_bounds(
     """
     q = np.asarray(threshold)
     # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
-    low, high = 0.0 - upper_bound(support.negated(), q), upper_bound(support, q)
-    low, high = widened(np.asarray(estimate), (low, high), q, np.asarray(variance))
+    negated, high = upper_bound(_both_ways(support, q.shape), q)
+    bounds = 0.0 - negated, high
+    low, high = widened(np.asarray(estimate), bounds, q, np.asarray(variance))
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)
 
@@ -297,33 +318,29 @@ def profile_ratio(
     """
     goal = np.asarray(value, dtype=np.float64)
     middle, more = np.asarray(estimate), np.asarray(variance)
-    above, _ = _ratio_above(support, goal, middle, more)
-    below, _ = ratio_below(support, goal, middle, more)
-    return np.maximum(above, below)
-
-
-def ratio_below(
-    support: Support,
-    value: FloatArray,
-    estimate: FloatArray,
-    variance: FloatArray,
-    near: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """`profile_ratio` of values not above the estimate, zero for others, and the tilts (R, …).
-
-    The search starts at the tilts `near`, found for a similar problem; nan stands for none.
-    """
-    return _ratio_above(support.negated(), -value, -estimate, variance, near)
+    both = _both_ways(support, np.broadcast_shapes(goal.shape, middle.shape, more.shape))
+    sign = np.array([-1.0, 1.0]).reshape(2, *(1,) * (both.highest.ndim - 2))
+    return np.asarray(_ratio_above(both, sign * goal, sign * middle, more).max(axis=0))
 
 
 def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
     """The greatest mean (…) within the threshold, the pseudo-case in each stratum in turn."""
+    return upper_bound_from(None, support, threshold)[0]
+
+
+def upper_bound_from(
+    near: FloatArray | None, support: Support, threshold: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """`upper_bound` and its tilts (R, …), searched for from those of a similar problem, if any.
+
+    A tilt of nan stands for none.
+    """
     # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)
     q = np.broadcast_to(threshold, gaps.shape[:-2])
-    shares, missed = costliest_shares(gaps, counts, q)
-    lacking = np.sum(shares * gaps, axis=(-2, -1)) - missed
-    return np.asarray(support.highest.sum(axis=-1) - lacking.min(axis=0))
+    costliest = costliest_shares(gaps, counts, q, near)
+    lacking = np.sum(costliest.shares * gaps, axis=(-2, -1)) - costliest.missed
+    return np.asarray(support.highest.sum(axis=-1) - lacking.min(axis=0)), costliest.tilt
 
 
 def _ratio_above(
@@ -331,9 +348,8 @@ def _ratio_above(
     value: FloatArray,
     estimate: FloatArray,
     variance: FloatArray,
-    near: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """The least threshold (…) at which the upper bound reaches a value, and the tilts (R, …)."""
+) -> FloatArray:
+    """The least threshold (…) at which the upper bound reaches a value; zero below the estimate."""
     gaps, counts = _with_pseudo_cases(support, value.shape)
     distance = np.broadcast_to(support.highest.sum(axis=-1) - value, gaps.shape[:-2])
     # `widened` adds squares: (value − estimate)² = (bound − estimate)² + variance · threshold. The
@@ -360,15 +376,10 @@ def _ratio_above(
     first = strata.first_guess * np.where(scale > 0, scale, 1.0)
     goal = np.where(inside, goal, first)  # of the size of the costs, however small these are
     guess = np.log(goal) - np.log(first)  # of log s
-    if near is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            near = np.log(near * scale)
-        guess = np.where(np.abs(near - guess) < LONGEST, near, guess)
     tilted, missed = tilted_to(goal, climbed, strata, guess, inside)
     with np.errstate(invalid="ignore"):  # where weights are so uneven that no tilt was found
         ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))
-    tilt = np.divide(tilted.tilt, scale, where=inside, out=np.full(scale.shape, np.nan))
-    return np.asarray(ratio.min(axis=0)), tilt
+    return np.asarray(ratio.min(axis=0))
 
 
 def _with_pseudo_cases(support: Support, leading: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:

@@ -21,7 +21,7 @@ _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost 
 
 _STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
 _CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
-_COARSE = 1e-6  # relative distance from the goal at which that of the last step counts
+_SMALL = 1e-7  # relative distance from the goal whose square is lost in rounding
 LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
 _LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
@@ -79,24 +79,44 @@ def pseudo_cases(gaps: FloatArray, counts: FloatArray) -> FloatArray:
     return np.asarray(_PSEUDO_CASES / (1 + np.minimum(seen, _MANY) ** 2 / _FADING))
 
 
+class Costliest(NamedTuple):
+    """The probabilities of greatest mean within a threshold.
+
+    Attributes
+    ----------
+    shares : (…, R, C) where those of a stratum add up to less than one, the rest belongs to its
+        costliest value
+    missed : (…) what their mean still lacks, to first order, because no tilt is exact
+    tilt : (…) per unit of cost; nan where there is none
+    """
+
+    shares: FloatArray
+    missed: FloatArray
+    tilt: FloatArray
+
+
 def costliest_shares(
-    gaps: FloatArray, counts: FloatArray, threshold: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    gaps: FloatArray, counts: FloatArray, threshold: FloatArray, near: FloatArray | None = None
+) -> Costliest:
     """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
 
-    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. Where the
-    probabilities of a stratum add up to less than one, the rest belongs to its costliest value. The
-    second result (…) is what their mean still lacks, where no tilt was close enough.
+    `gaps` (…, R, C) say how far each value is below the costliest of its stratum. The search starts
+    at the tilts `near` (…) of a similar problem, where they are known.
     """
     strata = strata_of(gaps, counts)
     # Where only costliest values were seen, no tilt changes anything.
     bounded = (strata.scale > 0) & np.isfinite(threshold)
+    scale = np.where(bounded, strata.scale, np.nan)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(strata.first_guess)) / 2
+    if near is not None:
+        similar = np.log(near * scale)
+        guess = np.where(np.abs(similar - guess) < LONGEST, similar, guess)
     tilted, missed = tilted_to(goal, _ratio_itself, strata, guess, bounded)
     # An infinite threshold puts all mass on the costliest values.
     shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
-    return shares, np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
+    missed = np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
+    return Costliest(shares, missed, tilted.tilt / scale)
 
 
 class Tilted(NamedTuple):
@@ -127,8 +147,9 @@ def tilted_to(
     """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
 
     `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
-    is how far the ratio is from that of the goal, where the tilt is too coarse: in a stratum of n
-    cases without its costliest value, a step of 1/n in log s may be all there is to an interval.
+    is how far the ratio still is from that of the goal, which corrects results to first order. It
+    matters where the tilt is too coarse: in a stratum of n cases without its costliest value, a
+    step of 1/n in log s may be all there is to an interval.
     Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
     log_s, near = guess, None
@@ -150,11 +171,11 @@ def tilted_to(
             step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_s, step)
         last = np.abs(step)
         log_s = np.where(moving, log_s + step, log_s)
-        moving = moving & (last > _CLOSE) & (log_s < guess + _STEEPEST)
+        apart = np.abs(goal - value) > _SMALL * goal
+        moving = moving & apart & (last > _CLOSE) & (log_s < guess + _STEEPEST)
         if not moving.any():
             break
-    coarse = (np.abs(goal - value) > _COARSE * goal) & (pace > 0)
-    return tilted, np.divide(goal - value, pace, where=coarse, out=np.zeros(goal.shape))
+    return tilted, np.divide(goal - value, pace, where=pace > 0, out=np.zeros(goal.shape))
 
 
 def _newton_step(

@@ -12,7 +12,7 @@ from stakes._arithmetic import weighted_sum
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.rows import Posteriors, frame_columns, read_posteriors
-from stakes.scoring.rules import ScoringRule, require_rule
+from stakes.scoring.rules import ScoringRule, SymmetricRule, require_rule, true_and_other
 from stakes.tally import LossMoments
 
 _BLOCK = 1 << 16  # rows at a time, so that memory stays flat
@@ -407,8 +407,12 @@ def class_means(
             weighted = weight > 0
             part, codes, weight = part[weighted], codes[weighted], weight[weighted]
         mass += np.bincount(codes, weights=weight, minlength=n_classes)
+        pairs = true_and_other(part, codes) if n_classes == 2 else None
         for place, rule in enumerate(rules):
-            losses = rule.losses(part, codes)
+            if pairs is not None and isinstance(rule, SymmetricRule):
+                losses = rule.losses_of_two(*pairs)
+            else:
+                losses = rule.losses(part, codes)
             losses = losses if weight is None else losses * weight
             sums[place] += np.bincount(codes, weights=losses, minlength=n_classes)
     with np.errstate(invalid="ignore"):

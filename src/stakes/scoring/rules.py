@@ -183,6 +183,13 @@ def _of_true_class(posteriors: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(np.take_along_axis(posteriors, codes[:, None], axis=1)[:, 0])
 
 
+def true_and_other(posteriors: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Probabilities (n,) of the true class of two, and of the other one."""
+    positive = codes == 1
+    first, second = np.ascontiguousarray(posteriors.T)
+    return np.where(positive, second, first), np.where(positive, first, second)
+
+
 @dataclass(frozen=True, eq=False)
 class LogLoss(SymmetricRule):
     r"""Surprise at the true class, :math:`-\log_{base} q_k`; in bits for base 2.
@@ -209,10 +216,10 @@ class LogLoss(SymmetricRule):
         self._fill({"base": base})
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
+        if posteriors.shape[1] == 2:
+            return self.losses_of_two(*true_and_other(posteriors, codes))
         of_true = _of_true_class(posteriors, codes)
-        two = posteriors.shape[1] == 2
-        of_others = _of_true_class(posteriors, 1 - codes) if two else 1 - of_true
-        return self.losses_of_two(of_true, of_others)
+        return self.losses_of_two(of_true, 1 - of_true)
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
@@ -241,8 +248,7 @@ class Brier(SymmetricRule):
 
     def losses(self, posteriors: FloatArray, codes: IntArray) -> FloatArray:  # noqa: D102
         if posteriors.shape[1] == 2:
-            true = _of_true_class(posteriors, codes)
-            return self.losses_of_two(true, _of_true_class(posteriors, 1 - codes))
+            return self.losses_of_two(*true_and_other(posteriors, codes))
         errors, rows = np.array(posteriors), np.arange(len(posteriors))
         of_true = errors[rows, codes]
         errors[rows, codes] = 0.0
