@@ -155,6 +155,22 @@ def test_no_flip_is_listed_where_nobody_can_go(demo, opened):
 
 
 @pytest.mark.slow
+def test_a_gain_that_is_moved_to_zero_may_become_a_gain_again_in_both_tables(opened):
+    """What the report states as a gain can be one: flips and margins search the same range."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(2000) < 0.3).astype(int)
+    noise = rng.normal(size=(2, 2000))
+    cuts = {"bold": noise[0] + 2 * truth > 1.6, "careful": noise[1] + 2 * truth > 0.4}
+    models = {name: Decisions(taken.astype(int)) for name, taken in cuts.items()}
+    page = opened(evaluate(truth, models, Problem([[0, 1], [2, -0.5]]), calibrator=None))
+    page.run("() => stakesPage.set({costs: [[0, 1], [2, 0]]})")
+    [flip] = [row for row in flips(page) if row["what"] == "cost of 1 for 1"]
+    margins = {row[0]: row for row in page.run("() => stakesPage.tables().margins")}
+    assert margins["cost of 1 for 1"][2] < 0
+    assert flip["low"][0] < margins["cost of 1 for 1"][2]  # clearly so, farther than as cheap
+
+
+@pytest.mark.slow
 def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     page = opened(duel)
     first = flips(page)[0]

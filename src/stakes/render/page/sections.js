@@ -257,7 +257,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
-    isSystem ? fragmentOf(nameWithSwatch(entry.name, entry.look, notes), ...buttons) : entry.name,
+    isSystem ? nameWithSwatch(entry.name, entry.look, notes, ...buttons) : entry.name,
     entry.name === "perfect decisions" ? "" : bar,
     isSystem ? numberCell(entry.cost, "strong", cost[0]) : knownCell(entry.cost, null, cost[0]),
     boundsCell,
