@@ -630,5 +630,6 @@ def test_undefined_costs_put_not_looking_first_and_leave_no_section_empty(opened
     assert "deploy none" in page.text("#verdict-tag").lower()
     assert page.text("#now").split("\n")[:2] == ["cheapest now", "always ask"]
     assert page.text("#systems tbody tr:first-child th") == "always ask"
+    assert page.text("#facts").endswith("undefined")  # without an interval
     assert not page.page.is_visible("#margins-section")
     assert page.complaints == []

@@ -62,9 +62,15 @@ function costMoves() {
   );
 }
 
+const ABSENT = classes.map((_, k) => !(sum(SYSTEMS[0].counts[k]) > 0)); // classes without cases
+
+/** The classes whose priors can be moved and leave all costs known: none without cases comes in. */
+const movableClasses = () =>
+  TWO && ABSENT.some(Boolean) ? [] : movedClasses(classes.length).filter((k) => !ABSENT[k]);
+
 /** The priors that can be moved, in steps of log-odds. */
 function priorMoves() {
-  return movedClasses(classes.length).map((k) => ({
+  return movableClasses().map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
     shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
@@ -73,7 +79,7 @@ function priorMoves() {
   }));
 }
 
-const ALL_MOVES = classes.length * decisions.length + movedClasses(classes.length).length;
+const ALL_MOVES = classes.length * decisions.length + movableClasses().length;
 const FEW_MOVED = ALL_MOVES > 2 * MOST_MOVES; // a search for the flips of all numbers would take too long
 
 /** All costs and priors, or those with the nearest margins if there are many. */
