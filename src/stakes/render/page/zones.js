@@ -103,13 +103,13 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
   const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
   const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
   const note = html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`);
-  const noted = (zoneCount) => (zoneCount > MOST_ZONES ? [note] : []);
-  const words = [partsInWords(shown.filter((zone) => nearest.includes(zone))), ...noted(shown.length)];
+  const words = [partsInWords(shown.filter((zone) => nearest.includes(zone))), ...(nearest.length < shown.length ? [note] : [])];
   const length = ({ label, span }) => label.length + span.length;
   const longest = shown.reduce((most, zone) => (length(zone) > length(most) ? zone : most));
   const picture = byId(id).firstChild;
-  const withAnother = [...nearest, longest].slice(0, MOST_ZONES); // a change may add a zone
-  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(withAnother), ...noted(shown.length + 1)]);
+  // a change may add a zone; on a wide screen, where several share a line, their lengths matter, too
+  const another = widthOfHost(byId(id)) < PHONE ? [...nearest, longest].slice(0, MOST_ZONES) : range(MOST_ZONES).map(() => longest);
+  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(another), note]);
 }
 
 /** Rows of the download: the zones of all axes. */
