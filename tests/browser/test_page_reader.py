@@ -451,7 +451,7 @@ def test_more_decisions_than_colours_have_no_column_of_colours(shown):
     page = shown("digits")
     assert "decisions" not in page.text("#systems thead").split()
     hint = page.text("#flips-hint")
-    assert "for the 12 of 120 numbers at which another becomes as cheap first" in hint
+    assert "of all 120 numbers, the 12 that make another system as cheap soonest" in hint
 
 
 @pytest.mark.slow

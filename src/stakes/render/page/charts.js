@@ -97,7 +97,7 @@ function drawChart(host, spec) {
   const width = Math.max(260, widthOfHost(host));
   const strip = spec.counted ? COUNTS : 0;
   const lowest = width < PHONE ? 240 : 190; // lines that are close together need room for their names
-  const ratio = (onPaper ? 0.7 : 1) * (spec.ratio || 0.8); // a sheet that ends above a high picture stays half empty
+  const ratio = (onPaper ? 0.6 : 1) * (spec.ratio || 0.8); // a sheet that ends above a high picture stays half empty
   const height = Math.round(Math.max(lowest, Math.min(width * ratio, 340))) + strip;
   const frame = frameOf(spec, width, height, height - strip - MARGIN.bottom);
   const { names, unplaced } = lineNames(frame);
