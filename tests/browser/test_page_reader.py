@@ -778,6 +778,20 @@ def test_of_many_zones_words_tell_the_one_of_today_and_those_of_few_systems(open
     assert int(every.removesuffix(".").split()[-1]) > 8
 
 
+@pytest.mark.slow
+def test_a_zone_of_one_model_has_the_colour_of_the_model(opened):
+    """Grey stands for several. Over the prior, posteriors used as they come become moved ones."""
+    y, odds, rng = patients(4000)
+    models = {"good": sigmoid(odds), "poor": sigmoid(odds + 3 * rng.normal(size=y.size))}
+    page = opened(evaluate(y, models, CLINIC, **QUICK))
+    page.run("() => stakesPage.finished()")
+    looks = page.run("""() => [...document.querySelectorAll("#prior-band .parts li")].map(
+        node => [node.querySelector("b").textContent, node.querySelector("i").className])""")
+    alone = {look for label, look in looks if label in ("good", "good (as is)", "good (moved)")}
+    assert alone == {"block m0"}
+    assert {look for label, look in looks if " or " in label} <= {"block plain"}
+
+
 AT_ONCE = """() => new Promise(done => {
     window.setTimeout = () => 0; // what waits until the stakes rest never comes
     const parts = new Set();

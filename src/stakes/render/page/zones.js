@@ -81,7 +81,7 @@ function joinedZones(zones) {
 function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => clamped(at(x), [low, high]);
   const lookOf = (possible) => {
-    const system = result.systems.find((other) => other.name === possible[0]);
+    const system = SYSTEMS.find((other) => other.name === possible[0]); // elsewhere the prior is moved
     return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
   };
   const shown = joinedZones(zones).map((zone) => ({
