@@ -158,7 +158,7 @@ def test_the_page_of_cases_begins_with_the_numbers_of_the_report(name, opened, r
 @pytest.mark.slow
 def test_the_cost_by_threshold_is_that_of_python(two, opened):
     page = opened(two)
-    labels = page.page.locator("#cost-curve svg text title").all_text_contents()
+    labels = page.page.locator("#cost-curve .line-name, #cost-curve .key-entry").all_text_contents()
     assert {"new", f"always {two.naive.decision}", NO_MODEL} <= set(labels)
     [model] = [model for model in two.models if model.model == "new"]
     read = "x => Object.fromEntries(stakesPage.read('cost-curve', x))"

@@ -155,6 +155,57 @@ def test_no_flip_is_listed_where_nobody_can_go(demo, opened):
 
 
 @pytest.mark.slow
+def test_a_gain_that_is_moved_to_zero_may_become_a_gain_again_in_both_tables(opened):
+    """What the report states as a gain can be one: flips and margins search the same range."""
+    rng = np.random.default_rng(5)
+    truth = (rng.random(2000) < 0.3).astype(int)
+    noise = rng.normal(size=(2, 2000))
+    cuts = {"bold": noise[0] + 2 * truth > 1.6, "careful": noise[1] + 2 * truth > 0.4}
+    models = {name: Decisions(taken.astype(int)) for name, taken in cuts.items()}
+    page = opened(evaluate(truth, models, Problem([[0, 1], [2, -0.5]]), calibrator=None))
+    page.run("() => stakesPage.set({costs: [[0, 1], [2, 0]]})")
+    [flip] = [row for row in flips(page) if row["what"] == "cost of 1 for 1"]
+    margins = {row[0]: row for row in page.run("() => stakesPage.tables().margins")}
+    assert margins["cost of 1 for 1"][2] < 0
+    assert flip["low"][0] < margins["cost of 1 for 1"][2]  # clearly so, farther than as cheap
+
+
+@pytest.fixture
+def absent():
+    """Three classes, the last without cases; the models hardly save anything."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 500)
+    logits = rng.normal(size=(500, 3))
+    logits[np.arange(500), truth] += 2
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    sharper = p**1.3 / (p**1.3).sum(axis=1, keepdims=True)
+    problem = Problem([[0, 1, 2], [3, 0, 1], [5, 5, 0]], classes=["a", "b", "c"])
+    models = {"m": p, "sharper": sharper}
+    return evaluate(np.array(["a", "b"])[truth], models, problem, calibrator=None, replicates=20)
+
+
+@pytest.mark.slow
+def test_the_prior_of_a_class_without_cases_flips_nothing(absent, opened):
+    """Beyond zero, what models cost would be unknown: that is no other choice."""
+    page = opened(absent)
+    priors = {row["what"] for row in flips(page) if row["what"].startswith("prior")}
+    assert priors == {"prior of a", "prior of b"}
+    assert "prior of c" not in page.text("#nearest-flip")
+
+
+@pytest.mark.slow
+def test_a_call_is_not_clear_where_the_saving_is_not(absent, opened):
+    page = opened(absent)
+    assert absent.verdict.told_apart
+    assert absent.verdict.saving_over_naive.low < 0
+    assert page.text("#verdict-tag").endswith("a clear model, its saving is not sure")
+    page.run("() => stakesPage.set({costs: [[0, 1, 2], [3, 0, 1], [5, 5.001, 0]]})")
+    assert page.text("#verdict-tag").endswith("a clear model, its saving is not sure")
+    page.run("() => stakesPage.set({costs: [[0, 2, 2], [3, 0, 1], [5, 5, 0]]})")
+    assert page.text("#verdict-tag").endswith("a clear call")
+
+
+@pytest.mark.slow
 def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
     page = opened(duel)
     first = flips(page)[0]

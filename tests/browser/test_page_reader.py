@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import shutil
 from collections.abc import Callable
@@ -172,21 +173,11 @@ def shown(report_on, opened) -> Callable[..., Any]:
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 ALL = {"type": "tag", "values": TAGS}
-COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 AXE = """async runOnly => {
     const options = {resultTypes: ["violations"], preload: false, runOnly};
     const {violations} = await axe.run(document, options);
     return violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 120)].join(": "));
 }"""
-
-
-# Light and dark differ in colours alone, which take most of the time.
-LOOKED_AT = (
-    (WIDE, "light", ALL),
-    (WIDE, "dark", COLOURS),
-    (PHONE, "light", COLOURS),
-    (PHONE, "dark", ALL),
-)
 
 
 @pytest.mark.slow
@@ -197,10 +188,10 @@ def test_axe_finds_no_violation(name, shown):
     page = shown(name, bypass_csp=True)
     page.run("() => window.stakesPage && stakesPage.finished()")
     page.run(script)
-    for viewport, scheme, rules in LOOKED_AT:
+    for viewport, scheme in itertools.product((WIDE, PHONE), ("light", "dark")):
         page.page.set_viewport_size(viewport)
         page.page.emulate_media(color_scheme=scheme)
-        assert page.run(AXE, rules) == [], (viewport, scheme)
+        assert page.run(AXE, ALL) == [], (viewport, scheme)
 
 
 @pytest.mark.slow
@@ -256,6 +247,51 @@ def test_words_in_pictures_and_lines_can_be_told_from_the_paper(scheme, shown):
     assert words >= 4.5
     assert lines >= 3
     assert fills >= 3
+
+
+# Names that every chart writes at its lines or in the key below it.
+LINES = """() => [...document.querySelectorAll("svg.chart[tabindex]")]
+    .filter(node => node.checkVisibility())
+    .map(node => [...node.querySelectorAll(".line-name, .key-entry > text")]
+        .map(text => text.firstChild.data))"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("name", ["demo", "clinic", "digits", "sixty models"])
+def test_every_line_of_a_chart_has_its_whole_name(name, viewport, shown, report_on):
+    """At the line where there is room, else in a key below the chart; never cut."""
+    page = shown(name, viewport=viewport)
+    page.run("() => stakesPage.finished()")
+    charts = page.run(LINES)
+    assert len(charts) > (1 if name == "digits" else 3)
+    assert [text for chart in charts for text in chart if "\u2026" in text] == []
+    models = {model.model for model in report_on(name).models}
+    systems = {system.name for system in report_on(name).systems}
+    for chart in charts:
+        assert set(chart) & (models | systems)
+        assert len(chart) == len(set(chart))
+    if name == "demo":
+        assert set(charts[0]) == {"logistic", "forest", "boosting", "naive bayes"}
+        assert "best constant decision" in charts[-1]
+    overlaps = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+        const texts = [...chart.querySelectorAll(".line-name, .key-entry > text, .axis-name")];
+        const boxes = texts.map(node => node.getBoundingClientRect());
+        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => a.left < b.right - 1
+            && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4));
+    }).length"""
+    assert page.run(overlaps) == 0
+
+
+@pytest.mark.slow
+def test_the_button_that_unfolds_a_model_stands_beside_its_name(shown):
+    below = """() => [...document.querySelectorAll("#systems .fold")].filter(button => {
+        const name = button.closest(".name").querySelector("span").getBoundingClientRect();
+        return button.getBoundingClientRect().top > name.bottom - 4;
+    }).length"""
+    page = shown("demo")
+    assert page.page.locator("#systems .fold").count() > 3
+    assert page.run(below) == 0
 
 
 # Finding -----------------------------------------------------------------------------------------
@@ -415,7 +451,7 @@ def test_more_decisions_than_colours_have_no_column_of_colours(shown):
     page = shown("digits")
     assert "decisions" not in page.text("#systems thead").split()
     hint = page.text("#flips-hint")
-    assert "for the 12 of 120 numbers at which another becomes as cheap first" in hint
+    assert "of all 120 numbers, the 12 that make another system as cheap soonest" in hint
 
 
 @pytest.mark.slow
@@ -440,6 +476,25 @@ def test_a_phone_keeps_the_chance_and_the_threshold(shown):
 
 
 @pytest.mark.slow
+def test_a_phone_shows_the_cost_of_every_slice_and_every_cell_of_a_small_table(shown):
+    page = shown("demo", viewport=PHONE)
+    right = "(node) => node.getBoundingClientRect().right"
+    for cell in page.page.locator('#slices td[data-head="cost"], .cells .cell').all():
+        assert cell.is_visible()
+        assert cell.evaluate(right) < 390
+
+
+@pytest.mark.slow
+def test_under_limits_every_system_has_its_prices_in_one_table(shown, report_on):
+    page = shown("limits and one table of costs")
+    assert "continued" not in page.text("main")
+    titles = page.page.locator("section:has(> h2:text-is('Limits'))")
+    assert titles.locator("thead th").last.inner_text() == "price"
+    systems = report_on("limits and one table of costs").systems
+    assert titles.locator("tbody tr").count() == 2 * len(systems)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "digits", "sixty models", "thirty classes"])
 def test_paper_loses_no_column_and_nothing_covers_the_cells(name, shown):
     page = shown(name)
@@ -454,19 +509,30 @@ def test_paper_loses_no_column_and_nothing_covers_the_cells(name, shown):
     apart = """() => {
         const [cells, list] = [".money table", ".money .costliest"].map(
             some => document.querySelector(some).getBoundingClientRect());
-        return list.left >= cells.right - 1 || list.top >= cells.bottom - 1;
+        const below = (first, second) => first.top >= second.bottom - 1;
+        return list.left >= cells.right - 1 || below(list, cells) || below(cells, list);
     }"""
     assert page.run(apart)
     assert page.run("() => document.querySelector('style').textContent.includes('@page')")
 
 
+# Pixels from the heading of a section to the end of its first picture or its second row: what
+# stands in between is never parted.
+HEADS = """() => [...document.querySelectorAll("section")].filter(node => node.checkVisibility())
+    .map(node => {
+        const first = [...node.querySelectorAll("figure svg, tbody tr:nth-child(2)")]
+            .find(part => part.checkVisibility());
+        const bottom = (first || node).getBoundingClientRect().bottom;
+        const heading = node.querySelector("h2");
+        return [bottom - heading.getBoundingClientRect().top, heading.textContent];
+    })"""
 KEPT = """() => [...document.querySelectorAll("*")].filter(node => node.checkVisibility()
     && getComputedStyle(node).breakInside === "avoid")
     .map(node => [node.getBoundingClientRect().height, node.outerHTML.slice(0, 60)])"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["demo", "digits", "limits"])
+@pytest.mark.parametrize("name", ["demo", "digits", "limits", "raw scores", "sixty models"])
 def test_paper_has_no_half_empty_sheets_and_waits_for_the_flips(name, shown):
     """What is kept together is at most a third of a sheet: no more than that stays empty."""
     page = shown(name)
@@ -476,6 +542,9 @@ def test_paper_has_no_half_empty_sheets_and_waits_for_the_flips(name, shown):
     kept = page.run(KEPT)
     assert len(kept) > 10
     assert max(height for height, _ in kept) < 1017 / 3, max(kept)
+    heads = [head for head in page.run(HEADS) if not head[1].startswith("Verdict")]
+    assert len(heads) > 5
+    assert max(heads)[0] < 0.36 * 1017, max(heads)
     if name == "demo":
         assert page.text("#nearest-flip").startswith("Nearest change: if you decide anew")
         assert page.page.locator("#flips tr, #flips p").count() > 0
@@ -684,6 +753,17 @@ def test_sixty_models_fold_and_can_be_looked_for(shown):
 
 
 @pytest.mark.slow
+def test_words_about_many_models_begin_with_the_choice_and_name_the_constant_decisions(
+    shown, report_on
+):
+    page, choice = shown("sixty models"), report_on("sixty models").best.model
+    page.run("() => stakesPage.finished()")
+    words = page.page.locator("#prior-band .parts b").all_inner_texts()
+    assert any(text.startswith(f"{choice}, ") and "other models" in text for text in words)
+    assert any(re.search(r"other models or always (treat|send home)$", text) for text in words)
+
+
+@pytest.mark.slow
 def test_of_many_zones_words_tell_the_one_of_today_and_those_of_few_systems(opened):
     rng = np.random.default_rng(6)
     y = (rng.random(1000) < 0.3).astype(int)
@@ -696,6 +776,20 @@ def test_of_many_zones_words_tell_the_one_of_today_and_those_of_few_systems(open
     every = page.text("#proportion-band .hint")
     assert every.startswith("In words: today\u2019s zone")
     assert int(every.removesuffix(".").split()[-1]) > 8
+
+
+@pytest.mark.slow
+def test_a_zone_of_one_model_has_the_colour_of_the_model(opened):
+    """Grey stands for several. Over the prior, posteriors used as they come become moved ones."""
+    y, odds, rng = patients(4000)
+    models = {"good": sigmoid(odds), "poor": sigmoid(odds + 3 * rng.normal(size=y.size))}
+    page = opened(evaluate(y, models, CLINIC, **QUICK))
+    page.run("() => stakesPage.finished()")
+    looks = page.run("""() => [...document.querySelectorAll("#prior-band .parts li")].map(
+        node => [node.querySelector("b").textContent, node.querySelector("i").className])""")
+    alone = {look for label, look in looks if label in ("good", "good (as is)", "good (moved)")}
+    assert alone == {"block m0"}
+    assert {look for label, look in looks if " or " in label} <= {"block plain"}
 
 
 AT_ONCE = """() => new Promise(done => {

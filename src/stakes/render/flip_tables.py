@@ -15,6 +15,7 @@ from stakes.report import TUNED_APART, Flip, Report, Uncertainty
 
 _NEAREST = 8  # most margins that are shown; the JSON holds all of them
 _FROZEN = "with the decisions as they are made now"
+_FACTOR = "factor on the "
 _ANEW = "What would flip the verdict, if you decide anew"
 UNKNOWN = "Uncertain costs"
 _ALONE = (
@@ -112,8 +113,10 @@ def _kept_change(report: Report) -> str:
     for nearest in _nearest_first(report)[:1]:
         *_, point, _, rival = next(_flips(nearest, _scale(report)))
         if rival:
-            moved = f"{nearest.what} is {point} (now {_now(nearest)})"
-            return f"if today's decisions stay, {rival} costs as little where the {moved}."
+            cost = nearest.what.removeprefix(_FACTOR)
+            now = f"(now {_now(nearest)})" if cost == nearest.what else "times today's"
+            moves = f"{'falls' if point.startswith('below') else 'rises'} {point} {now}"
+            return f"if today's decisions stay, {rival} costs as little once the {cost} {moves}."
     return "none, if today's decisions stay: no number that is moved alone changes this."
 
 

@@ -30,14 +30,14 @@ from stakes.render.layout import Table, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import rules_explained
-from stakes.render.tables import number, sections, stakes_sections
+from stakes.render.tables import number, page_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
-    *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts", "bands"),
-    *("state", "pairs", "contenders", "inputs", "rule", "sections", "money", "changes", "tables"),
-    *("curves", "reliability", "regions", "cuts", "explorer", "fold", "schedule", "share"),
-    *("flips", "zones", "page"),
+    *("numbers", "cheapest", "intervals", "comparisons", "digits", "text", "charts"),
+    *("line_names", "bands", "state", "pairs", "contenders", "inputs", "rule", "sections"),
+    *("money", "changes", "tables", "curves", "reliability", "regions", "cuts", "explorer", "fold"),
+    *("schedule", "share", "flips", "zones", "page"),
 )
 
 
@@ -91,7 +91,7 @@ def to_html(
     """
     refuse_too_long(report)
     still = _still(report)
-    parts = [*stakes_sections(report.problem), *sections(report)]
+    parts = list(page_sections(report))
     page = _template().render(
         report=report,
         identity={"title": title, "data": data, "date": date, "author": author},

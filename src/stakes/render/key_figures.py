@@ -21,14 +21,17 @@ class KeyFigure(NamedTuple):
 
 
 def clarity(report: Report) -> str:
-    """How clear the choice of the model is, and that of its rule; empty without a comparison."""
+    """How clear the choice of the model is, that of its rule, and what it saves; may be empty."""
     verdict = report.verdict
     if verdict.deploy is None:
         return "deploy none"
+    unsure = verdict.saving_over_naive.low <= 0
     if verdict.told_apart is None:
-        return ""
+        return "its saving is not sure" if unsure else ""
     if not verdict.told_apart:
         return "a close call"
+    if unsure:
+        return "a clear model, its saving is not sure"
     return "a clear call" if len(verdict.contenders) == 1 else "a clear model, its rule is close"
 
 
@@ -63,7 +66,7 @@ def _in_unit(name: str, report: Report) -> str:
 def _written(interval: Measured, report: Report) -> tuple[str, str]:
     """A number as its interval supports it, and the interval."""
     text = _text.measured(*triple(interval))
-    bounds = bounds_text(triple(interval), text, missing="")
+    bounds = bounds_text(triple(interval), text, missing="") if isfinite(interval.value) else ""
     return text[0], f"{_text.percent(report.assumptions.level)}: {bounds}" if bounds else ""
 
 

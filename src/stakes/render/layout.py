@@ -11,6 +11,7 @@ from stakes._text import PAD, one_line
 from stakes.render.line_picture import LinePicture
 
 WIDTH = 96  # columns of text
+PAGE_WIDTH = 120  # characters of a table that fits a sheet of paper
 _GAP = 2  # spaces between two columns of a table
 NAME = 30  # most characters of a name in a cell
 _PERCENT = r"(?<=\d) (?=%)|(?<=[<>]) (?=\d)"
@@ -152,27 +153,27 @@ def filled(table: Table) -> Table:
     return Table(tuple(header), tuple(rows))
 
 
-def folded(part: Section) -> Iterator[Section]:
+def folded(part: Section, width: int) -> Iterator[Section]:
     """Split a section so that each table fits the width; each repeats the first column."""
     if part.table is None or not part.table.rows:
         yield part
         return
     columns = list(zip(part.table.header, *part.table.rows, strict=True))
     title, sentences, picture = part.title, part.sentences, part.picture
-    for group in _groups(columns):
+    for group in _groups(columns, width):
         header, *rows = zip(columns[0], *group, strict=True)
         rows = [row for row in rows if any(row[1:])]  # rows that are empty in these columns
         yield Section(title, sentences, Table(tuple(header), tuple(rows)), picture)
         title, sentences, picture = f"{part.title}, continued", (), None
 
 
-def _groups(columns: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
+def _groups(columns: Sequence[tuple[str, ...]], most: int) -> Iterator[list[tuple[str, ...]]]:
     """Yield the columns after the first in groups that fit beside it, at least one in each."""
     first, *others = [max(map(len, column)) for column in columns]
     group: list[tuple[str, ...]] = []
     used = first
     for column, width in zip(columns[1:], others, strict=True):
-        if group and used + _GAP + width > WIDTH:
+        if group and used + _GAP + width > most:
             yield group
             group, used = [], first
         group.append(column)

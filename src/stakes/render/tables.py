@@ -18,6 +18,7 @@ from stakes.render.against import baseline_section
 from stakes.render.flip_tables import anew_section, margin_section, region_sections, unknown_section
 from stakes.render.layout import (
     NAME,
+    PAGE_WIDTH,
     WIDTH,
     Section,
     Table,
@@ -78,7 +79,13 @@ def sections(report: Report) -> Iterator[Section]:
     'Verdict'
     """
     for part in _sections(report):
-        yield from folded(cleaned(part, report.problem.unit))
+        yield from folded(cleaned(part, report.problem.unit), WIDTH)
+
+
+def page_sections(report: Report) -> Iterator[Section]:
+    """The stakes and all other sections, with tables as wide as a sheet of paper."""
+    for part in (_stakes_section(report.problem), *_sections(report)):
+        yield from folded(cleaned(part, report.problem.unit), PAGE_WIDTH)
 
 
 def stakes_sections(problem: Problem) -> Iterator[Section]:
@@ -98,9 +105,13 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
     >>> [part.title for part in stakes_sections(Problem.zero_one(2))]
     ['The stakes']
     """
+    yield from folded(cleaned(_stakes_section(problem), problem.unit), WIDTH)
+
+
+def _stakes_section(problem: Problem) -> Section:
+    """The costs in a table, or in a sentence where there are too many."""
     if problem.n_classes * problem.n_decisions > _MOST_CELLS:
-        yield _large_stakes(problem)
-        return
+        return _large_stakes(problem)
     labels, decisions = _names(problem)
     header: tuple[str, ...] = ("class", *decisions)
     rows = [(label, *map(_cost, row)) for label, row in zip(labels, problem.written, strict=True)]
@@ -114,8 +125,7 @@ def stakes_sections(problem: Problem) -> Iterator[Section]:
         text += f" Every case has its own, by its columns: {', '.join(problem.columns)}."
     if problem.limits:
         text += f" Limits: {'; '.join(map(str, problem.limits))}."
-    part = Section("The stakes", (text,), Table(header, tuple(rows)))
-    yield from folded(cleaned(part, problem.unit))
+    return Section("The stakes", (text,), Table(header, tuple(rows)))
 
 
 def _large_stakes(problem: Problem) -> Section:

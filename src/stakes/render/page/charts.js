@@ -3,6 +3,8 @@
 const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // pixels; wider where the font needs it
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
+const PHONE = 480; // pixels: narrower charts are those of phones
+let onPaper = false; // whether the page is being printed
 
 /** Round numbers within a range, about as many as wanted. */
 function ticks(low, high, wanted) {
@@ -94,16 +96,21 @@ const readChart = (id, x) =>
 function drawChart(host, spec) {
   const width = Math.max(260, widthOfHost(host));
   const strip = spec.counted ? COUNTS : 0;
-  const height = Math.round(Math.max(190, Math.min(width * (spec.ratio || 0.8), 340))) + strip;
+  const lowest = width < PHONE ? 240 : 190; // lines that are close together need room for their names
+  const ratio = (onPaper ? 0.6 : 1) * (spec.ratio || 0.8); // a sheet that ends above a high picture stays half empty
+  const height = Math.round(Math.max(lowest, Math.min(width * ratio, 340))) + strip;
   const frame = frameOf(spec, width, height, height - strip - MARGIN.bottom);
+  const { names, unplaced } = lineNames(frame);
+  const key = keyOf(unplaced, width, height);
+  const full = height + key.height;
   const picture = svg(
     "svg",
     {
       class: "chart",
       xmlns: SVG,
       width,
-      height,
-      viewBox: `0 0 ${width} ${height}`,
+      height: full,
+      viewBox: `0 0 ${width} ${full}`,
       tabindex: 0,
       role: "img",
       "aria-label": `${spec.title}. Arrow keys read the values.`,
@@ -121,7 +128,8 @@ function drawChart(host, spec) {
       spec.series.map((line) => lineOf(frame, line)),
     ),
     spec.dots.map((dot) => dotOf(frame, dot)),
-    lineNames(frame),
+    names,
+    key.entries,
     spec.marks.map((mark) => markName(frame, mark)),
   );
   crosshair(picture, frame);
@@ -277,84 +285,6 @@ function markName({ x, right }, mark) {
 function dotOf({ x, y }, dot) {
   const node = svg("circle", { class: `dot ${dot.look}`, cx: x(dot.x), cy: y(dot.y), r: 4.5 });
   return withTip(node, dot.title, dot.lines);
-}
-
-const NO_ROOM = Infinity; // the penalty of a name that leaves the frame or covers another
-// the name of a line: its height in pixels, the positions that are tried, its widths as parts of the frame
-const NAME = { height: 13, columns: 72, widths: [0.55, 0.35, 0.2] };
-
-/** Names of the lines, each where it covers as little of them as possible; left out if there is no room. */
-function lineNames({ x, y, left, right, height, foot, spec }) {
-  const frame = { left: left + 4, right, top: MARGIN.top, bottom: foot - 3 };
-  const step = (frame.right - frame.left) / (NAME.columns - 1);
-  const [low, high] = spec.x.domain;
-  const at = (i) => low + ((frame.left + i * step - x(low)) / (x(high) - x(low))) * (high - low);
-  const heights = spec.series
-    .filter(({ look }) => !look.includes("hull"))
-    .map((line) => ({ line, ys: range(NAME.columns).map((i) => y(heightAt(line.points, at(i)))) }));
-  const taken = spec.marks.flatMap((mark) => [
-    {
-      left: x(mark.x) - widthOf(mark.label, LABEL) - 5,
-      right: x(mark.x) + widthOf(mark.label, LABEL) + 5,
-      top: 0,
-      bottom: MARGIN.top + 12,
-    },
-    { left: x(mark.x), right: x(mark.x), top: 0, bottom: height },
-  ]);
-  return heights
-    .filter(({ line, ys }) => line.label && ys.some(Number.isFinite))
-    .flatMap(({ line, ys }) => {
-      const best = NAME.widths.map(placed).find(({ penalty }) => penalty < NO_ROOM);
-      if (!best) return []; // the tooltip still shows the name
-      taken.push(best);
-      const title = svg("title", {}, line.label);
-      const position = { x: best.left, y: best.bottom - 3 };
-      return svg("text", { class: `line-name ${line.look}`, ...position }, best.text, title);
-
-      /** The best spot for the name, if it may take this part of the width of the frame. */
-      function placed(part) {
-        const text = fitted(shortened(line.label, 30), part * (frame.right - frame.left), LABEL);
-        const width = widthOf(text, LABEL);
-        const columns = Math.min(NAME.columns - 2, Math.ceil(width / step));
-        const spots = spotsOf(ys, columns).map((spot) => {
-          const left = frame.left + spot.i * step;
-          const box = { ...spot, text, left, right: left + width, bottom: spot.top + NAME.height };
-          return { ...box, penalty: penaltyOf(box, heights, taken, frame, columns) };
-        });
-        return spots.reduce((best, spot) => (spot.penalty < best.penalty ? spot : best));
-      }
-    });
-}
-
-/** Candidate spots for a name, just above and just below its line. */
-function spotsOf(ys, columns) {
-  return range(ys.length - columns).flatMap((i) => {
-    const heights = ys.slice(i, i + columns + 1).filter(Number.isFinite);
-    if (!heights.length) return [];
-    return [
-      { i, top: Math.min(...heights) - NAME.height - 3, off: heights[0] - Math.min(...heights) },
-      { i, top: Math.max(...heights) + 3, off: Math.max(...heights) - heights[0] },
-    ];
-  });
-}
-
-/** The penalty of a spot: how much of the lines the name would cover, and its distance from its own. */
-function penaltyOf(spot, heights, taken, frame, columns) {
-  const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
-  const overlaps = taken.some(
-    (box) =>
-      spot.left < box.right + 4 &&
-      spot.right > box.left - 4 &&
-      spot.top < box.bottom &&
-      spot.bottom > box.top,
-  );
-  let covered = 0;
-  for (const { ys } of heights) {
-    for (let i = spot.i; i <= spot.i + columns; i += 1) {
-      if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) covered += 1;
-    }
-  }
-  return outside || overlaps ? NO_ROOM : 20 * covered + spot.off;
 }
 
 /** A line that follows the pointer or the arrow keys, and a tooltip with the values there. */

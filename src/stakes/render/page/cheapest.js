@@ -73,17 +73,18 @@ function proportionLine(counts, prior, name) {
   return { start: part(1, 0), end: part(0, 1), name };
 }
 
-/** Whether a cost is stated as a gain, that is, below zero; if none is, none moves there. */
+/** Whether a cost is a gain, that is, below zero. */
 const hasGains = (costs) => costs.flat().some((cost) => cost < 0);
 
 /** Classes whose priors are moved: of two, one determines the other. */
 const movedClasses = (size) => range(size).slice(size === 2 ? 1 : 0);
 
 /**
- * How far each cost and each prior can move before another system becomes the cheapest. Without
- * `costs`, factors that multiply the costs of the systems are moved; they stay positive.
+ * How far each cost and each prior can move before another system becomes the cheapest; costs below
+ * zero only if they may be gains. Without `costs`, factors that multiply the costs of the systems are
+ * moved; they stay positive.
  */
-function margins(systems, costs, prior) {
+function margins(systems, costs, prior, gains) {
   const costsByClass = systems.map((system) => classCosts(system.counts, system.costs, system.running));
   const ones = systems[0].costs.map((row) => row.map(() => 1));
   const parts = systems.map((system) => costParts(system.counts, costs ? ones : system.costs, prior));
@@ -106,7 +107,7 @@ function margins(systems, costs, prior) {
   (costs || ones).forEach((row, k) =>
     row.forEach((value, d) => {
       const slopes = systems.map((_, i) => slope(i, k, d));
-      add({ k, d }, value, slopes, [costs && hasGains(costs) ? -Infinity : 0, Infinity], EDGE * size);
+      add({ k, d }, value, slopes, [costs && gains ? -Infinity : 0, Infinity], EDGE * size);
     }),
   );
   movedClasses(prior.length).forEach((k) => {

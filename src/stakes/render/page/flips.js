@@ -46,7 +46,7 @@ function choiceNow() {
 /** The costs that can be moved: range, search steps, and the stakes with the cost changed. */
 function costMoves() {
   const size = largest(state.costs.flat()) || 1;
-  const least = hasGains(REPORTED.costs) || hasGains(state.costs) ? -FARTHEST * size : 0;
+  const least = mayGain() ? -FARTHEST * size : 0;
   const steps = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6.5, 8, 10, 13, 16, FARTHEST];
   return classes.flatMap((_, k) =>
     decisions.map((__, d) => ({
@@ -62,9 +62,15 @@ function costMoves() {
   );
 }
 
+const ABSENT = classes.map((_, k) => !(sum(SYSTEMS[0].counts[k]) > 0)); // classes without cases
+
+/** The classes whose priors can be moved and leave all costs known: none without cases comes in. */
+const movableClasses = () =>
+  TWO && ABSENT.some(Boolean) ? [] : movedClasses(classes.length).filter((k) => !ABSENT[k]);
+
 /** The priors that can be moved, in steps of log-odds. */
 function priorMoves() {
-  return movedClasses(classes.length).map((k) => ({
+  return movableClasses().map((k) => ({
     ...{ k, d: null, name: priorName(k), now: state.prior[k], size: 1, bounds: [0.0002, 0.9998] },
     steps: range(36).map((i) => 0.04 * (i + 1) + 0.009 * i * i),
     shift: (now, step) => fromLogOdds(logOdds(clamped(now, [1e-6, 1 - 1e-6])) + step),
@@ -73,14 +79,14 @@ function priorMoves() {
   }));
 }
 
-const ALL_MOVES = classes.length * decisions.length + movedClasses(classes.length).length;
+const ALL_MOVES = classes.length * decisions.length + movableClasses().length;
 const FEW_MOVED = ALL_MOVES > 2 * MOST_MOVES; // a search for the flips of all numbers would take too long
 
 /** All costs and priors, or those with the nearest margins if there are many. */
 function movesNow() {
   const moves = [...costMoves(), ...priorMoves()];
   if (!FEW_MOVED) return moves;
-  const near = margins(result.rivals, result.costs, result.prior);
+  const near = margins(result.rivals, result.costs, result.prior, mayGain());
   const indexOf = ({ k, d }) => near.findIndex((margin) => margin.k === k && margin.d === d);
   return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
 }
@@ -156,8 +162,20 @@ function inWords(names, choice = null) {
   const nameOf = (name) => (choice !== null && modelOf(name) === modelOf(choice) ? name : modelOf(name));
   const models = [...new Set(names.map(nameOf))];
   const shown = models.length === 1 && names.length === 1 ? names : models;
-  const shortList = shown.length > 5 ? [...shown.slice(0, 4), `${shown.length - 4} others`] : shown;
-  return shortList.length > 1 ? `${shortList.slice(0, -1).join(", ")} or ${shortList[shortList.length - 1]}` : shortList[0];
+  const listed = shown.length > MOST_LISTED ? fewOf(shown, nameOf(choice ?? choiceNow())) : shown;
+  return listed.length > 1 ? `${listed.slice(0, -1).join(", ")} or ${listed[listed.length - 1]}` : listed[0];
+}
+
+const MOST_LISTED = 5; // models that a sentence names
+
+/** Many names in few: today's choice if it is one of them, how many other models, and constant decisions. */
+function fewOf(names, choice) {
+  const isConstant = (name) => name.startsWith("always ") && !MODELS.some((model) => model.name === name);
+  const [models, constants] = [names.filter((name) => !isConstant(name)), names.filter(isConstant)];
+  const counted = (some, most, kind) =>
+    some.length > most + 1 ? [...some.slice(0, most), `${some.length - most} other ${kind}`] : some;
+  const choiceFirst = [...models].sort((a, b) => Number(b === choice) - Number(a === choice));
+  return [...counted(choiceFirst, constants.length ? 1 : 3, "models"), ...counted(constants, 2, "constant decisions")];
 }
 
 /** Names in the order of the report, so that equal sets read the same. */
@@ -220,7 +238,7 @@ function flipsHint() {
   const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `, for the ${MOST_MOVES} of ${ALL_MOVES} numbers at which another becomes as cheap first` : ""}.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}.`);
 }
 
 /** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */

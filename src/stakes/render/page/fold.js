@@ -55,7 +55,7 @@ function unfoldButton(model, more) {
   const rules = `${more} other rule${more === 1 ? "" : "s"}`;
   const button = html(
     "button",
-    { type: "button", class: "fold", "aria-expanded": String(open), "aria-label": `${rules} of ${MODELS[model].name}` },
+    { type: "button", class: "fold", "aria-expanded": String(open), title: `${rules} of ${MODELS[model].name}`, "aria-label": `${rules} of ${MODELS[model].name}` },
     open ? "fold" : `+${more}`,
   );
   button.addEventListener("click", () => {

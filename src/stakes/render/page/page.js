@@ -74,6 +74,7 @@ function showNeededSections() {
     "classes-section": BINNED_CLASSES,
     "slices-section": DATA.slices.length,
     "binned-note": MODELS.some((model) => model.binned),
+    "whole-option": priorReach() < 1,
   };
   for (const [id, wanted] of Object.entries(needed)) byId(id).hidden = !wanted;
 }
@@ -124,9 +125,14 @@ function listen() {
     width = innerWidth;
   });
   addEventListener("beforeprint", () => {
+    onPaper = true;
     redraw();
     finishPieces();
     fitPaper();
+  });
+  addEventListener("afterprint", () => {
+    onPaper = false;
+    redraw();
   });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();

@@ -45,12 +45,16 @@ function showVerdict() {
   );
 }
 
-/** How clear the choice of the model and that of its rule are under changed stakes, if that is known. */
+/** How clear the choice of the model, that of its rule and its saving are under changed stakes, if known. */
 function clarityOf({ inference, deploysModel }) {
-  if (!deploysModel || !inference || !COMPARED) return deploysModel ? "" : " · deploy none";
-  const names = inference.possible();
+  if (!deploysModel || !inference) return deploysModel ? "" : " · deploy none";
+  const unsure = inference.saving()[1] <= 0;
+  if (!COMPARED) return unsure ? " · its saving is not sure" : "";
+  const names = inference.contenders();
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
-  return models.size > 1 ? " · a close call" : names.length === 1 ? " · a clear call" : " · a clear model, its rule is close";
+  if (models.size > 1) return " · a close call";
+  if (unsure) return " · a clear model, its saving is not sure";
+  return names.length === 1 ? " · a clear call" : " · a clear model, its rule is close";
 }
 
 /** Expected cost and saving of the best system, with intervals. */
@@ -64,7 +68,7 @@ function factsOf(outcome) {
   const { unaided, deploysModel, changed, inference } = outcome;
   const rivals = result.systems.filter((system) => system.candidate).length;
   const measure = (name, value, interval) => {
-    const hasBounds = Number.isFinite(interval[1]);
+    const hasBounds = Number.isFinite(value) && Number.isFinite(interval[1]);
     const note = hasBounds ? `${percent(DATA.level)}: ${intervalText(interval)}` : "";
     return { name: inUnit(name), value, note, text: hasBounds ? measured(interval)[0] : costText(value) };
   };
@@ -257,7 +261,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
-    isSystem ? fragmentOf(nameWithSwatch(entry.name, entry.look, notes), ...buttons) : entry.name,
+    isSystem ? nameWithSwatch(entry.name, entry.look, notes, ...buttons) : entry.name,
     entry.name === "perfect decisions" ? "" : bar,
     isSystem ? numberCell(entry.cost, "strong", cost[0]) : knownCell(entry.cost, null, cost[0]),
     boundsCell,

@@ -155,6 +155,9 @@ function posteriorsOf(table, prior) {
 const isChanged = ({ costs, prior }) =>
   String([costs, prior]) !== String([REPORTED.costs, REPORTED.prior]);
 
+/** Whether costs may move below zero: if the report states a gain, or the reader set one. */
+const mayGain = () => [REPORTED, state].some(({ costs }) => hasGains(costs));
+
 /** Decisions of a system under these stakes, and its threshold if it has one. */
 function decide(system, stakes) {
   const { costs, prior } = stakes;

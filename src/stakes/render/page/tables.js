@@ -94,13 +94,14 @@ function impliedCell(metric, model, table) {
 function marginsNow() {
   const { rivals } = result;
   const defined = rivals.every((rival) => Number.isFinite(rival.cost));
-  const allMargins = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior) : [];
+  const allMargins = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior, mayGain()) : [];
   return allMargins.sort((a, b) => a.near - b.near || 0);
 }
 
 const MOST_MARGINS = 12; // that the table shows
 const MARGINS_HEAD = ["", "now", "as cheap below", "which", "as cheap above", "which"];
-const marginName = ({ k, d }) => (d === null ? priorName(k) : `${FACTORS ? "factor on the " : ""}${costName(k, d)}`);
+const movedName = ({ k, d }) => (d === null ? priorName(k) : costName(k, d));
+const marginName = (margin) => `${FACTORS && margin.d !== null ? "factor on the " : ""}${movedName(margin)}`;
 
 /** Rows of the download: every margin. */
 function marginsToSave() {
@@ -162,10 +163,11 @@ function showNearestMargin(margin, format) {
     : [];
   const [point, rival] = sides.sort(([a], [b]) => Math.abs(a - margin.value) - Math.abs(b - margin.value))[0] ?? [];
   const [now, then] = margin ? [margin.value, point].map((value) => format(value, margin)) : [];
+  const moves = point > margin?.value ? "rises above" : "falls below";
   const sentence =
     rival === undefined
       ? "none, if today’s decisions stay: no number that is moved alone changes this."
-      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little when the ${marginName(margin)} ${point > margin.value ? "rises" : "falls"} to ${then} (now ${now}).`;
+      : `if today’s decisions stay, ${result.rivals[rival].name} costs as little once the ${movedName(margin)} ${moves} ${then} ${FACTORS && margin.d !== null ? "times today’s" : `(now ${now})`}.`;
   showNearestChange(sentence);
 }
 
@@ -204,12 +206,13 @@ function qualities() {
 /** Build the tables of the quality of the scores. */
 function buildQuality() {
   const allColumns = qualities();
+  const order = CROWDED ? modelsByCost() : range(MODELS.length); // a long table begins with the cheapest
   const cell = ({ values, format }, i) =>
     values[i] === null ? "–" : numberCell(values[i], null, format(values[i], i));
   const table = (title, columns) =>
     tableOf(
       [title, ...columns.map(({ name }) => name)],
-      range(MODELS.length)
+      order
         .filter((i) => columns.some(({ values }) => values[i] !== null))
         .map((i) => ({
           cells: [
@@ -226,7 +229,7 @@ function buildQuality() {
     ),
   );
   if (losses.length) byId("losses").replaceChildren(table("expected loss over all costs", losses));
-  const advised = MODELS.filter((model) => model.advice);
+  const advised = order.map((i) => MODELS[i]).filter((model) => model.advice);
   byId("advice").replaceChildren(
     ...advised.map((model) => html("p", {}, html("b", {}, model.name), `: ${model.advice}.`)),
   );

@@ -22,13 +22,6 @@ const html = (tag, attributes, ...children) =>
 const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** Several nodes as one fragment. */
-function fragmentOf(...nodes) {
-  const fragment = document.createDocumentFragment();
-  fragment.append(...nodes);
-  return fragment;
-}
-
 // Names -------------------------------------------------------------------------------------------
 
 /** A long name shortened in the middle: related names often differ at their ends only. */
@@ -83,7 +76,7 @@ function withTip(node, title, lines) {
 
 // Tables ------------------------------------------------------------------------------------------
 
-const LONGEST_CELL = 44; // characters of a cell; the full text is in its title
+const LONGEST_CELL = 60; // characters of a cell; the full text is in its title
 const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** One tab stop for a whole table: the arrow keys move from number to number. */
@@ -169,7 +162,7 @@ const nameWithSwatch = (name, look, ...notes) =>
     "span",
     { class: "name", title: name },
     html("i", { class: `swatch ${look}` }),
-    html("span", {}, shortened(name, 34)),
+    html("span", {}, shortened(name, LONGEST_CELL)),
     notes,
   );
 

@@ -81,7 +81,7 @@ function joinedZones(zones) {
 function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => clamped(at(x), [low, high]);
   const lookOf = (possible) => {
-    const system = result.systems.find((other) => other.name === possible[0]);
+    const system = SYSTEMS.find((other) => other.name === possible[0]); // elsewhere the prior is moved
     return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
   };
   const shown = joinedZones(zones).map((zone) => ({
@@ -107,7 +107,9 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
   const length = ({ label, span }) => label.length + span.length;
   const longest = shown.reduce((most, zone) => (length(zone) > length(most) ? zone : most));
   const picture = byId(id).firstChild;
-  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(range(MOST_ZONES).map(() => longest)), note]);
+  // a change may add a zone; on a wide screen, where several share a line, their lengths matter, too
+  const another = widthOfHost(byId(id)) < PHONE ? [...nearest, longest].slice(0, MOST_ZONES) : range(MOST_ZONES).map(() => longest);
+  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(another), note]);
 }
 
 /** Rows of the download: the zones of all axes. */
