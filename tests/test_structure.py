@@ -97,9 +97,9 @@ FLOORS: dict[str, str] = {
     ),
     "evaluation": (
         "sentences memory cases running_costs decision_rules folds case_charges predictions "
-        "bound_ladder limited_rules evidence beliefs limit_sentences limit_checks frozen_flips "
-        "backwards shipped_rules score_bins cost_intervals joint_bins baseline changes "
-        "information remade_decisions miscalibration hard_cases tally_rows moved_limits "
+        "bound_ladder limited_rules evidence cross_fitted beliefs limit_sentences limit_checks "
+        "frozen_flips backwards shipped_rules score_bins cost_intervals joint_bins baseline "
+        "changes information remade_decisions miscalibration hard_cases tally_rows moved_limits "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (

@@ -10,14 +10,15 @@ import numpy as np
 from coverage_study.amounts import COLUMNS as AMOUNT_COLUMNS
 from coverage_study.bootstraps import CASE_KINDS, CLUSTER_KINDS
 from coverage_study.cross_validation import LEARNERS, TRUTHS
+from coverage_study.intervals import LEAST_SHARE, MANY_CASES, WIDEST
 from coverage_study.populations import FloatArray
 from coverage_study.reports import BINS, COLUMNS, shares_right
 
 __all__ = ["exceptions", "page", "shrunk_table", "with_shrunk_table"]
 
-LEAST = 93.0  # coverage in %, of a nominal 95 %
-FEW_CASES, MANY_CASES = (92.0, 200), (93.5, 1_000)  # of the set of contenders, up to or from n
-WIDEST, BIASED = 1.10, 0.45
+LEAST = 100 * LEAST_SHARE  # coverage in %, of a nominal 95 %
+FEW, MORE = (92.0, 200), (93.5, 1_000)  # of the set of contenders, up to or from n
+BIASED = 0.45
 
 MARK, END = "<!-- said and right: written by docs/coverage.py -->", "<!-- end -->"
 
@@ -189,8 +190,10 @@ def _fitting_table(rows: list[Row]) -> str:
 
 def _older(rows: list[Row]) -> str:
     """Which sections have rows of an earlier version, if any."""
-    newest = max(row["version"] for row in rows)
-    older = [row["section"] for row in rows if row["version"] < newest]
+    newest: dict[str, int] = {}
+    for row in rows:
+        newest[row["section"]] = max(row["version"], newest.get(row["section"], 0))
+    older = [row["section"] for row in rows if row["version"] < newest[row["section"]]]
     if not older:
         return ""
     parts = ", ".join(f"{section}: {older.count(section)}" for section in sorted({*older}))
@@ -206,7 +209,7 @@ def _older(rows: list[Row]) -> str:
 def _least(row: Row, column: str) -> float:
     if column != "set":
         return LEAST
-    return FEW_CASES[0] if row["n"] < MANY_CASES[1] else MANY_CASES[0]
+    return FEW[0] if row["n"] < MORE[1] else MORE[0]
 
 
 def _short(row: Row, column: str) -> bool:
@@ -223,7 +226,7 @@ def _biased(row: Row) -> bool:
 
 
 def _wide(row: Row) -> bool:
-    known = row["n"] == 10_000 and row["design"] == "cases" and row["width"] is not None
+    known = row["n"] == MANY_CASES and row["design"] == "cases" and row["width"] is not None
     return known and round(row["width"], 2) > WIDEST
 
 
@@ -233,8 +236,8 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
         for column in COLUMNS
         if column != "set"
     ]
-    for (least, size), few in ((FEW_CASES, True), (MANY_CASES, False)):
-        rows = [row for row in reports if (row["n"] < MANY_CASES[1]) == few]
+    for (least, size), few in ((FEW, True), (MORE, False)):
+        rows = [row for row in reports if (row["n"] < MORE[1]) == few]
         claim = f"contenders include the truly cheapest: at least {least:g} % at n = {size:,}"
         lines.append((claim, [_short(row, "set") for row in rows]))
     biased = [_biased(row) for row in reports]
@@ -249,9 +252,12 @@ def _goals(reports: list[Row], intervals: list[Row], fittings: list[Row]) -> str
         if row[f"{learner}, {truth}"] is not None
     ]
     lines.append((f"reports from cross-validation: at least {LEAST:g} %", known))
-    many = [row for row in intervals if row["n"] == 10_000 and row["design"] == "cases"]
+    many = [row for row in intervals if row["n"] == MANY_CASES and row["design"] == "cases"]
     lines.append(
-        (f"their width at n = 10,000: at most {WIDEST:g} × percentile's", [_wide(r) for r in many])
+        (
+            f"their width at n = {MANY_CASES:,}: at most {WIDEST:g} × percentile's",
+            [_wide(r) for r in many],
+        )
     )
     return "\n".join(f"| {claim} | {len(hits)} | {sum(hits) or ''} |" for claim, hits in lines)
 
@@ -292,7 +298,9 @@ def _exceptions(rows: list[Row]) -> Iterator[str]:
             if _wide(row):
                 yield (
                     f"{where}: width {row['width']:.2f} × percentile's, which covers "
-                    f"{row['percentile']:.1f} %"
+                    f"{row['percentile']:.1f} %, {row['stretched']:.1f} % if stretched to "
+                    f"{WIDEST:g} × its width, and {LEAST:g} % only if stretched to "
+                    f"{row['stretch']:.2f} ×"
                 )
 
 

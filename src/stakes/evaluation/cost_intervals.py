@@ -5,7 +5,7 @@ Everything is deterministic and a function of tallies; the procedures are in `st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes.decide import reachable_decisions
-from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.evidence import Evidence, FoldCosts, Sample
 from stakes.inference import (
     MOST_BLIND,
     Clusters,
@@ -36,6 +36,7 @@ from stakes.inference import (
     profile_normalized_interval,
     profile_threshold,
     ratio_bounds,
+    refit_covariance,
     selection_effect,
     widened,
     with_blind,
@@ -461,12 +462,24 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
 
 def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
     """The covariance that fitting adds to the costs of all systems; zero for blind decisions."""
-    costs = [evidence.partition_costs.get(name) for name in evidence.rules]
-    times = max((len(part) for part in costs if part is not None), default=0)
-    if times < 2:
+    rules = _by_system(evidence.partition_costs, evidence, size)
+    folds = evidence.fold_costs or FoldCosts({}, np.empty(0))
+    models = _by_system(folds.sums, evidence, size)
+    added = np.zeros((size, size))
+    if rules is not None and len(rules) > 1:
+        added += fitting_covariance(rules)
+    if models is not None:
+        added += refit_covariance(models, folds.weights)
+    return added if added.any() else None
+
+
+def _by_system(costs: Mapping[str, FloatArray], evidence: Evidence, size: int) -> FloatArray | None:
+    """Costs (…, J) of all systems; zero for those that have none, None if no system has any."""
+    shapes = [costs[name].shape for name in evidence.rules if name in costs]
+    if not shapes:
         return None
-    table = np.zeros((times, size))
-    for place, by_partition in enumerate(costs):
-        if by_partition is not None:
-            table[:, place] = by_partition
-    return fitting_covariance(table)
+    table = np.zeros((*max(shapes), size))
+    for place, name in enumerate(evidence.rules):
+        if name in costs:
+            table[..., place] = costs[name]
+    return table

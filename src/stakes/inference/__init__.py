@@ -80,7 +80,12 @@ from stakes.inference.profile import (
     unchecked_cost_support,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
-from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
+from stakes.inference.sampling import (
+    CostErrors,
+    cost_errors,
+    fitting_covariance,
+    refit_covariance,
+)
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -186,6 +191,7 @@ __all__ = [
     "rate_error",
     "ratio_bounds",
     "ratio_of_proportions_bounds",
+    "refit_covariance",
     "resample",
     "scheme_of",
     "selection_effect",
