@@ -34,7 +34,8 @@ from stakes.evaluation.folds import case_cost
 from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.miscalibration import _drawn
 from stakes.evaluation.slice_costs import _refuse_measurements
-from stakes.inference.losses import LossSample, _beyond_root
+from stakes.inference.loss_ratios import _beyond_root
+from stakes.inference.losses import LossSample
 from stakes.metrics.clinical_samples import _JOINED
 from stakes.ranking.hull import _walked
 from stakes.regions import Margin

@@ -104,9 +104,9 @@ FLOORS: dict[str, str] = {
     ),
     "inference": (
         "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
-        "slices losses intervals planning schemes delta jackknife blind_ratios profile "
-        "proportions bootstrap comparison delong selection deployment multiplicity "
-        "contender_exits winner"
+        "slices loss_bins losses loss_ratios intervals planning schemes delta jackknife "
+        "blind_ratios supports profile proportions bootstrap comparison delong max_law selection "
+        "deployment multiplicity contender_exits winner"
     ),
     "limits": (
         "batch_counts deployed_cases capacity limit_check one_price several_prices "

@@ -61,7 +61,8 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
-from stakes.inference.losses import LossSample, ratio_bounds
+from stakes.inference.loss_ratios import ratio_bounds
+from stakes.inference.losses import LossSample
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -72,12 +73,9 @@ from stakes.inference.planning import (
     minimal_detectable_difference,
 )
 from stakes.inference.profile import (
-    cost_support,
-    difference_support,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
-    unchecked_cost_support,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
 from stakes.inference.sampling import (
@@ -99,6 +97,11 @@ from stakes.inference.schemes import (
 )
 from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
+from stakes.inference.supports import (
+    cost_support,
+    difference_support,
+    unchecked_cost_support,
+)
 from stakes.inference.tally_checks import Measure, each
 from stakes.inference.winner import (
     SelectionEffect,
