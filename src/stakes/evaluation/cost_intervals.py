@@ -5,7 +5,7 @@ Everything is deterministic and a function of tallies; the procedures are in `st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -15,7 +15,8 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes.decide import reachable_decisions
-from stakes.evaluation.evidence import Evidence, FoldCosts, Sample
+from stakes.evaluation.cross_fitted import fitting_of
+from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
     MOST_BLIND,
     Clusters,
@@ -29,14 +30,12 @@ from stakes.inference import (
     contenders_among,
     cost_support,
     difference_support,
-    fitting_covariance,
     leaving_points,
     probability_cheapest,
     profile_bounds,
     profile_normalized_interval,
     profile_threshold,
     ratio_bounds,
-    refit_covariance,
     selection_effect,
     widened,
     with_blind,
@@ -366,7 +365,7 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
     charges = sample.charges
     assert charges is not None
     losses = replace(charges.losses, prior=problem.prior)
-    fitting = _fitting(evidence, len(losses.names)) if sample is evidence.sample else None
+    fitting = fitting_of(evidence, len(losses.names)) if sample is evidence.sample else None
     added = evidence.beside(tuple(map(str, losses.names)))
     errors = losses.errors(fitting).with_added(added)
     rivals = errors.among(tuple(name for name, rule in evidence.rules.items() if rule.eligible))
@@ -443,7 +442,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         reachable[np.flatnonzero(bayes)] = reachable_decisions(above)
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
-        fitting = _fitting(evidence, len(joint.models))
+        fitting = fitting_of(evidence, len(joint.models))
     added = evidence.beside(tuple(map(str, joint.models)))
     eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
     choice = contenders(
@@ -458,28 +457,3 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     )
     named = f"always {blind}"
     return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
-
-
-def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
-    """The covariance that fitting adds to the costs of all systems; zero for blind decisions."""
-    rules = _by_system(evidence.partition_costs, evidence, size)
-    folds = evidence.fold_costs or FoldCosts({}, np.empty(0))
-    models = _by_system(folds.sums, evidence, size)
-    added = np.zeros((size, size))
-    if rules is not None and len(rules) > 1:
-        added += fitting_covariance(rules)
-    if models is not None:
-        added += refit_covariance(models, folds.weights)
-    return added if added.any() else None
-
-
-def _by_system(costs: Mapping[str, FloatArray], evidence: Evidence, size: int) -> FloatArray | None:
-    """Costs (…, J) of all systems; zero for those that have none, None if no system has any."""
-    shapes = [costs[name].shape for name in evidence.rules if name in costs]
-    if not shapes:
-        return None
-    table = np.zeros((*max(shapes), size))
-    for place, name in enumerate(evidence.rules):
-        if name in costs:
-            table[..., place] = costs[name]
-    return table

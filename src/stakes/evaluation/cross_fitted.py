@@ -14,8 +14,9 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule
-from stakes.evaluation.evidence import FoldCosts
+from stakes.evaluation.evidence import Evidence, FoldCosts
 from stakes.evaluation.predictions import Predictions
+from stakes.inference import fitting_covariance, refit_covariance
 from stakes.limits import costs_by_class
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import Decisions, Posteriors, Scores
@@ -94,3 +95,28 @@ class CrossFitted:
                 fits = (read(rule.model, fit) for fit in self.fits[rule.model])
                 sums[name] = np.stack([summed(fit.decisions(rule, cases.charges)) for fit in fits])
         return FoldCosts(sums, np.bincount(folds, mass, size).astype(np.float64))
+
+
+def fitting_of(evidence: Evidence, size: int) -> FloatArray | None:
+    """The covariance that fitting adds to the costs of all systems; zero for blind decisions."""
+    rules = _by_system(evidence.partition_costs, evidence, size)
+    folds = evidence.fold_costs or FoldCosts({}, np.empty(0))
+    models = _by_system(folds.sums, evidence, size)
+    added = np.zeros((size, size))
+    if rules is not None and len(rules) > 1:
+        added += fitting_covariance(rules)
+    if models is not None:
+        added += refit_covariance(models, folds.weights)
+    return added if added.any() else None
+
+
+def _by_system(costs: Mapping[str, FloatArray], evidence: Evidence, size: int) -> FloatArray | None:
+    """Costs (…, J) of all systems; zero for those that have none, None if no system has any."""
+    shapes = [costs[name].shape for name in evidence.rules if name in costs]
+    if not shapes:
+        return None
+    table = np.zeros((*max(shapes), size))
+    for place, name in enumerate(evidence.rules):
+        if name in costs:
+            table[..., place] = costs[name]
+    return table
