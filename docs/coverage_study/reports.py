@@ -7,7 +7,7 @@ to save time; a test compares both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from stakes.evaluation import CrossFitted
 from stakes.evaluation.build_report import _naive, _systems
 from stakes.evaluation.cases import read_cases, read_models
 from stakes.evaluation.cost_intervals import Costs, costs_of
+from stakes.evaluation.cross_fitted import with_fold_costs
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
@@ -58,9 +59,7 @@ def printed(
     )
     predictions = [read(name, wrapped) for name, wrapped in models]
     evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None)
-    if crossed is not None:
-        costs_of_fits = crossed.fold_costs(evidence.rules, cases, partial(read, calibrator=None))
-        evidence = replace(evidence, fold_costs=costs_of_fits)
+    evidence = with_fold_costs(evidence, crossed, cases, read)
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:
         vars(costs)["chances"] = {}

@@ -7,7 +7,9 @@ used to see how much the cost depends on which cases a model was fitted to.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +97,21 @@ class CrossFitted:
                 fits = (read(rule.model, fit) for fit in self.fits[rule.model])
                 sums[name] = np.stack([summed(fit.decisions(rule, cases.charges)) for fit in fits])
         return FoldCosts(sums, np.bincount(folds, mass, size).astype(np.float64))
+
+
+def out_of_fold(models: Any) -> Any:
+    """Predictions of each case by fits that have not seen it; others than cross-validated as is."""
+    return models.out_of_fold if isinstance(models, CrossFitted) else models
+
+
+def with_fold_costs(
+    evidence: Evidence, models: object, cases: Cases, read: Callable[..., Predictions]
+) -> Evidence:
+    """The evidence, with what each fit costs on each fold if the models were cross-validated."""
+    if not isinstance(models, CrossFitted):
+        return evidence
+    unfitted = partial(read, calibrator=None)
+    return replace(evidence, fold_costs=models.fold_costs(evidence.rules, cases, unfitted))
 
 
 def fitting_of(evidence: Evidence, size: int) -> FloatArray | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from stakes.evaluation.cases import (
     refuse_misaligned,
     refuse_needless,
 )
-from stakes.evaluation.cross_fitted import CrossFitted
+from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.memory import refuse_too_large
 from stakes.evaluation.moved_limits import MovedLimits
@@ -151,9 +150,7 @@ def evaluate(
     cases = read_cases(y_true, problem, weights, by, clusters, data)
     unknown = read_unknown(uncertain, problem, cases.shares, level)
     holds_for = _posterior_prior(posterior_prior, problem)
-    crossed = models if isinstance(models, CrossFitted) else None
-    models = models if crossed is None else crossed.out_of_fold
-    named = read_models(models, cases.n_rows)
+    named = read_models(out_of_fold(models), cases.n_rows)
     refuse_too_large(problem, named, cases.n_rows)
     if all(isinstance(prediction, Decisions) for prediction in named.values()):
         calibrator = None  # there is nothing to recalibrate
@@ -172,12 +169,8 @@ def evaluate(
         calibrator=None if calibrator is None else folds.described(calibrator),
         folds=folds,
     )
-    if crossed is not None:
-        unfitted = partial(read, calibrator=None)
-        costs = crossed.fold_costs(evidence.rules, cases, unfitted)
-        evidence = replace(evidence, fold_costs=costs)
     return report_of(
-        evidence,
+        with_fold_costs(evidence, models, cases, read),
         replicates=replicates,
         seed=int(seed),
         rng=np.random.default_rng(int(seed)),
