@@ -150,18 +150,18 @@ WHY = """Why, and what follows from it:
 
 - **Two clusters** tell next to nothing about others: intervals are nearly as wide as costs allow,
   and a report says so in a caveat. That is coverage by width, not by knowledge.
-- **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000, of which a system gets
-  about three wrong. The percentile bootstrap is narrow there because it falls short: stretched to
-  1.10 times its width it covers 90 to 91 %, and to cover 93 % it would have to be 1.25 to 1.41
-  times as wide. Intervals of costs are narrower than that, those of differences about as wide, and
-  both cover 97 to 98 %. Narrowed to 1.10 times the bootstrap's they would cover 95 to 97 % in these
-  very designs (2,000 data sets), but elsewhere too little: the part of a case that stands for unseen
-  mistakes cannot be made smaller. As it is, intervals cover in 93.0 % of samples at the worst rate
-  of a rare mistake, and in 93.2 % at the worst rates of two mistakes that differ in sign (computed
-  exactly, over rates of up to 20 and 9 mistakes expected). If it faded as fast as
-  0.4 / (1 + m² / 3), which saves 2.6 % of the width of a difference, it would be 92.8 %. Without
-  it, which saves 11 to 12 %, it would be 84 and 87.5 %, and differences would still be 1.13 to 1.18
-  times as wide as the bootstrap's.
+- **Prevalence 0.002** leaves about 20 cases of the rare class among 10,000, of which a system
+  gets about three wrong. The percentile bootstrap is narrow there because it falls short:
+  stretched to 1.10 times its width it covers 90 to 91 %, and to cover 93 % it would have to be
+  1.25 to 1.41 times as wide. Intervals of costs are narrower than that, those of differences
+  about as wide, and both cover 97 to 98 %. Narrowed to 1.10 times the bootstrap's they would
+  cover 95 to 97 % in these very designs (2,000 data sets), but elsewhere too little: the part of
+  a case that stands for unseen mistakes cannot be made smaller. As it is, intervals cover in 93.0
+  % of samples at the worst rate of a rare mistake, and in 93.2 % at the worst rates of two
+  mistakes that differ in sign (computed exactly, over rates of up to 20 and 9 mistakes expected).
+  If it faded as fast as 0.4 / (1 + m² / 3), which saves 2.6 % of the width of a difference, it
+  would be 92.8 %. Without it, which saves 11 to 12 %, it would be 84 and 87.5 %, and differences
+  would still be 1.13 to 1.18 times as wide as the bootstrap's.
 - **A runner-up** is named only where a system is recommended. Where that depends on the same rare
   mistakes, as with a stated prior and 20 cases of the rare class, a fifth of the data sets name
   none. Over 4,000 other data sets of that design the difference was covered in 96.2 % (± 0.3) of

@@ -355,6 +355,7 @@ def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
     first, second = np.triu_indices(size, 1)
     some = shares[first] + shares[second] > 0
     first, second = first[some], second[some]
-    one, other = (table[fit, first] + table[fit, second] for fit in (first, second))
-    gaps = (one - other) / (shares[first] + shares[second])[:, None]
+    apart = table[first] - table[second]  # (P, K, J)
+    pairs = np.arange(first.size)
+    gaps = (apart[pairs, first] + apart[pairs, second]) / (shares[first] + shares[second])[:, None]
     return np.asarray(gaps.T @ gaps / (2 * size * len(gaps)))
