@@ -422,7 +422,11 @@ def _frames() -> dict[str, dict[str, Any]]:
 _INDEX = "follows numpy: an IndexError or a TypeError says where a tally ends"
 _ENGINE = "reads rows or tallies for other rooms"
 # Though they take an array, or labels.
-CHECKS_ITSELF = {"inference.fitting_covariance", "torch.loss_moments"}
+CHECKS_ITSELF = {
+    "inference.fitting_covariance",
+    "inference.refit_covariance",
+    "torch.loss_moments",
+}
 _CONTRACT = "is called by the library, with what it has checked"
 NOT_FOR_USERS: dict[str, str] = {
     **{f"tally.{kind.__name__}.__getitem__": _INDEX for kind in TALLIES},

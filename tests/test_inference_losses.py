@@ -14,7 +14,8 @@ from stakes.inference import (
     profile_threshold,
     ratio_bounds,
 )
-from stakes.inference.losses import _beyond_root, _bins, _codes, _least
+from stakes.inference.loss_bins import bin_codes, bins_of, value_at_rank
+from stakes.inference.loss_ratios import _beyond_root
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
@@ -153,7 +154,7 @@ def test_bins_keep_the_sum_and_nearly_all_of_the_variance(n):
     rng = np.random.default_rng(1)
     values = np.where(rng.random(n) < 0.7, 0.0, rng.lognormal(3, 1.5, n))
     weights = rng.random(n)
-    means, counts = _bins(values, weights)
+    means, counts = bins_of(values, weights)
     assert counts.sum() == pytest.approx(weights.sum())
     assert counts @ means == pytest.approx(weights @ values)
     spread = [np.average((v - weights @ values / weights.sum()) ** 2, weights=w)
@@ -161,7 +162,7 @@ def test_bins_keep_the_sum_and_nearly_all_of_the_variance(n):
     assert spread[0] == pytest.approx(spread[1], rel=2e-3)
     assert means.max() == values.max()
     assert len(means) <= 512
-    assert len(np.unique(_codes(np.zeros(n)))) == 1
+    assert len(np.unique(bin_codes(np.zeros(n)))) == 1
 
 
 def test_the_ends_of_a_ratio_are_where_its_test_changes():
@@ -212,7 +213,7 @@ def test_outer_losses_are_found_as_if_all_were_in_order(size):
     )
     for values in columns:
         for place in (0, 64):
-            assert _least(values, place) == np.sort(values)[place]
+            assert value_at_rank(values, place) == np.sort(values)[place]
 
 
 @pytest.mark.parametrize("clusters", [None, 12])

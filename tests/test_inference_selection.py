@@ -18,6 +18,7 @@ from stakes.inference import (
     cost_errors,
     fitting_covariance,
     probability_cheapest,
+    refit_covariance,
     selection_effect,
     with_blind,
 )
@@ -347,6 +348,30 @@ def test_what_fitting_adds_is_three_times_the_covariance_of_partitions_and_widen
         contenders(joint, PROBLEM, level=0.95, fitting=np.zeros((2, 2)))
     with pytest.raises(InputError, match="two partitions at least"):
         fitting_covariance(np.zeros((1, 2)))
+
+
+def test_fits_of_folds_add_the_variance_of_their_mean():
+    """Plain loops over pairs of fits, each pair on the cases of its two folds."""
+    rng = np.random.default_rng(4)
+    weights, costs = np.array([30.0, 20.0, 25.0, 0.0]), rng.random((4, 4, 3))
+    expected, pairs = np.zeros((3, 3)), 0
+    for k in range(4):
+        for m in range(k):
+            gaps = [weights[fold] * (costs[k, fold] - costs[m, fold]) for fold in (k, m)]
+            gap = np.sum(gaps, axis=0) / (weights[k] + weights[m])
+            expected += np.outer(gap, gap) / 2
+            pairs += 1
+    np.testing.assert_allclose(
+        refit_covariance(costs * weights[:, None], weights), expected / pairs / 4, rtol=1e-12
+    )
+    alike = np.broadcast_to(costs[0], costs.shape)  # all fits are the same
+    np.testing.assert_allclose(refit_covariance(alike, weights), 0.0, atol=1e-30)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 2), (2, 3, 2)])
+def test_every_fit_must_be_measured_on_every_fold(shape):
+    with pytest.raises(InputError, match=r"^sums must hold those of each of K fits on each of K"):
+        refit_covariance(np.zeros(shape), np.ones(shape[0]))
 
 
 def test_systems_that_are_fitted_alike_have_no_difference_and_share_what_they_win():

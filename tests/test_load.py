@@ -20,10 +20,11 @@ from stakes.inference import (
     comparison,
     contender_exits,
     contenders,
-    profile,
+    max_law,
     profile_interval,
     profile_normalized_interval,
     selection,
+    supports,
     uncertain_problems,
     with_blind,
 )
@@ -51,7 +52,7 @@ def test_tuples_as_they_are_give_the_intervals_of_tables(monkeypatch, prior, wei
     if weights is not None:
         squares = JointCounts.from_decisions(Y, MODELS, problem, weights=weights**2).weights
     dense = profile_interval(joint, problem, squares=squares)
-    monkeypatch.setattr(profile, "_DENSE", 0)
+    monkeypatch.setattr(supports, "_DENSE", 0)
     assert len(joint.cells) < 3 * 4 * 4
     sparse = profile_interval(joint, problem, squares=squares)
     assert sparse.low == pytest.approx(dense.low, rel=1e-10)
@@ -66,7 +67,7 @@ def test_the_cheapest_blind_decisions_alone_give_the_normalised_interval(monkeyp
     some = profile_normalized_interval(counts, problem)
     assert float(some.low) == pytest.approx(float(every.low))
     assert float(some.high) == pytest.approx(float(every.high))
-    cells = profile.sampled_cells(counts, None, None)
+    cells = supports.sampled_cells(counts, None, None)
     assert blind_ratios._blind_regrets(cells, problem.regret().costs).shape == (2, 3)
 
 
@@ -244,11 +245,11 @@ def test_the_root_of_a_large_covariance_does_not_depend_on_the_size_of_panels(mo
 def test_the_largest_gaps_are_those_of_plain_loops(monkeypatch):
     rng = np.random.default_rng(1)
     drawn, scale = rng.normal(size=(7, 4)), rng.random((4, 4))
-    monkeypatch.setattr(selection, "_CACHED", 8)
+    monkeypatch.setattr(max_law, "_CACHED", 8)
     plain = [
         [max(abs(row[i] - row[j]) * scale[i, j] for j in range(4)) for i in (2, 0)] for row in drawn
     ]
-    assert selection._largest_gaps(drawn, scale, [2, 0]).tolist() == plain
+    assert max_law._largest_gaps(drawn, scale, [2, 0]).tolist() == plain
 
 
 @pytest.mark.slow

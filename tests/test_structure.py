@@ -96,16 +96,16 @@ FLOORS: dict[str, str] = {
     ),
     "evaluation": (
         "sentences memory cases running_costs decision_rules folds case_charges predictions "
-        "bound_ladder limited_rules evidence beliefs limit_sentences limit_checks frozen_flips "
-        "backwards shipped_rules score_bins cost_intervals joint_bins baseline changes "
-        "information remade_decisions miscalibration hard_cases tally_rows moved_limits "
+        "bound_ladder limited_rules evidence cross_fitted beliefs limit_sentences limit_checks "
+        "frozen_flips backwards shipped_rules score_bins cost_intervals joint_bins baseline "
+        "changes information remade_decisions miscalibration hard_cases tally_rows moved_limits "
         "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
-        "slices losses intervals planning schemes delta jackknife blind_ratios profile "
-        "proportions bootstrap comparison delong selection deployment multiplicity "
-        "straight_moves contender_exits winner"
+        "slices loss_bins losses loss_ratios intervals planning schemes delta jackknife "
+        "blind_ratios supports profile proportions bootstrap comparison delong max_law selection "
+        "deployment multiplicity straight_moves contender_exits winner"
     ),
     "limits": (
         "batch_counts deployed_cases capacity limit_check one_price several_prices "

@@ -16,8 +16,9 @@ import numpy as np
 
 from coverage_study.populations import FloatArray, Rows
 from coverage_study.reports import printed
-from stakes import Problem, Rule
+from stakes import Posteriors, Problem, Rule
 from stakes.calibration import Select
+from stakes.evaluation import CrossFitted
 
 __all__ = ["LEARNERS", "TRUTHS", "Fitting", "learners", "looked_at", "row_of"]
 
@@ -113,14 +114,17 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
     """Intervals (learner, value low high) of one data set, and truths (learner, truth)."""
     from sklearn.base import clone
 
-    from stakes.sklearn.splits import out_of_fold, read_splits, splitter
+    from stakes.sklearn.splits import by_every_fit, fold_of_cases, read_splits, splitter
 
     splits = read_splits(splitter(FOLDS, y, y, owner, (0, 1)), X, y, y, (0, 1), owner)
-    predictions = {
-        name: out_of_fold(learner, X, y, splits, "posteriors", design.problem, fit_params={})
-        for name, learner in learners().items()
+    request = X, y, splits, "posteriors", design.problem
+    answers = {
+        name: by_every_fit(learner, *request, fit_params={}) for name, learner in learners().items()
     }
-    report = printed(design, Rows(y, predictions, None, owner), chances=False)  # type: ignore[arg-type]
+    wrapped = {name: list(map(Posteriors, each)) for name, each in answers.items()}
+    crossed = CrossFitted(wrapped, fold_of_cases(splits))
+    predictions = {name: each.values for name, each in crossed.out_of_fold.items()}
+    report = printed(design, Rows(y, predictions, None, owner), crossed=crossed, chances=False)  # type: ignore[arg-type]
     tag = "recalibrated" if design.kind == "recalibrated" else "as is"
     cost = {system.name: system.cost for system in report.systems}
     names = [f"{name} ({tag})" for name in predictions]

@@ -29,10 +29,22 @@ from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
 
-__all__ = ["Subject", "of_cases", "of_clusters", "of_weights", "subjects", "tied"]
+__all__ = [
+    "LEAST_SHARE",
+    "MANY_CASES",
+    "WIDEST",
+    "Subject",
+    "of_cases",
+    "of_clusters",
+    "of_weights",
+    "subjects",
+    "tied",
+]
 
 LEVEL = 0.95
 REPLICATES, BOOTSTRAPPED = 399, 200  # the bootstrap is only a yardstick for the width
+MANY_CASES = 10_000  # at which the width is a goal
+LEAST_SHARE, WIDEST = 0.93, 1.10  # coverage, and width over the bootstrap's
 
 
 @dataclass(frozen=True)
@@ -97,14 +109,23 @@ def tied(prevalence: float) -> Subject:
 
 
 def of_cases(subject: Subject, size: int, samples: int, rng: np.random.Generator) -> FloatArray:
-    """Coverage of both intervals in %, and the ratio of their widths."""
+    """What `compared` says; where the width is a goal, with a bootstrap of every sample."""
     tally = subject.tally(rng.multinomial(size, subject.cells, size=samples).astype(np.float64))
     interval = subject.interval(tally, subject.problem, LEVEL)
-    some = tally[:BOOTSTRAPPED]
-    drawn = bootstrap(
-        subject.value, some, replicates=REPLICATES, rng=rng, scheme=scheme_of(some, subject.problem)
-    )
-    return compared(subject, interval, drawn.with_intervals(Percentile()).interval(LEVEL))
+    parts = [tally[start : start + BOOTSTRAPPED] for start in range(0, samples, BOOTSTRAPPED)]
+    ends = [
+        _percentile_ends(subject, part, rng) for part in parts[: None if size == MANY_CASES else 1]
+    ]
+    low, high = np.concatenate(ends, axis=1)
+    return compared(subject, interval, Interval(low, high, LEVEL), subject.value(tally[: low.size]))
+
+
+def _percentile_ends(subject: Subject, tally: Any, rng: np.random.Generator) -> FloatArray:
+    """Lower and upper ends (2, samples) of the percentile bootstrap."""
+    scheme = scheme_of(tally, subject.problem)
+    drawn = bootstrap(subject.value, tally, replicates=REPLICATES, rng=rng, scheme=scheme)
+    interval = drawn.with_intervals(Percentile()).interval(LEVEL)
+    return np.stack([interval.low, interval.high])
 
 
 def of_weights(
@@ -170,12 +191,28 @@ def percentiles(subject: Subject, replicates: FloatArray) -> Interval:
     return Interval(low, high, LEVEL)
 
 
-def compared(subject: Subject, interval: Interval, other: Interval) -> FloatArray:
-    """Coverage of both in %, and the ratio of their median widths."""
+def compared(
+    subject: Subject, interval: Interval, other: Interval, estimate: FloatArray | None = None
+) -> FloatArray:
+    """Coverage of both in %, the ratio of their median widths, and what stretching would do.
+
+    That is the coverage of the other in % if it were stretched from the estimates to the greatest
+    width that is a goal, and the factor by which it would have to be stretched to reach the goal of
+    coverage; nan without estimates.
+    """
     truth = subject.value(subject.tally(subject.cells))
     with np.errstate(divide="ignore", invalid="ignore"):  # widths may be infinite
         undefined = np.isnan(other.width).all()
         usual = np.nan if undefined else np.nanmedian(other.width)
         ratio = np.median(interval.width) / usual if np.isfinite(usual) else np.nan
+        stretched = (np.nan, np.nan) if estimate is None else _stretched(truth, estimate, other)
     coverage = np.nan if undefined else 100 * other.covers(truth).mean()
-    return np.array([100 * interval.covers(truth).mean(), coverage, ratio])
+    return np.array([100 * interval.covers(truth).mean(), coverage, ratio, *stretched])
+
+
+def _stretched(truth: FloatArray, estimate: FloatArray, interval: Interval) -> tuple[float, float]:
+    """Coverage in % at the greatest width, and the factor that reaches the least coverage."""
+    end = np.where(truth > estimate, interval.high, interval.low)
+    needed = np.where(truth == estimate, 0.0, (truth - estimate) / (end - estimate))
+    least = np.quantile(needed, LEAST_SHARE, method="higher")
+    return 100 * float(np.mean(needed <= WIDEST)), float(least)

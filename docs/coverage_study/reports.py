@@ -8,6 +8,7 @@ to save time; a test compares both.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from scipy.special import ndtri
 from coverage_study.populations import CUTS, Design, FloatArray, Rows
 from stakes.calibration import Select
 from stakes.decide import cheapest_decisions
+from stakes.evaluation import CrossFitted
 from stakes.evaluation.build_report import _naive, _systems
 from stakes.evaluation.cases import read_cases, read_models
 from stakes.evaluation.cost_intervals import Costs, costs_of
+from stakes.evaluation.cross_fitted import with_fold_costs
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
@@ -43,15 +46,20 @@ class Printed:
     costs: Costs
 
 
-def printed(design: Design, rows: Rows, *, chances: bool = True) -> Printed:
+def printed(
+    design: Design, rows: Rows, *, crossed: CrossFitted | None = None, chances: bool = True
+) -> Printed:
     """What `evaluate` says about these rows; without chances, which are slow, they are left out."""
     calibrator = Select() if design.kind == "recalibrated" else None
     cases = read_cases(rows.y, design.problem, rows.weights, None, rows.cluster)
     folds = Folds(cases, np.random.default_rng([0, 1]))  # as `evaluate` with seed 0
     models = read_models(rows.models, cases.n_rows).items()
-    common: dict[str, Any] = {"posterior_prior": None, "calibrator": calibrator, "folds": folds}
-    predictions = [read_predictions(name, wrapped, cases, **common) for name, wrapped in models]
+    read = partial(
+        read_predictions, cases=cases, posterior_prior=None, calibrator=calibrator, folds=folds
+    )
+    predictions = [read(name, wrapped) for name, wrapped in models]
     evidence = evidence_of(cases, predictions, posterior_prior=None, calibrator=None)
+    evidence = with_fold_costs(evidence, crossed, cases, read)
     costs = costs_of(evidence.sample, design.problem, evidence, LEVEL)
     if not chances:
         vars(costs)["chances"] = {}

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
@@ -34,9 +36,13 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 
 def same_costs(first: Report, other: Report) -> None:
+    """The same decisions; intervals are wider where fits differ, never narrower."""
     assert [system.name for system in first.systems] == [system.name for system in other.systems]
     for ours, theirs in zip(first.systems, other.systems, strict=True):
-        assert ours == theirs
+        assert ours.counts == theirs.counts
+        assert ours.cost.value == theirs.cost.value
+        assert ours.cost.low <= theirs.cost.low
+        assert ours.cost.high >= theirs.cost.high
 
 
 def test_the_report_is_that_of_plain_loops_over_the_folds(two, screening):
@@ -104,6 +110,47 @@ def test_the_first_caveat_names_what_is_estimated(clustered):
     assert "GroupKFold" in caveat.text
     assert "procedures, not of one fitted model" in " ".join(clustered.to_text().split())
     assert Report.from_json(clustered.to_json()) == clustered
+
+
+def test_an_interval_allows_for_what_other_fits_would_have_cost(two, screening):
+    """Plain loops over all pairs of fits, on the cases of their two folds; weights and a prior."""
+    problem = Problem(screening.costs, classes=screening.classes, prior=[0.8, 0.2])
+    cv, weights = StratifiedKFold(3, shuffle=True, random_state=0), two.weights
+    report = evaluate_estimators(
+        {"tree": Decisions(TREE)}, two.X, two.y, problem, cv=cv, weights=weights, **QUICK
+    )
+    splits = list(cv.split(two.X, two.y))
+    fits = [clone(TREE).fit(two.X[train], two.y[train]).predict(two.X) for train, _ in splits]
+    truth = np.array([problem.classes.index(label) for label in two.y])
+    shares = np.bincount(truth, weights) / weights.sum()
+    mass = weights * (np.array([0.8, 0.2]) / shares)[truth]
+    gaps = []
+    for k in range(3):
+        for m in range(k):
+            rows = np.concatenate([splits[k][1], splits[m][1]])
+            first, second = (
+                np.array([problem.costs[truth[i], problem.decisions.index(fit[i])] for i in rows])
+                for fit in (fits[k], fits[m])
+            )
+            gaps.append(np.average(first - second, weights=mass[rows]))
+    variance = np.mean(np.square(gaps)) / 2 / 3
+    decided = np.empty(len(two.y), fits[0].dtype)
+    for fit, (_, test) in zip(fits, splits, strict=True):
+        decided[test] = fit[test]
+    plain = evaluate(two.y, {"tree": Decisions(decided)}, problem, weights=weights, **QUICK)
+    cost, narrow = report.systems[0].cost, plain.systems[0].cost
+    noise = norm.ppf(0.975) * np.sqrt(variance)
+    assert noise > 0
+    assert_allclose(cost.high - cost.value, np.hypot(narrow.high - narrow.value, noise))
+    assert_allclose(cost.value - cost.low, np.hypot(narrow.value - narrow.low, noise))
+
+
+def test_fits_that_decide_alike_add_nothing_to_an_interval(two, screening):
+    frozen = FrozenEstimator(GaussianNB().fit(two.X, two.y))
+    report = evaluate_estimators({"old": frozen}, two.X, two.y, screening, cv=4, **QUICK)
+    posteriors = Posteriors(frozen.predict_proba(two.X), classes=frozen.classes_)
+    plain = evaluate(two.y, {"old": posteriors}, screening, **QUICK)
+    assert [system.cost for system in report.systems] == [system.cost for system in plain.systems]
 
 
 @pytest.mark.parametrize("inside", [False, True])

@@ -20,6 +20,7 @@ from stakes.evaluation.cases import (
     refuse_unknown,
 )
 from stakes.evaluation.changes import Changes, changes_between
+from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import MOST_REPLICATES, evaluate
 from stakes.evaluation.evidence import Evidence, ModelTallies, PairsOf, Sample
@@ -50,6 +51,7 @@ __all__ = [
     "Cases",
     "Changes",
     "Charges",
+    "CrossFitted",
     "DecisionRule",
     "Evidence",
     "Fitted",

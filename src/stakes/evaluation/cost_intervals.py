@@ -15,6 +15,7 @@ import numpy as np
 
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes.decide import reachable_decisions
+from stakes.evaluation.cross_fitted import fitting_of
 from stakes.evaluation.evidence import Evidence, Sample
 from stakes.inference import (
     MOST_BLIND,
@@ -29,7 +30,6 @@ from stakes.inference import (
     contenders_among,
     cost_support,
     difference_support,
-    fitting_covariance,
     leaving_points,
     probability_cheapest,
     profile_bounds,
@@ -365,7 +365,7 @@ def _loss_costs(sample: Sample, problem: Problem, evidence: Evidence, level: flo
     charges = sample.charges
     assert charges is not None
     losses = replace(charges.losses, prior=problem.prior)
-    fitting = _fitting(evidence, len(losses.names)) if sample is evidence.sample else None
+    fitting = fitting_of(evidence, len(losses.names)) if sample is evidence.sample else None
     added = evidence.beside(tuple(map(str, losses.names)))
     errors = losses.errors(fitting).with_added(added)
     rivals = errors.among(tuple(name for name, rule in evidence.rules.items() if rule.eligible))
@@ -442,7 +442,7 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
         reachable[np.flatnonzero(bayes)] = reachable_decisions(above)
     fitting = None
     if sample is evidence.sample:  # rules are fitted on all cases, whatever slice they decide about
-        fitting = _fitting(evidence, len(joint.models))
+        fitting = fitting_of(evidence, len(joint.models))
     added = evidence.beside(tuple(map(str, joint.models)))
     eligible = [name for name, rule in evidence.rules.items() if rule.eligible]
     choice = contenders(
@@ -457,16 +457,3 @@ def costs_of(sample: Sample, problem: Problem, evidence: Evidence, level: float)
     )
     named = f"always {blind}"
     return Costs(joint, above, base, reachable, sample.squares, choice, named, level, added)
-
-
-def _fitting(evidence: Evidence, size: int) -> FloatArray | None:
-    """The covariance that fitting adds to the costs of all systems; zero for blind decisions."""
-    costs = [evidence.partition_costs.get(name) for name in evidence.rules]
-    times = max((len(part) for part in costs if part is not None), default=0)
-    if times < 2:
-        return None
-    table = np.zeros((times, size))
-    for place, by_partition in enumerate(costs):
-        if by_partition is not None:
-            table[:, place] = by_partition
-    return fitting_covariance(table)

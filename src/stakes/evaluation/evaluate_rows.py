@@ -21,6 +21,7 @@ from stakes.evaluation.cases import (
     refuse_misaligned,
     refuse_needless,
 )
+from stakes.evaluation.cross_fitted import out_of_fold, with_fold_costs
 from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.memory import refuse_too_large
 from stakes.evaluation.moved_limits import MovedLimits
@@ -149,7 +150,7 @@ def evaluate(
     cases = read_cases(y_true, problem, weights, by, clusters, data)
     unknown = read_unknown(uncertain, problem, cases.shares, level)
     holds_for = _posterior_prior(posterior_prior, problem)
-    named = read_models(models, cases.n_rows)
+    named = read_models(out_of_fold(models), cases.n_rows)
     refuse_too_large(problem, named, cases.n_rows)
     if all(isinstance(prediction, Decisions) for prediction in named.values()):
         calibrator = None  # there is nothing to recalibrate
@@ -169,7 +170,7 @@ def evaluate(
         folds=folds,
     )
     return report_of(
-        evidence,
+        with_fold_costs(evidence, models, cases, read),
         replicates=replicates,
         seed=int(seed),
         rng=np.random.default_rng(int(seed)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,6 +109,13 @@ class ModelTallies:
     class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
 
 
+class FoldCosts(NamedTuple):
+    """What each of K fits costs on the cases of each of K folds, by system, and their weights."""
+
+    sums: Mapping[str, FloatArray]  # (K, K)
+    weights: FloatArray  # (K,)
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Everything that a report is made from.
@@ -133,6 +141,7 @@ class Evidence:
     weighted: bool
     calibrator: str | None = None
     partition_costs: Mapping[str, FloatArray] = field(default_factory=dict)  # of fitted rules, (P,)
+    fold_costs: FoldCosts | None = None  # of models that were cross-validated
     left_out: tuple[Caveat, ...] = ()
     operation: Operation = field(default_factory=Operation)
     maps: Mapping[str, Callable[[], CalibrationMap]] = field(default_factory=dict)  # of all cases

@@ -61,7 +61,8 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
-from stakes.inference.losses import LossSample, ratio_bounds
+from stakes.inference.loss_ratios import ratio_bounds
+from stakes.inference.losses import LossSample
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t
 from stakes.inference.planning import (
@@ -72,15 +73,17 @@ from stakes.inference.planning import (
     minimal_detectable_difference,
 )
 from stakes.inference.profile import (
-    cost_support,
-    difference_support,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,
-    unchecked_cost_support,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
-from stakes.inference.sampling import CostErrors, cost_errors, fitting_covariance
+from stakes.inference.sampling import (
+    CostErrors,
+    cost_errors,
+    fitting_covariance,
+    refit_covariance,
+)
 from stakes.inference.schemes import (
     AllCases,
     BayesianBootstrap,
@@ -94,6 +97,11 @@ from stakes.inference.schemes import (
 )
 from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
 from stakes.inference.slices import Slices, slices
+from stakes.inference.supports import (
+    cost_support,
+    difference_support,
+    unchecked_cost_support,
+)
 from stakes.inference.tally_checks import Measure, each
 from stakes.inference.winner import (
     SelectionEffect,
@@ -186,6 +194,7 @@ __all__ = [
     "rate_error",
     "ratio_bounds",
     "ratio_of_proportions_bounds",
+    "refit_covariance",
     "resample",
     "scheme_of",
     "selection_effect",

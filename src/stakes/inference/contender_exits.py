@@ -22,11 +22,12 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells
 from stakes.inference.likelihood import upper_bound_from, widened
-from stakes.inference.profile import pair_support, profile_threshold, sampled_cells
+from stakes.inference.max_law import bonferroni_law, max_law
+from stakes.inference.profile import profile_threshold
 from stakes.inference.sampling import added_variances, cost_errors
 from stakes.inference.schemes import Clusters
-from stakes.inference.selection import bonferroni_law, max_law
 from stakes.inference.straight_moves import Pieces, envelopes, first_roots
+from stakes.inference.supports import pair_support, sampled_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 

@@ -19,7 +19,6 @@ Losses are (J, n): systems in rows, cases in columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,13 +26,10 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes.inference.likelihood import Support, stacked, upper_bound
+from stakes.inference.likelihood import Support, stacked
+from stakes.inference.loss_bins import bins_of, times
 from stakes.inference.sampling import CostErrors
 
-_OUTER = 64  # losses on each side that are bins of their own
-_INNER = 384  # bins of equal width between them
-_SAMPLE = 4096  # losses of a sample that tells where the outer ones begin
-_STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
 _POOLED = "repeats", "squared"
 
 
@@ -330,7 +326,7 @@ class LossSample:
         >>> sample.class_sums("a")
         array([0., 2.])
         """
-        weighted = _times(self.loss(name), self.weights)
+        weighted = times(self.loss(name), self.weights)
         return np.bincount(self.truth, weighted, self.n_classes).astype(np.float64)
 
     # Likelihoods ---------------------------------------------------------------------------------
@@ -459,7 +455,7 @@ class LossSample:
 
     def _typical(self, reach: FloatArray) -> FloatArray:
         """The mean of the reach (n,) by class, (K,); without a prior only the largest of these."""
-        sums = np.bincount(self.truth, _times(reach, self.weights), self.n_classes)
+        sums = np.bincount(self.truth, times(reach, self.weights), self.n_classes)
         means = sums / np.where(self._class_mass > 0, self._class_mass, 1.0)
         return means if self.prior is not None else means.max(keepdims=True)
 
@@ -469,7 +465,7 @@ class LossSample:
         """Values in bins, stratum by stratum, with effective numbers of cases."""
         # The likelihood iterates over cells: a few hundred bins in place of a million losses.
         binned = [
-            _bins(values[rows], self._own(rows), self._repeats(rows)) for rows in self._strata
+            bins_of(values[rows], self._own(rows), self._repeats(rows)) for rows in self._strata
         ]
         size = max(len(means) for means, _ in binned)
         grid = np.zeros((len(binned), size))
@@ -522,184 +518,3 @@ class LossSample:
         degrees, total = max(self.degrees, 1.0), squares.sum()
         another = max(degrees - 2, 0.0) / degrees * (total + squares.max(initial=0.0))
         return float(degrees / (degrees + 1) * max(total, another))
-
-    # Normalised losses ---------------------------------------------------------------------------
-
-    def ratio_cells(self, above: FloatArray, below: FloatArray) -> list[FloatArray]:
-        """Means of two losses and counts, (R, C) each, in bins of the error of their ratio.
-
-        Parameters
-        ----------
-        above, below : (n,) numerator and denominator of each case
-
-        Returns
-        -------
-        mean numerators, mean denominators and counts of the bins, (R, C) each
-
-        Examples
-        --------
-        >>> losses = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]])
-        >>> names, truth, most = ("a", "b"), np.array([0, 1, 1]), np.full(3, 3.0)
-        >>> sample = LossSample(names, losses, most, 0 * most, truth, 2, None, None, True, None)
-        >>> [part.shape for part in sample.ratio_cells(sample.loss("a"), np.ones(3))]
-        [(1, 2), (1, 2), (1, 2)]
-        """
-        unit = self.mean(below)
-        ratio = self.mean(above) / unit if unit > 0 else 0.0
-        linear = above - ratio * below
-        factors, parts = self._factors(linear), []
-        for rows, factor in zip(self._strata, factors, strict=True):
-            codes = _codes(linear[rows], self._repeats(rows))
-            weights = self._own(rows)
-            mass = np.bincount(codes, weights).astype(np.float64)
-            safe = np.where(mass > 0, mass, 1.0)
-            means = [
-                np.bincount(codes, _times(loss[rows], weights)) / safe for loss in (above, below)
-            ]
-            parts.append([*means, mass * factor])
-        size = max(len(part[0]) for part in parts)
-        return [
-            np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts])
-            for i in range(3)
-        ]
-
-
-def ratio_bounds(
-    sample: LossSample,
-    above: FloatArray,
-    below: FloatArray,
-    threshold: float,
-    most: FloatArray | None = None,
-) -> tuple[float, float]:
-    r"""Confidence bounds of a ratio of mean losses, E[above] / E[below], by profile likelihood.
-
-    The test of :math:`E[a - \rho\, b] = 0` is inverted; an upper bound that no ratio reaches is
-    infinite. nan where the ratio is undefined.
-
-    Parameters
-    ----------
-    sample : losses of all cases
-    above, below : (n,) numerator and denominator
-        Both are losses above perfect decisions, and not negative.
-    threshold : quantile that the likelihood ratio may reach
-    most : (n,) the most that the decisions of `above` can cost each case; by default the costliest
-
-    Returns
-    -------
-    lower and upper bound
-
-    Examples
-    --------
-    >>> losses = np.array([[0.0, 1.0, 0.0, 2.0]])
-    >>> sample = LossSample(
-    ...     names=("a",), losses=losses, costliest=np.full(4, 3.0), perfect=np.zeros(4),
-    ...     truth=np.array([0, 0, 1, 1]), n_classes=2, prior=None, weights=None, whole=True,
-    ...     clusters=None)
-    >>> low, high = ratio_bounds(sample, losses[0], np.ones(4), 3.84)
-    >>> round(low, 2), round(high, 2)
-    (0.15, 4.16)
-    """
-    unit = sample.mean(below)
-    if not (unit > 0 and np.isfinite(threshold)):
-        return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
-    a, b, counts = sample.ratio_cells(above, below)
-    reach = (sample.costliest if most is None else most) - sample.perfect
-    costly, shares = sample._beyond(above, reach), sample.shares
-    highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
-    q = np.asarray(threshold)
-
-    def greatest_mean(values: FloatArray, top: FloatArray) -> float:
-        limits = values.min(axis=1) * shares, np.maximum(top, values.max(axis=1)) * shares
-        return float(upper_bound(Support(values * shares[:, None], counts, *limits), q))
-
-    def upper(ratio: float) -> float:
-        return greatest_mean(a - ratio * b, costly)
-
-    def lower(ratio: float) -> float:
-        return greatest_mean(ratio * b - a, ratio * highest)
-
-    # Both functions are positive at the estimate and fall away from it, which gives brackets.
-    # A ratio is accepted as long as some mean of a − ratio · b within the threshold reaches zero.
-    start = sample.mean(above) / unit
-    low = 0.0 if lower(0.0) >= 0 else _root(lower, 0.0, start)
-    return low, _root(upper, start, _beyond_root(upper, start))
-
-
-def _beyond_root(falling: Callable[[float], float], start: float) -> float:
-    """A number at which a falling function is no longer positive; inf if none is found."""
-    step = max(start, 0.1)
-    for _ in range(_STEPS):
-        if falling(start + step) <= 0:
-            return start + step
-        step *= 2
-    return np.inf
-
-
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function changes its sign, by regula falsi with the Illinois correction."""
-    if not high < np.inf:
-        return high
-    at_low, at_high = function(low), function(high)
-    for _ in range(_STEPS):
-        if high - low <= 1e-7 * max(abs(high), 1e-9) or at_low == at_high:
-            break
-        middle = (low * at_high - high * at_low) / (at_high - at_low)
-        value = function(middle)
-        if abs(value) <= 1e-9 * max(abs(at_low), abs(at_high)):
-            return middle
-        if (value > 0) == (at_high > 0):
-            high, at_high, at_low = middle, value, at_low / 2
-        else:
-            low, at_low, at_high = middle, value, at_high / 2
-    return (low + high) / 2
-
-
-def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    return values if weights is None else values * weights
-
-
-def _codes(values: FloatArray, repeats: FloatArray | None = None) -> IntArray:
-    """A bin for each value: the outermost have their own, those between share bins of one width."""
-    n_cases = values.size if repeats is None else repeats.sum()
-    if n_cases <= 2 * _OUTER + _INNER:
-        return np.unique(values, return_inverse=True)[1].reshape(-1)
-    low, high = _least(values, _OUTER, repeats), -_least(-values, _OUTER, repeats)
-    # Where all inner values are equal they share one bin.
-    codes = np.full(values.size, _INNER // 2) if low == high else _even(values, low, high)
-    below, above = np.flatnonzero(values < low), np.flatnonzero(values > high)
-    codes[below] = _INNER + np.arange(below.size)
-    codes[above] = _INNER + _OUTER + np.arange(above.size)
-    return codes
-
-
-def _least(values: FloatArray, place: int, repeats: FloatArray | None = None) -> float:
-    """The value at a given rank near the lowest; most values are compared only once.
-
-    A partition of all values would move each of them; a sample gives a bound below which to look.
-    Values that stand for several cases are few, and they are simply sorted.
-    """
-    if repeats is not None:
-        order = np.argsort(values, kind="stable")
-        return float(values[order[np.searchsorted(np.cumsum(repeats[order]), place, side="right")]])
-    sample = np.sort(values[:: 1 + values.size // _SAMPLE])
-    few = values[values <= sample[min(4 * place * len(sample) // values.size + 9, len(sample) - 1)]]
-    return float(np.partition(few if few.size > place else values, place)[place])
-
-
-def _even(values: FloatArray, low: float, high: float) -> IntArray:
-    # The small addition keeps equal losses, which rounding may separate, in the same bin.
-    places = (values - low) * (_INNER / (high - low)) + 1e-9
-    return np.clip(places, 0, _INNER - 1).astype(np.intp)
-
-
-def _bins(
-    values: FloatArray, weights: FloatArray | None, repeats: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Means and counts of the bins that hold a case."""
-    if not values.size:
-        return np.zeros(1), np.zeros(1)
-    codes = _codes(values, repeats)
-    counts = np.bincount(codes, weights)
-    occupied = counts > 0
-    sums = np.bincount(codes, _times(values, weights))
-    return sums[occupied] / counts[occupied], counts[occupied].astype(np.float64)

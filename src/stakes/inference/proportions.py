@@ -7,8 +7,8 @@ import numpy as np
 from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray
 from stakes.inference.effective_cases import effective_factors
-from stakes.inference.profile import sampled_cells
 from stakes.inference.schemes import Clusters
+from stakes.inference.supports import sampled_cells
 from stakes.tally import Counts
 
 _STEPS = 60  # bisections of an interval of logarithms: down to the last digit

@@ -310,3 +310,52 @@ def fitting_covariance(costs: FloatArray) -> FloatArray:
         )
     centred = checked - checked.mean(axis=0)
     return np.asarray(_FITTING * centred.T @ centred / (len(checked) - 1))
+
+
+def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
+    r"""Covariance (J, J) that the fits of K folds add to costs measured by cross-validation.
+
+    The cost of a procedure is measured with K fits, and other fits would have cost something else.
+    If fit k costs :math:`d_{kl}` more than fit l, the mean of K fits has the covariance
+
+    .. math:: \frac{1}{K} \binom{K}{2}^{-1} \sum_{k < l} \frac{d_{kl} d_{kl}^\top}{2}
+
+    Both fits are compared on the cases of folds k and l. Each of them has seen one of the two
+    folds, so that what fits gain on cases that they have seen cancels. Fits that decide alike add
+    nothing. No estimate from one cross-validation is unbiased (Bengio and Grandvalet 2004): this
+    one also counts the noise of the comparisons, and leaves out that fits share most of their
+    cases. By simulation the two about cancel for trees.
+
+    Parameters
+    ----------
+    sums : what the fit without fold k costs on the cases of fold l, for J systems, (K, K, J)
+    weights : weight of the cases of each fold, (K,), which the sums are to be divided by
+
+    Returns
+    -------
+    covariance, (J, J)
+
+    Examples
+    --------
+    The fits of one system differ by 0.1 per case, those of the other by nothing:
+
+    >>> sums = np.array([[[30.0, 20.0], [25.0, 20.0]], [[25.0, 20.0], [20.0, 20.0]]])
+    >>> refit_covariance(sums, np.array([50.0, 50.0])).round(6)
+    array([[0.0025, 0.    ],
+           [0.    , 0.    ]])
+    """
+    table, shares = _check.floats("sums", sums, ndim=3), _check.non_negative("weights", weights)
+    size = len(table)
+    if size < 2 or table.shape[1] != size or shares.shape != (size,) or not shares.any():
+        raise InputError(
+            f"sums must hold those of each of K fits on each of K folds, at least 2, and weights "
+            f"those of the folds, not all zero; the shapes are {table.shape} and {shares.shape}. "
+            f"Ask every fit about every case."
+        )
+    first, second = np.triu_indices(size, 1)
+    some = shares[first] + shares[second] > 0
+    first, second = first[some], second[some]
+    apart = table[first] - table[second]  # (P, K, J)
+    pairs = np.arange(first.size)
+    gaps = (apart[pairs, first] + apart[pairs, second]) / (shares[first] + shares[second])[:, None]
+    return np.asarray(gaps.T @ gaps / (2 * size * len(gaps)))

@@ -17,9 +17,10 @@ from stakes._check import FloatArray, Label, Labels
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
+from stakes.inference.max_law import FEW_DEGREES, canonical_order
 from stakes.inference.normals import fixed_normals
 from stakes.inference.sampling import CostErrors
-from stakes.inference.selection import FEW_DEGREES, Contenders, canonical_order
+from stakes.inference.selection import Contenders
 
 _DRAWS = 2048  # of fixed normal numbers, so that the result is deterministic
 _SHRINKAGES = 64  # points of the integral over the shrinkage

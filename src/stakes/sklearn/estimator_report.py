@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 from stakes import _check
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
-from stakes.evaluation import evaluate, read_cases, refuse_needless
+from stakes.evaluation import CrossFitted, evaluate, read_cases, refuse_needless
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
@@ -31,8 +31,9 @@ from stakes.sklearn.responses import (
 )
 from stakes.sklearn.splits import (
     Split,
+    by_every_fit,
     cluster_codes,
-    out_of_fold,
+    fold_of_cases,
     read_splits,
     refuse_cut_clusters,
     splitter,
@@ -63,7 +64,9 @@ def evaluate_estimators(
     Every estimator is fitted once for each fold, on the cases of the other folds, and predicts the
     cases that it has not seen; all estimators share the folds. The report is that of `evaluate` on
     these predictions. It estimates the cost of the procedure, fitting to that many cases, not of
-    one fitted model; its first caveat says so.
+    one fitted model; its first caveat says so. Each fit also predicts the cases that it has seen,
+    which shows how much the fits differ: intervals of posteriors and decisions allow for it (see
+    `stakes.inference.refit_covariance`).
 
     Parameters
     ----------
@@ -124,18 +127,19 @@ def evaluate_estimators(
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    predictions: dict[str, Responses] = {}
+    fits: dict[str, list[Responses]] = {}
     for name, (estimator, kind) in requests.items():
         params = _routed(estimator, fit_params or {})
         with _check.renamed(estimator=f"estimators[{name!r}]"):
-            answers = out_of_fold(
+            answers = by_every_fit(
                 *(estimator, rows, target, splits, kind, problem),
                 fit_params=params,
                 data=data,
                 n_jobs=n_jobs,
             )
-        predictions[name] = WRAPPERS[kind](answers)
-    report = evaluate(y, predictions, problem, clusters=clusters, data=data, **options)
+        fits[name] = [WRAPPERS[kind](predictions) for predictions in answers]
+    crossed = CrossFitted(fits, fold_of_cases(splits))
+    report = evaluate(y, crossed, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
     frozen_caveats = _frozen({name: estimator for name, (estimator, _) in requests.items()})
     return replace(report, caveats=(estimand, *frozen_caveats, *report.caveats))
@@ -227,8 +231,9 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
         f"Costs are those of procedures, not of one fitted model: each estimator was fitted "
         f"{len(splits)} times, on {most} of {sum(len(test) for _, test in splits):,} cases, and "
         f"decided the cases that the fit had not seen ({_splitter_name(chosen)}). Intervals are "
-        f"for the mean cost of such fits. A single fit, as one on all cases is, may well cost more "
-        f"or less than they say where fits differ much: trees, few cases."
+        f"for the mean cost of such fits, and wider the more these {len(splits)} differ. A single "
+        f"fit, as one on all cases is, may well cost more or less than they say where fits differ "
+        f"much: trees, few cases."
     )
 
 

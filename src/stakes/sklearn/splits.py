@@ -127,7 +127,36 @@ def refuse_cut_clusters(splits: list[Split], clusters: IntArray) -> None:
             )
 
 
+def fold_of_cases(splits: list[Split]) -> IntArray:
+    """The position of the split that tests each case."""
+    folds = np.empty(sum(len(test) for _, test in splits), dtype=np.intp)
+    for place, (_, test) in enumerate(splits):
+        folds[test] = place
+    return folds
+
+
 def out_of_fold(
+    estimator: Any, X: Any, y: npt.NDArray[Any], splits: list[Split], *request: Any, **options: Any
+) -> npt.NDArray[Any]:
+    """Predictions of every case by a fit on the other folds, in the order of the cases.
+
+    What is asked for, and with what, is as in `by_every_fit`.
+    """
+    responses = _asked(estimator, X, y, splits, *request, **options)
+    # Folds come one after the other; sorting by position restores the order of the cases.
+    places = np.concatenate([test for _, test in splits])
+    return np.asarray(np.concatenate(responses)[np.argsort(places)])
+
+
+def by_every_fit(
+    estimator: Any, X: Any, y: npt.NDArray[Any], splits: list[Split], *request: Any, **options: Any
+) -> list[npt.NDArray[Any]]:
+    """Predictions of every case by each of the fits, also by those that have seen it."""
+    every = np.arange(len(y))
+    return _asked(estimator, X, y, [(train, every) for train, _ in splits], *request, **options)
+
+
+def _asked(
     estimator: Any,
     X: Any,
     y: npt.NDArray[Any],
@@ -138,15 +167,13 @@ def out_of_fold(
     fit_params: Mapping[str, Any],
     data: Any = None,
     n_jobs: int | None = None,
-) -> npt.NDArray[Any]:
-    """Predictions of every case by a fit on the other folds, in the order of the cases."""
-    responses = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_ask)(clone(estimator), X, y, train, test, kind, problem, fit_params, data)
-        for train, test in splits
+) -> list[npt.NDArray[Any]]:
+    """Fit to the first cases of each split, and predict the second ones."""
+    responses: list[npt.NDArray[Any]] = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_ask)(clone(estimator), X, y, train, asked, kind, problem, fit_params, data)
+        for train, asked in splits
     )
-    # Folds come one after the other; sorting by position restores the order of the cases.
-    places = np.concatenate([test for _, test in splits])
-    return np.asarray(np.concatenate(responses)[np.argsort(places)])
+    return responses
 
 
 def _fit_and_ask(
@@ -154,21 +181,21 @@ def _fit_and_ask(
     X: Any,
     y: npt.NDArray[Any],
     train: IntArray,
-    test: IntArray,
+    asked: IntArray,
     kind: str,
     problem: Problem,
     fit_params: Mapping[str, Any],
     data: Any,
 ) -> npt.NDArray[Any]:
-    """Fit to the training cases of a fold, and predict its test cases."""
+    """Fit to the training cases of a fold, and predict the cases that are asked about."""
     known = {name: some(values, train, len(y)) for name, values in fit_params.items()}
     estimator.fit(_cases(estimator, X, train, train), y[train], **known)
-    rows = _cases(estimator, X, test, train)
-    answers = np.asarray(response(estimator, rows, kind, problem, some(data, test, len(y))))
-    if answers.shape[:1] != test.shape:
+    rows = _cases(estimator, X, asked, train)
+    answers = np.asarray(response(estimator, rows, kind, problem, some(data, asked, len(y))))
+    if answers.shape[:1] != asked.shape:
         raise InputError(
             f"estimator must give a prediction for every case; {type(estimator).__name__} gave "
-            f"{_check.described(answers)} for {len(test)} cases. Take another.",
+            f"{_check.described(answers)} for {len(asked)} cases. Take another.",
             argument="estimator",
         )
     return answers

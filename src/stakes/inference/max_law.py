@@ -1,0 +1,145 @@
+"""How large the largest of many standardised differences becomes by chance alone.
+
+Critical values and adjusted p-values of simultaneous comparisons come from this distribution. It is
+integrated over fixed directions, so that results are reproducible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stakes._check import FloatArray, IntArray
+from stakes.inference.comparison import triangular_root
+from stakes.inference.normals import directions
+from stakes.inference.sampling import CostErrors
+
+_DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results are reproducible
+FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
+_CACHED = 1 << 15  # numbers of a block that stays in the cache of the processor
+
+
+@dataclass(frozen=True, eq=False)
+class MaxLaw:
+    """The distribution of the largest standardised difference of each system, by its square.
+
+    A normal error is a direction times a length. Along each of R directions the largest difference
+    of system i is `extent` times the length, whose distribution is known: its square is χ² with as
+    many degrees of freedom as the errors have dimensions, or a multiple of F if their scale is
+    estimated.
+    """
+
+    extent: FloatArray  # (R, J); no rows where the bound of Bonferroni is used instead
+    rank: int  # dimensions of the errors
+    degrees: float  # degrees of freedom of their scale
+    comparisons: int  # of one system with those that differ from it
+
+    def beyond(self, square: FloatArray) -> FloatArray:
+        """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
+        # The integral over fixed directions is approximate; these bounds always hold.
+        tail = 2 * self._student_tail(np.sqrt(square))
+        most = np.minimum(1.0, max(1, self.comparisons) * tail)
+        if not len(self.extent):
+            return most
+        return np.clip(self._mean_tail(square), tail, most)
+
+    def quantile(self, share: float) -> FloatArray:
+        """The square (J,) beyond which `beyond` is smaller than the share."""
+        size = self.extent.shape[1]
+        single = np.full(size, self._student(share / 2) ** 2)
+        most = np.full(size, self._student(share / 2 / max(1, self.comparisons)) ** 2)
+        if not len(self.extent):
+            return most
+        last, square = single, most
+        before, now = (np.log(self._mean_tail(end) / share) for end in (last, square))
+        for _ in range(20):  # the secant method for the logarithm, which is nearly linear
+            apart = (now != before) & (square != last)
+            slope = np.where(apart, now - before, -1.0) / np.where(apart, square - last, 1.0)
+            last, before = square, now
+            square = np.clip(square - np.where(apart, now / slope, 0.0), single, most)
+            if (np.abs(last - square) <= 1e-9 * square).all():
+                break
+            now = np.log(self._mean_tail(square) / share)
+        return square
+
+    def _student(self, share: float) -> float:
+        from scipy.special import stdtrit
+
+        infinite = np.isinf(self.degrees)  # scipy does not take it; 1e10 is normal to all digits
+        return float(-stdtrit(1e10 if infinite else self.degrees, share))
+
+    def _student_tail(self, distance: FloatArray) -> FloatArray:
+        from scipy.special import stdtr
+
+        infinite = np.isinf(self.degrees)
+        return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
+
+    def _mean_tail(self, square: FloatArray) -> FloatArray:
+        """The chance (J,) of a larger square, averaged over the directions."""
+        from scipy.special import betainc, gammaincc
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(square > 0, square / self.extent**2, 0.0)
+        if np.isinf(self.degrees):
+            return np.asarray(gammaincc(self.rank / 2, ratio / 2).mean(axis=0))
+        share = self.degrees / (self.degrees + ratio)
+        return np.asarray(betainc(self.degrees / 2, self.rank / 2, share).mean(axis=0))
+
+
+def _n_distinct(errors: CostErrors) -> int:
+    """How many systems are distinct: they differ from all before them in cost or in decisions."""
+    apart = errors.variances > 0
+    scale = np.abs(errors.costs).max()
+    apart |= np.abs(errors.costs[:, None] - errors.costs) > 1e-12 * scale
+    return sum(bool(apart[place, :place].all()) for place in range(len(apart)))
+
+
+def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> MaxLaw:
+    """The distribution of the largest differences of all systems, or of those in some rows."""
+    variances, size, comparisons = errors.variances, len(errors.names), _n_distinct(errors) - 1
+    order = canonical_order(errors)
+    first = order[0]
+    # Only differences matter: relative to one system the errors have one dimension less, and what
+    # all systems have in common is gone.
+    # cov(Dᵢ − D₁, Dⱼ − D₁) = (var(Dᵢ − D₁) + var(Dⱼ − D₁) − var(Dᵢ − Dⱼ)) / 2.
+    relative = (variances[:, [first]] + variances[first] - variances) / 2
+    root = triangular_root(relative[np.ix_(order, order)])
+    root = root[:, root.any(axis=0)]
+    rank = root.shape[1]
+    looked_at = range(size) if rows is None else list(rows)
+    # A single comparison has Student's t distribution, which needs no integration; with few
+    # clusters the correlations are too poorly known to use.
+    if not rank or comparisons < 2 or errors.degrees < FEW_DEGREES:
+        return MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
+    drawn = np.empty((_DIRECTIONS, size))
+    drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
+    scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
+    return MaxLaw(_largest_gaps(drawn, scale, looked_at), rank, errors.degrees, comparisons)
+
+
+def bonferroni_law(degrees: float, comparisons: int) -> MaxLaw:
+    """A bound on the distribution of the largest of so many differences, however dependent."""
+    return MaxLaw(np.empty((0, 1)), 0, degrees, comparisons)
+
+
+def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> FloatArray:
+    """The largest |drawn_i − drawn_j| · scale_ij over j, (R, len(rows)), of draws (R, J)."""
+    gaps, step = np.empty((len(drawn), len(rows))), max(1, _CACHED // drawn.shape[1])
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step]
+        apart = np.empty(part.shape)
+        for place, i in enumerate(rows):
+            np.subtract(part[:, [i]], part, out=apart)
+            np.multiply(np.abs(apart, out=apart), scale[i], out=apart)
+            gaps[start : start + step, place] = apart.max(axis=1)
+    return gaps
+
+
+def canonical_order(errors: CostErrors) -> IntArray:
+    """An order of the systems that does not depend on the order in which they were passed."""
+    keys = np.concatenate([errors.costs[:, None], np.sort(errors.variances, axis=1)], axis=1)
+    scale = np.abs(keys).max(axis=0)
+    rounded = np.round(keys / np.where(scale > 0, scale, 1.0), 9)
+    return np.lexsort(rounded.T[::-1])
