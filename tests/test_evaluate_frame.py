@@ -363,7 +363,7 @@ def test_nan_in_a_parquet_file_is_seen_although_its_statistics_leave_it_out(what
     models = {"m": ["a", "b", "c"]}
 
     def report() -> Any:
-        named = {"y_true": "y", "models": models, "weights": "w", "by": "g"}
+        named: Any = {"y_true": "y", "models": models, "weights": "w", "by": "g"}
         return evaluate_frame(file, problem, **named, calibrator=None, engine="duckdb")
 
     if what == "groups":
@@ -381,7 +381,7 @@ def test_columns_named_after_the_classes_go_by_name_in_any_order():
     problem = Problem.binary(false_alarm=1, miss=3, classes=["a", "b"])
 
     def cost(columns: Any, **more: Any) -> float:
-        named = {"y_true": "y", "models": {"m": columns}, "calibrator": None}
+        named: Any = {"y_true": "y", "models": {"m": columns}, "calibrator": None}
         return evaluate_frame(frame, problem, **named, **more).best.cost.value
 
     wanted = cost("b")
