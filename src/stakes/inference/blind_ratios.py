@@ -45,11 +45,9 @@ def normalized_bounds(
     ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
     known = np.isfinite(threshold)[..., None]
     goal = np.broadcast_to(np.where(known, threshold[..., None], 1.0), ratio.shape)
-    # The least ratio is the greatest one of negated losses.
-    losses = np.broadcast_to(losses, counts.shape)
-    losses, ratio = np.stack([-losses, losses]), np.stack([-ratio, ratio])
-    low, high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
-    low, high = np.where(known, -low, 0.0), np.where(known & some, high, np.inf)
+    low = -_greatest_ratio(-losses, blind, counts, possible, -ratio, goal)
+    high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
+    low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
     undefined = (regrets.max(axis=0) == 0).any()
     bounds = low.max(axis=-1), high.max(axis=-1)
     return tuple(  # type: ignore[return-value]

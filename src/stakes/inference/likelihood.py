@@ -173,27 +173,6 @@ class Support(Value):
         )
 
 
-def _both_ways(support: Support, leading: tuple[int, ...]) -> Support:
-    """The support of the negated quantity and that of the quantity, along a new first axis.
-
-    The other leading axes are broadcast with `leading`.
-    """
-    leading = np.broadcast_shapes(leading, support.values.shape[:-2], support.counts.shape[:-2])
-    strata, cells = support.values.shape[-2:]
-
-    def stack(negated: FloatArray, values: FloatArray, *trailing: int) -> FloatArray:
-        shape = (*leading, *trailing)
-        return np.stack([np.broadcast_to(negated, shape), np.broadcast_to(values, shape)])
-
-    return Support(
-        values=stack(-support.values, support.values, strata, cells),
-        counts=support.counts,
-        lowest=stack(-support.highest, support.lowest, strata),
-        highest=stack(-support.lowest, support.highest, strata),
-        degrees=support.degrees,
-    )
-
-
 def stacked(supports: list[Support]) -> Support:
     """Supports of several quantities side by side; cells that one lacks have no count."""
     size = max(support.values.shape[-1] for support in supports)
@@ -242,8 +221,7 @@ def profile_bounds(
     """
     q = np.asarray(threshold)
     # The lower bound is the upper bound of the negated values; 0.0 − x turns −0 into 0.
-    negated, high = upper_bound(_both_ways(support, q.shape), q)
-    bounds = 0.0 - negated, high
+    bounds = 0.0 - upper_bound(support.negated(), q), upper_bound(support, q)
     low, high = widened(np.asarray(estimate), bounds, q, np.asarray(variance))
     least, greatest = support.lowest.sum(axis=-1), support.highest.sum(axis=-1)
     return np.clip(low, least, greatest), np.clip(high, least, greatest)
@@ -318,9 +296,8 @@ def profile_ratio(
     """
     goal = np.asarray(value, dtype=np.float64)
     middle, more = np.asarray(estimate), np.asarray(variance)
-    both = _both_ways(support, np.broadcast_shapes(goal.shape, middle.shape, more.shape))
-    sign = np.array([-1.0, 1.0]).reshape(2, *(1,) * (both.highest.ndim - 2))
-    return np.asarray(_ratio_above(both, sign * goal, sign * middle, more).max(axis=0))
+    above = _ratio_above(support, goal, middle, more)
+    return np.maximum(above, _ratio_above(support.negated(), -goal, -middle, more))
 
 
 def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
