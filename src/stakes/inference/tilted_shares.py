@@ -175,9 +175,9 @@ def tilted_to(
         moving = moving & apart & (last > _CLOSE) & (log_s < guess + _STEEPEST)
         if not moving.any():
             break
-    # Far from the goal, where weights are so uneven that no tilt reaches it, nothing is corrected.
-    close = (pace > 0) & (np.abs(goal - value) < goal)
-    return tilted, np.divide(goal - value, pace, where=close, out=np.zeros(goal.shape))
+    # The measure is infinite where weights are so uneven that all terms cancel.
+    known = (pace > 0) & np.isfinite(value)
+    return tilted, np.divide(goal - value, pace, where=known, out=np.zeros(goal.shape))
 
 
 def _newton_step(
