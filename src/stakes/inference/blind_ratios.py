@@ -121,7 +121,9 @@ def _greatest_ratio(
             gaps[..., None, :], (counts + extra)[..., None, :], threshold, tilt
         )
         shares, tilt = costliest.shares[..., 0, :], costliest.tilt
-        above = np.sum(shares * losses, axis=-1) + costliest.missed
+        above = np.sum(shares * losses, axis=-1)
+        # Where a class has next to no weight, the first order exceeds the mean, and means nothing.
+        above = above + np.where(np.abs(costliest.missed) <= np.abs(above), costliest.missed, 0.0)
         below = np.sum(shares * blind, axis=-1)
         step = np.divide(above, below, out=ratio.copy(), where=below > 0)
         move = step - ratio
