@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from decimal import Decimal
 from typing import Any, cast
 
 import numpy as np
@@ -640,3 +641,17 @@ def test_raw_scores_are_said_to_allow_no_decision_where_one_threshold_does_not(c
 def test_numbers_up_to_a_hundred_may_be_percentages():
     with pytest.raises(InputError, match="Divide percentages by 100"):
         bayes_decisions([5.0, 10.5], Problem.zero_one(2))
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, lambda x: Decimal(str(x))])
+def test_objects_that_are_fractions_are_posteriors(kind):
+    rng = np.random.default_rng(6)
+    p, y = rng.random(80).round(3), rng.integers(0, 2, 80)
+    objects = np.array([kind(x) for x in [1.0, *p[1:]]], dtype=object)
+    problem = Problem.binary(false_alarm=1, miss=3)
+    plain = evaluate(y, objects.astype(float), problem, calibrator=None)
+    assert evaluate(y, objects, problem, calibrator=None).best.cost == plain.best.cost
+    whole = np.array([1.0, 0.0] * 40, dtype=object)  # labels: 1.0 is the label 1
+    assert evaluate(y, whole, problem).best.rule == "as decided"
+    with pytest.raises(InputError, match="must hold a label for every case"):
+        evaluate(y, np.array([Decimal("sNaN"), Decimal("0")] * 40, dtype=object), problem)

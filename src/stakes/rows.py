@@ -1,15 +1,18 @@
 """What an array of predictions is: posteriors, decisions or raw scores.
 
-A bare float array is read as posteriors and must lie in [0, 1]; a bare array of ints, booleans or
-text is read as decisions. Anything else needs one of these wrappers; nothing is guessed.
+A bare float array is read as posteriors and must lie in [0, 1], and so is one of objects that are
+floats or decimals; a bare array of ints, booleans or text is read as decisions. Anything else needs
+one of these wrappers; nothing is guessed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels, frame_columns
@@ -307,7 +310,23 @@ def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scor
             f"Several models are a mapping from name to predictions.",
             argument=name,
         )
-    return Posteriors(predictions) if array.dtype.kind == "f" else Decisions(predictions)
+    return Posteriors(predictions) if _holds_fractions(array) else Decisions(predictions)
+
+
+def _holds_fractions(array: npt.NDArray[Any]) -> bool:
+    """Whether an array holds floats; among objects, whether one lies between 0 and 1."""
+    if array.dtype.kind != "O":
+        return array.dtype.kind == "f"
+    # Labels are of one kind in all but a few arrays: the first entry spares a look at the others.
+    if not array.size or not isinstance(array.flat[0], float | np.floating | Decimal):
+        return False
+    return any(map(_is_fraction, array.flat))
+
+
+def _is_fraction(entry: object) -> bool:
+    if isinstance(entry, Decimal):
+        return entry.is_finite() and 0 < entry < 1
+    return isinstance(entry, float | np.floating) and bool(0 < entry < 1)
 
 
 _check.guard(__name__)
