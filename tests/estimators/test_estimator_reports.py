@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
+    cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -143,6 +144,17 @@ def test_an_interval_allows_for_what_other_fits_would_have_cost(two, screening):
     assert noise > 0
     assert_allclose(cost.high - cost.value, np.hypot(narrow.high - narrow.value, noise))
     assert_allclose(cost.value - cost.low, np.hypot(narrow.value - narrow.low, noise))
+
+
+def test_very_many_fits_are_not_compared_with_each_other(two, screening):
+    """Leaving out one case after the other would ask each of n fits about n cases."""
+    X, y = two.X[:120], two.y[:120]
+    trees = {"tree": DecisionTreeClassifier(max_depth=3, random_state=0)}
+    many = evaluate_estimators(trees, X, y, screening, cv=KFold(60), calibrator=None)
+    folds = cross_val_predict(trees["tree"], X, y, cv=KFold(60), method="predict_proba")
+    plain = evaluate(y, Posteriors(folds, classes=np.unique(y)), screening, calibrator=None)
+    assert many.best.cost == plain.best.cost
+    assert "wider the more" not in many.caveats[0].text
 
 
 def test_fits_that_decide_alike_add_nothing_to_an_interval(two, screening):

@@ -355,7 +355,7 @@ def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
     first, second = np.triu_indices(size, 1)
     some = shares[first] + shares[second] > 0
     first, second = first[some], second[some]
-    apart = table[first] - table[second]  # (P, K, J)
-    pairs = np.arange(first.size)
-    gaps = (apart[pairs, first] + apart[pairs, second]) / (shares[first] + shares[second])[:, None]
+    apart = table[first, first] - table[second, first]
+    gaps = apart + table[first, second] - table[second, second]
+    gaps /= (shares[first] + shares[second])[:, None]
     return np.asarray(gaps.T @ gaps / (2 * size * len(gaps)))

@@ -34,11 +34,14 @@ from stakes.sklearn.splits import (
     by_every_fit,
     cluster_codes,
     fold_of_cases,
+    out_of_fold,
     read_splits,
     refuse_cut_clusters,
     splitter,
 )
 
+# With more folds fits hardly differ, and all predictions by all of them would take much memory.
+MOST_COMPARED = 50
 CROSS_VALIDATION = "cross-validation"  # the kind of the caveat that names the estimand
 _MEANT = {
     "groups": "What was sampled together is clusters=.",
@@ -66,7 +69,7 @@ def evaluate_estimators(
     these predictions. It estimates the cost of the procedure, fitting to that many cases, not of
     one fitted model; its first caveat says so. Each fit also predicts the cases that it has seen,
     which shows how much the fits differ: intervals of posteriors and decisions allow for it (see
-    `stakes.inference.refit_covariance`).
+    `stakes.inference.refit_covariance`), unless there are more than 50 folds.
 
     Parameters
     ----------
@@ -127,19 +130,18 @@ def evaluate_estimators(
     splits = read_splits(chosen, rows, target, codes, problem.classes, owners)
     if owners is not None:
         refuse_cut_clusters(splits, owners)
-    fits: dict[str, list[Responses]] = {}
+    compared = len(splits) <= MOST_COMPARED
+    answers: dict[str, list[Responses]] = {}
     for name, (estimator, kind) in requests.items():
-        params = _routed(estimator, fit_params or {})
+        arguments = (estimator, rows, target, splits, kind, problem)
+        how = {"fit_params": _routed(estimator, fit_params or {}), "data": data, "n_jobs": n_jobs}
         with _check.renamed(estimator=f"estimators[{name!r}]"):
-            answers = by_every_fit(
-                *(estimator, rows, target, splits, kind, problem),
-                fit_params=params,
-                data=data,
-                n_jobs=n_jobs,
-            )
-        fits[name] = [WRAPPERS[kind](predictions) for predictions in answers]
-    crossed = CrossFitted(fits, fold_of_cases(splits))
-    report = evaluate(y, crossed, problem, clusters=clusters, data=data, **options)
+            fits = by_every_fit(*arguments, **how) if compared else [out_of_fold(*arguments, **how)]
+        answers[name] = [WRAPPERS[kind](predictions) for predictions in fits]
+    models: Any = {name: fits[0] for name, fits in answers.items()}
+    if compared:
+        models = CrossFitted(answers, fold_of_cases(splits))
+    report = evaluate(y, models, problem, clusters=clusters, data=data, **options)
     estimand = Caveat(CROSS_VALIDATION, _estimand(chosen, splits))
     frozen_caveats = _frozen({name: estimator for name, (estimator, _) in requests.items()})
     return replace(report, caveats=(estimand, *frozen_caveats, *report.caveats))
@@ -227,13 +229,14 @@ def _estimand(chosen: Any, splits: list[Split]) -> str:
     """The caveat that says what cross-validation estimates."""
     sizes = sorted({len(train) for train, _ in splits})
     most = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    compared = len(splits) <= MOST_COMPARED
+    wider = f", and wider the more these {len(splits)} differ" if compared else ""
     return (
         f"Costs are those of procedures, not of one fitted model: each estimator was fitted "
         f"{len(splits)} times, on {most} of {sum(len(test) for _, test in splits):,} cases, and "
         f"decided the cases that the fit had not seen ({_splitter_name(chosen)}). Intervals are "
-        f"for the mean cost of such fits, and wider the more these {len(splits)} differ. A single "
-        f"fit, as one on all cases is, may well cost more or less than they say where fits differ "
-        f"much: trees, few cases."
+        f"for the mean cost of such fits{wider}. A single fit, as one on all cases is, may well "
+        f"cost more or less than they say where fits differ much: trees, few cases."
     )
 
 
