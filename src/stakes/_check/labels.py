@@ -448,7 +448,7 @@ def in_order(name: str, array: npt.NDArray[Any]) -> Any:
     except TypeError:
         raise InputError(
             f"{name} must hold labels that can be ordered; they are of mixed types. "
-            f"State the labels, in the order you want.",
+            f"State the labels, in the order you want, or make text of all of them.",
             argument=name,
         ) from None
 

@@ -145,13 +145,23 @@ def _matches(pattern: str) -> tuple[Path, ...]:
 
 
 def _refuse_wide(name: str, path: Path) -> None:
-    """Refuse text in UTF-16, which spreadsheets write; unreadable files are reported later."""
+    """Refuse text in UTF-16, which spreadsheets write, and packed files that do not look like it.
+
+    Unreadable files are reported later.
+    """
+    start = b""
     with suppress(OSError), path.open("rb") as file:
-        if file.read(2) in _WIDE:
-            raise InputError(
-                f"{name} must be text in UTF-8; it is in UTF-16. Convert it first: iconv -f utf-16 "
-                f"-t utf-8."
-            )
+        start = file.read(2)
+    if start in _WIDE:
+        raise InputError(
+            f"{name} must be text in UTF-8; it is in UTF-16. Convert it first: iconv -f utf-16 "
+            f"-t utf-8."
+        )
+    if start == _GZIP and path.suffix.lower() not in _PACKED:
+        raise InputError(
+            f"{name} must have a name that ends in .gz, because it is packed by gzip. Rename it, "
+            f"or unpack it first."
+        )
 
 
 def _format(path: Path) -> Format:

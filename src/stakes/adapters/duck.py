@@ -102,7 +102,7 @@ class FileSource(Source):
         if not entries:
             return "all entries are missing"
         if example is None:
-            return super()._why_none(column)
+            return "the file has them as text: in quotes, infinite, or with blanks around them"
         are = "is not, being" if faults == 1 else "are not, the first being"
         return f"{faults:,} of {n_rows:,} {are} {example!r} in row {place:,} (counted from 0)"
 

@@ -224,6 +224,12 @@ class Source:
         remedy: str = "Name one of these.",
     ) -> str:
         """The name of the column that an argument names, after a check that it exists."""
+        if isinstance(column, int) and column in self.types:
+            raise InputError(
+                f"column {column!r} of {self.name} must have text for a name, not a number. Rename "
+                f"it, or pass arrays.",
+                argument=argument,
+            )
         if not isinstance(column, str) or column not in self.types:
             raise InputError(
                 f"{self.name} has no column {column!r}{need}. It has {self.listed}. {remedy}",

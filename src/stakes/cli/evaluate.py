@@ -182,7 +182,7 @@ def _holds(gate: Expression | None, report: Report, text: str | None) -> bool:
         f"{name} is {str(value).lower()}" if isinstance(value, bool) else f"{name} = {value:.6g}"
         for name, value in values.items()
     )
-    notify(f"{text} holds ({known})")
+    notify(f"{text} holds ({known})" if known else f"{text} holds")
     return True
 
 
