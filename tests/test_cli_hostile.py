@@ -347,7 +347,7 @@ def test_rows_that_do_not_fit_their_header_are_refused_with_the_row(text, senten
 
 def test_packed_files_by_another_name_and_numbers_as_text_are_named():
     Path("packed.csv").write_bytes(gzip.compress(ROWS.encode()))
-    refused(run("evaluate", "packed.csv", *EVALUATE), "packed.csv must have a name that ends in .gz")
+    refused(run("evaluate", "packed.csv", *EVALUATE), "packed.csv must have a name that ends in .g")
     Path("text.csv").write_text(ROWS.replace("0.7", "0.7 ").replace("0.2", "inf"))
     asked = ("--truth", "truth", "--scores", "m=p")
     sentence = "column 'p' of text.csv must hold numbers; the file has them as text: in quotes, inf"
