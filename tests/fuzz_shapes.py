@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fuzz_calls import Call, all_calls, harvest, methods, public
-from fuzz_recipes import POSTERIORS, SCORES, TALLIES, grouped
+from fuzz_recipes import POSTERIORS, SCORES, TALLIES, Y, grouped
 from stakes.tally import CellTally
 
 # What a message may blame beside the array: the limits of a problem, the number of folds, and the
@@ -80,7 +80,8 @@ def _by_hand() -> dict[str, Call]:
 
 #: Arrays by the names of parameters, for methods that only other rooms show in examples.
 _ARRAYS = {
-    "forecasts": POSTERIORS,
+    **dict.fromkeys(("forecasts", "posteriors"), POSTERIORS),
+    "codes": np.array(Y, dtype=np.intp),
     **dict.fromkeys(("true", "other", "c", "scores"), SCORES),
     "shares": np.array([0.7, 0.3]),
     "name": "scores",

@@ -372,6 +372,9 @@ def test_fits_of_folds_add_the_variance_of_their_mean():
 def test_every_fit_must_be_measured_on_every_fold(shape):
     with pytest.raises(InputError, match=r"^sums must hold those of each of K fits on each of K"):
         refit_covariance(np.zeros(shape), np.ones(shape[0]))
+    for weights in (np.ones(3), np.zeros(2)):
+        with pytest.raises(InputError, match=r"^weights must hold those of the 2 folds, not all z"):
+            refit_covariance(np.zeros((2, 2, 1)), weights)
 
 
 def test_systems_that_are_fitted_alike_have_no_difference_and_share_what_they_win():

@@ -291,6 +291,7 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
             sample=sample,
             rules=rules,
             partition_costs={},
+            fold_costs=None,
             blind_decision=lambda known: known.naive.decision,
             beside=lambda names: np.zeros(len(names)),
         )

@@ -141,7 +141,7 @@ SAMPLES = 300
 
 
 def check(actual: np.ndarray, widest: float = np.inf) -> None:
-    coverage, _, width = actual
+    coverage, _, width, *_ = actual
     assert coverage >= at_least(SAMPLES)
     assert width <= widest
 

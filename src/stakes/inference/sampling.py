@@ -346,11 +346,17 @@ def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
     """
     table, shares = _check.floats("sums", sums, ndim=3), _check.non_negative("weights", weights)
     size = len(table)
-    if size < 2 or table.shape[1] != size or shares.shape != (size,) or not shares.any():
+    if size < 2 or table.shape[1] != size:
         raise InputError(
-            f"sums must hold those of each of K fits on each of K folds, at least 2, and weights "
-            f"those of the folds, not all zero; the shapes are {table.shape} and {shares.shape}. "
-            f"Ask every fit about every case."
+            f"sums must hold those of each of K fits on each of K folds, at least 2; its shape is "
+            f"{table.shape}. Ask every fit about every case.",
+            argument="sums",
+        )
+    if shares.shape != (size,) or not shares.any():
+        raise InputError(
+            f"weights must hold those of the {size} folds, not all zero; its shape is "
+            f"{shares.shape}, its largest {shares.max(initial=0.0):g}. Add those of the cases.",
+            argument="weights",
         )
     first, second = np.triu_indices(size, 1)
     some = shares[first] + shares[second] > 0
