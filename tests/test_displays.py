@@ -129,6 +129,12 @@ def test_net_benefit_is_what_its_definition_says(prevalence, weights):
     assert not curve(benefit, "treat none").y.any()
 
 
+def test_a_prevalence_of_next_to_nothing_has_bands_in_silence():
+    for prevalence in (5e-324, 1e-310):
+        display = DecisionCurveDisplay.from_predictions(Y, MODELS, prevalence=prevalence)
+        assert np.isfinite(curve(display).y).all()
+
+
 @pytest.mark.parametrize("prevalence", [None, 0.4])
 @pytest.mark.parametrize("weights", [None, HALVES])
 def test_curves_are_those_of_the_library(prevalence, weights):

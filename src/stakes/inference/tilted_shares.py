@@ -106,7 +106,7 @@ def costliest_shares(
     strata = strata_of(gaps, counts)
     # Where only costliest values were seen, no tilt changes anything.
     bounded = (strata.scale > 0) & np.isfinite(threshold)
-    scale = np.where(bounded, strata.scale, np.nan)
+    scale = np.where(bounded & (strata.scale > _LEAST), strata.scale, np.nan)
     goal = np.where(bounded, threshold, 1.0)
     guess = (np.log(goal) - np.log(strata.first_guess)) / 2
     if near is not None:
