@@ -113,8 +113,9 @@ def test_columns_of_pandas_may_have_other_names_than_text():
     assert decided["decision"].tolist() == [0, 1]
     with pytest.raises(InputError, match="has no column 'q'"):
         bayes_decisions(frame, Problem.binary(false_alarm=1, miss=9), columns="q")
+    number: Any = 0
     with pytest.raises(InputError, match="column 0 of the frame must have text for a name"):
-        bayes_decisions(frame, Problem.binary(false_alarm=1, miss=9), columns=[0])
+        bayes_decisions(frame, Problem.binary(false_alarm=1, miss=9), columns=[number])
 
 
 @pytest.mark.parametrize("files", ["rows.parquet", pathlib.Path("rows.csv"), ["a.csv"]])

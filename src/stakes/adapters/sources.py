@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -224,7 +224,8 @@ class Source:
         remedy: str = "Name one of these.",
     ) -> str:
         """The name of the column that an argument names, after a check that it exists."""
-        if isinstance(column, int) and column in self.types:
+        names: Collection[object] = self.types  # those of pandas may be numbers
+        if isinstance(column, int) and column in names:
             raise InputError(
                 f"column {column!r} of {self.name} must have text for a name, not a number. Rename "
                 f"it, or pass arrays.",
