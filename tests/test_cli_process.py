@@ -168,6 +168,26 @@ def test_an_interrupt_while_a_file_is_written_leaves_the_old_one(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_last_line_does_not_change_the_code(folder, name):
+    """It arrives while Python removes its modules and handles signals no more."""
+    start = (
+        "import os, signal, sys; from stakes.cli import main\n"
+        "class Last:\n"
+        "    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.NAME):\n"
+        "        kill(process, number)\n"
+        "last = Last()\n"
+        "sys.argv = ['stakes', 'evaluate', 'rows.csv', '-p', 'fraud.toml', '--json', 'out.json']\n"
+        "main()"
+    ).replace("NAME", name)
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out.json").exists()
+
+
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error(folder):
     """The report has more bytes than a pipe holds, so that writing it fails."""
     rows = (f"{'fraud' if k % 3 else 'legit'},{k / 9_000}\n" for k in range(9_000))

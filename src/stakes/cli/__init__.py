@@ -20,6 +20,9 @@ from stakes._files import discard_unfinished
 __all__ = ["main"]
 
 _GUESTS = ("click", "rich", "duckdb", "pyarrow")
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 _FAULT = 70  # EX_SOFTWARE in sysexits.h; exit code 1 is reserved for gates
 _START, _THREAD = 1536 << 20, 80 << 20  # bytes of address space to start, and for each thread
 _ASCII = {"−": "-", "–": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "∞": "inf", "→": "->"}
@@ -36,9 +39,8 @@ def main() -> None:
     b'stakes'
     """
     _open_streams()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _ended)
     _require_guests()
     _require_memory()
@@ -47,7 +49,11 @@ def main() -> None:
     except Exception as error:
         _print_error(f"stakes cannot start: {error or type(error).__name__}")
         os._exit(_FAULT)
-    front.stakes.main(prog_name="stakes")
+    try:
+        front.stakes.main(prog_name="stakes")
+    finally:  # all is written; Python restores the default actions of handled signals as it ends
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _open_streams() -> None:
