@@ -36,8 +36,8 @@ PAGE = Path(__file__).with_suffix(".md")
 NUMBERS = Path(__file__).with_suffix(".json")
 VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
-VERSIONS = {"fitting": 3, "interval": 3}  # of sections: one more whenever their intervals change
-FIRST_VERSION = 2  # of the others
+# Versions of sections: one more whenever their intervals change, and that of the others.
+VERSIONS, FIRST_VERSION = dict.fromkeys(("fitting", "interval", "report", "shrunk"), 3), 2
 DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 RARE_TIMES = 3  # as many where many data sets recommend nothing, and so name no runner-up
 
@@ -117,7 +117,7 @@ def tasks(share: float) -> list[Task]:
         times = RARE_TIMES if (design.systems, design.prevalence) == (2, 0.002) else 1
         queue.append(Task("report", max(4, round(share * times * DATA_SETS)), (design,)))
     many = max(40, round(share * 1_000))
-    queue.append(Task("shrunk", max(12, round(share * 600)), ()))
+    queue += [Task("shrunk", max(12, round(share * 600)), (p,)) for p in (0.5, 0.02)]
     queue += [Task("amounts", max(8, round(share * 600)), (design,)) for design in amount_designs()]
     for fitting in fitting_designs():
         wanted = 400 if fitting.kind == "decisions" else 200
@@ -175,7 +175,9 @@ def _fitting(task: Task) -> list[dict[str, Any]]:
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:
-    return [{"said": reports.varied(task.samples, task.seed)}]
+    (prevalence,) = task.arguments
+    said = reports.varied(prevalence, task.samples, task.seed)
+    return [{"prevalence": prevalence, "said": said}]
 
 
 INTERVAL_COLUMNS = ("coverage", "percentile", "width", "stretched", "stretch")

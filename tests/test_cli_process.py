@@ -238,7 +238,6 @@ def test_duckdb_draws_no_progress_bar_into_the_output():
         assert connection.sql(setting).fetchall() == [("false",)]
 
 
-
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["stakes.cli.commands", "click", "duckdb", "scipy.special"])
 def test_an_interrupt_while_libraries_are_imported_is_no_traceback(folder, module):

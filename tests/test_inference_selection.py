@@ -206,8 +206,8 @@ def test_thirty_clusters_are_enough_to_know_how_errors_go_together(clusters, few
     names = ["system 0", "system 1"]
     pair = contenders(joint, PROBLEM, level=0.95, among=names)
     chances = probability_cheapest(pair)[[pair.names.index(name) for name in names]]
-    gap = np.diff(pair.costs) / pair.errors.variances[0, 1] ** 0.5
-    assert (chances[0] == pytest.approx(stats.t.cdf(gap, clusters - 1))) == few
+    t = np.diff(pair.costs) / standard_error(pair, 1 - pair.cheapest)
+    assert (chances[0] == pytest.approx(stats.t.cdf(t, clusters - 1))) == few
 
 
 def test_one_cluster_says_nothing_about_the_others():
@@ -507,6 +507,15 @@ def test_a_cost_moves_up_and_a_saving_down():
     assert saving.value >= saving.low
 
 
+ALARMS = (("few", 10), ("some", 50), ("many", 100))
+
+
+def standard_error(choice, i):
+    """Of the difference to the cheapest, and not below what the lower half of its interval has."""
+    half = (choice.differences[i] - choice.low[i]) / choice.critical[i]
+    return max(half, choice.errors.variances[0, 1] ** 0.5)
+
+
 def test_probabilities_of_being_cheapest_sum_to_one_and_leave_out_who_left():
     choice = contenders(tally(400, skills=(1.6, 1.5, 1.4, 0.0)), PROBLEM, level=0.95)
     chances = probability_cheapest(choice)
@@ -519,9 +528,33 @@ def test_probabilities_of_being_cheapest_sum_to_one_and_leave_out_who_left():
 def test_two_systems_in_few_clusters_have_the_probability_of_student():
     joint = tally(120, skills=(1.2, 1.1), by=np.arange(120) % 4)
     choice = contenders(joint, PROBLEM, level=0.95)
-    gap = choice.costs[1] - choice.costs[0]
-    t = gap / choice.errors.variances[0, 1] ** 0.5
+    t = (choice.costs[1] - choice.costs[0]) / standard_error(choice, 1 - choice.cheapest)
     assert probability_cheapest(choice) == pytest.approx([stats.t.cdf(t, 3), stats.t.cdf(-t, 3)])
+
+
+def test_chances_know_of_dear_mistakes_that_no_case_shows():
+    """Misses cost a thousand times as much as false alarms, and none was seen in 20 cases."""
+    problem = Problem.binary(false_alarm=1, miss=1000)
+    y = [0] * 1000 + [1] * 20
+    decided = {name: [1] * alarms + [0] * (1000 - alarms) + [1] * 20 for name, alarms in ALARMS}
+    two, three = (
+        contenders(JointCounts.from_decisions(y, dict(list(decided.items())[:n]), problem), problem)
+        for n in (2, 3)
+    )
+    assert two.contenders == ("few", "some")
+    gap, error = two.differences[1], two.errors.variances[0, 1] ** 0.5
+    assert gap > 6 * error  # by its standard error the first is certainly the cheapest
+    assert probability_cheapest(two) == pytest.approx([0.5, 0.5], abs=0.02)
+    assert probability_cheapest(three) == pytest.approx([1 / 3] * 3, abs=0.03)
+    assert sorted(probability_cheapest(three), reverse=True) == probability_cheapest(three).tolist()
+
+
+@given(samples(), st.sampled_from([0.5, 0.8, 0.95]))
+def test_where_two_cannot_be_told_apart_neither_is_nearly_certain(sample, level):
+    joint, problem, how = sample
+    choice = contenders(joint, problem, level=level, among=joint.models[:2], **how)
+    if len(choice.contenders) == 2 and choice.errors.degrees > 0:
+        assert probability_cheapest(choice).max() <= (1 + level) / 2 + 0.01
 
 
 @pytest.mark.slow

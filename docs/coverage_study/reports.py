@@ -160,13 +160,13 @@ def _binned(claimed: FloatArray, right: FloatArray) -> list[list[float]]:
     ]
 
 
-def varied(samples: int, seed: int) -> list[list[float]]:
+def varied(prevalence: float, samples: int, seed: int) -> list[list[float]]:
     """The bins of data sets of 2, 4 or 12 systems, with new skills for each of them."""
     rng, each = np.random.default_rng(seed), []
     for number in range(samples):
         systems, size = (2, 4, 12)[number % 3], (200, 1_000)[number % 2]
         skills = 1.2 + rng.choice([0.03, 0.1, 0.3]) * rng.standard_normal(systems)
-        design = Design(systems, "varied", size, 0.5, varied_skills=tuple(skills.tolist()))
+        design = Design(systems, "varied", size, prevalence, varied_skills=tuple(skills.tolist()))
         each.append(checked(design, rng, chances=True))
     claimed, right = (np.array([result[key] for result in each]) for key in ("said", "right"))
     return _binned(claimed, right)

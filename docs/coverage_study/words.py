@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,9 @@ on new cases once it was fitted on all of the data set. *Whole weights*: equal c
 
 The shrunk probability of the recommended system in the tables of a report, and how often that
 system was truly the cheapest. *Skills differ*: 2, 4 or 12 systems whose skills are drawn anew for
-each data set, 0.03, 0.1 or 0.3 apart. *All equal*: the rows above; where J systems tie, each is
-right to a share of 1 / J, whatever the data say, and no number that uses them can be calibrated.
+each data set, 0.03, 0.1 or 0.3 apart; *a class is rare*: 2 % of the cases. *All equal*: the rows
+above; where J systems tie, each is right to a share of 1 / J, whatever the data say, and no number
+that uses them can be calibrated.
 
 {shrunk_table(rows)}
 
@@ -371,13 +373,18 @@ def _report_table(rows: list[Row]) -> str:
 
 def shrunk_table(rows: list[Row]) -> str:
     """What the shrunk probability said, and how often that was right."""
-    varied = shares_right([row for row in rows if row["section"] == "shrunk"])
-    equal = shares_right([row for row in rows if "equal" in row.get("systems", "")])
+    varied = [row for row in rows if row["section"] == "shrunk"]
+    kinds = {
+        "skills differ": [row for row in varied if row["prevalence"] == 0.5],
+        "skills differ, a class is rare": [row for row in varied if row["prevalence"] < 0.5],
+        "all equal": [row for row in rows if "equal" in row.get("systems", "")],
+    }
+    bins = [f"{low:g} to {min(high, 1):g}" for low, high in pairwise(BINS)]
+    shares = [shares_right(some) for some in kinds.values()]
     body = [
-        [f"{low:g} to {min(high, 1):g}", *_reported(differ), *_reported(tie)]
-        for low, high, differ, tie in zip(BINS[:-1], BINS[1:], varied, equal, strict=True)
+        [name, *(part for of_kind in shares for part in _reported(of_kind[place]))]
+        for place, name in enumerate(bins)
     ]
-    kinds = ("skills differ", "all equal")
     parts = [f"{kind}: {part}" for kind in kinds for part in ("data sets", "said", "right")]
     return _table(["probability", *parts], body)
 

@@ -128,9 +128,10 @@ def test_the_cheapest_of_twelve_is_corrected_for_the_choice():
     assert abs(row["bias"]) <= 0.45 + 3 * row["bias, error"]
 
 
-def test_the_shrunk_probability_is_right_on_average_where_skills_differ():
+@pytest.mark.parametrize("prevalence", [0.5, 0.02])
+def test_the_shrunk_probability_is_right_on_average_where_skills_differ(prevalence):
     """That of a bootstrap says 48 % where 22 % are right."""
-    counts, claimed, right = np.sum(reports.varied(90, seed=5), axis=0)
+    counts, claimed, right = np.sum(reports.varied(prevalence, 90, seed=5), axis=0)
     assert counts == 90
     assert abs(claimed - right) <= 3 * np.sqrt(90) / 2
 

@@ -21,7 +21,7 @@ from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
-from stakes.inference.max_law import max_law
+from stakes.inference.max_law import bonferroni_law, max_law
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import difference_support
@@ -41,6 +41,9 @@ class Contenders(Value):
     differences, low, high : (J,)
         Cost minus that of the cheapest, with intervals that hold for all differences of a system
         at once.
+    standard_errors : (J,)
+        Of the differences, by the lower half of the interval that each alone would have; unlike
+        those of `errors` they allow for mistakes that no case shows.
     p_values : (J,) adjusted: 1 − the lowest level at which a system is among the contenders
     critical : (J,) the critical values of the intervals; their squares are likelihood thresholds
     level : at which the set is meant to contain the system that is truly the cheapest
@@ -65,6 +68,7 @@ class Contenders(Value):
     differences: FloatArray
     low: FloatArray
     high: FloatArray
+    standard_errors: FloatArray
     p_values: FloatArray
     critical: FloatArray
     level: float
@@ -258,10 +262,12 @@ def contenders_among(
     ratio = np.min([profile_ratio(*test) for test in tests], axis=0)
     ratio[tied] = 0.0
     law = max_law(rivals)
-    p_values, threshold = law.beyond(ratio), law.quantile(1 - level)
+    p_values = law.beyond(ratio)
+    alone = bonferroni_law(rivals.degrees, 1).quantile(1 - level)
+    thresholds = np.stack(np.broadcast_arrays(law.quantile(1 - level), alone))
     # Bounds and p-values come from separate searches. Where they disagree by rounding, the p-value
     # decides: a contender's interval reaches down to zero.
-    low, high = profile_bounds(supports[0], threshold, differences[0], added[0])
+    lows, highs = profile_bounds(supports[0], thresholds, differences[0], added[0])
     stays = ~(p_values < 1 - level)
     is_best = np.arange(ratio.size) == tied[0]
     return Contenders._trusted(
@@ -269,10 +275,11 @@ def contenders_among(
         costs=rivals.costs,
         cheapest=int(tied[0]),
         differences=differences[0],
-        low=np.where(is_best, 0.0, np.where(stays, np.minimum(low, 0.0), low)),
-        high=np.where(is_best, 0.0, high),
+        low=np.where(is_best, 0.0, np.where(stays, np.minimum(lows[0], 0.0), lows[0])),
+        high=np.where(is_best, 0.0, highs[0]),
+        standard_errors=np.where(is_best, 0.0, (differences[0] - lows[1]) / np.sqrt(alone)),
         p_values=p_values,
-        critical=np.sqrt(threshold),
+        critical=np.sqrt(thresholds[0]),
         level=level,
         errors=errors,
         **bounds,
@@ -297,6 +304,7 @@ def _undecided(
         differences=rivals.costs - rivals.costs[cheapest],
         low=0.0 - apart,
         high=apart,
+        standard_errors=np.full(known.shape, np.nan),
         p_values=np.ones(known.shape),
         critical=np.full(known.shape, np.inf),
         level=level,

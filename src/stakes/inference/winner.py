@@ -185,6 +185,10 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     comparisons. Systems that are no contenders have 0. Two systems in few clusters: Student's
     :math:`T_{G-1}(gap / se)`.
 
+    A standard error knows nothing of dear mistakes that no case shows, and the intervals do. An
+    error is therefore never smaller than that of the interval (`Contenders.standard_errors`): no
+    chance contradicts what the intervals say.
+
     Parameters
     ----------
     choice : the systems, their costs and the covariance of their errors
@@ -205,7 +209,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     """
     from scipy.special import stdtr
 
-    rivals = choice.errors.among(_rivals(choice, None))
+    rivals = _widened(choice, choice.errors.among(_rivals(choice, None)))
     costs, degrees, size = rivals.costs, rivals.degrees, len(rivals.names)
     places = [choice.names.index(name) for name in rivals.names]
     chances = np.zeros(len(choice.names))
@@ -247,6 +251,21 @@ def _rivals(choice: Contenders, against: Label | None) -> Labels:
         )
     in_running = choice.contenders
     return tuple(name for name in choice.names if name in in_running and name != against)
+
+
+def _widened(choice: Contenders, rivals: CostErrors) -> CostErrors:
+    """Errors as wide as the interval of each difference.
+
+    Half of what is missing is an error of the cheapest, shared by all differences, and half is one
+    of the rival: where nothing is known about any of them, all have the same chance.
+    """
+    places = [choice.names.index(name) for name in rivals.names]
+    variances = rivals.variances
+    known = variances[rivals.names.index(choice.names[choice.cheapest])]
+    missing = np.sqrt(np.maximum(choice.standard_errors[places] ** 2 - known, 0.0))
+    alike = variances == 0  # as each is with itself
+    covariance = rivals.covariance + np.outer(missing, missing) * (1 + alike) / 2
+    return rivals._trusted(**{**vars(rivals), "covariance": covariance})
 
 
 def _kept(rivals: CostErrors) -> float:

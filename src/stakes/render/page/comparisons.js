@@ -184,6 +184,19 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
   return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, excess) };
 }
 
+/** Draws with standard errors at least as large as those of each contender's difference to the cheapest. */
+function widened(draws, errors) {
+  const { costs, among, winner } = draws;
+  const variances = differenceVariances(among);
+  const missing = errors.map((error, i) => Math.sqrt(Math.max(error ** 2 - variances[winner][i], 0)));
+  // half of it is an error of the cheapest, shared by all differences, and half one of the rival
+  const wider = among.map((row, i) =>
+    row.map((value, j) => value + missing[i] * missing[j] * (variances[i][j] === 0 ? 1 : 0.5)),
+  );
+  const { drawn } = drawnErrors(wider, canonicalOrder(costs, differenceVariances(wider)), DRAWS, true);
+  return { costs, among: wider, drawn };
+}
+
 const SHRINKAGES = 64;
 
 /** Probability that each contender is the cheapest, with differences shrunk towards zero. */

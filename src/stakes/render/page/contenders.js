@@ -99,13 +99,19 @@ function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
     const bestFirst = (a, b) => Number(b === best) - Number(a === best);
     return range(size).filter(isContender).sort((a, b) => bestFirst(a, b) || rounded(a) - rounded(b) || a - b);
   });
+  const excess = (i) => (tiedBest.includes(i) ? 0 : estimates[i] - estimates[best]);
+  const intervalOf = (i, square) => profileInterval(strata(i, best), square, excess(i), fittingVariance(i, best));
   /** Excess cost of a system over the cheapest, with a simultaneous interval. */
   const more = (i) => {
-    const value = tiedBest.includes(i) ? 0 : estimates[i] - estimates[best];
-    const [low, high] = profileInterval(strata(i, best), law().quantile(i, alpha), value, fittingVariance(i, best));
-    return [value, contenders().includes(i) ? Math.min(low, 0) : low, high];
+    const [low, high] = intervalOf(i, law().quantile(i, alpha));
+    return [excess(i), contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
-  return { best, isContender, contenders, more };
+  /** The standard error of the excess cost, by the lower half of its interval. */
+  const standardError = (i) => {
+    const square = squaredQuantile(DATA.level);
+    return i === best ? 0 : (excess(i) - intervalOf(i, square)[0]) / Math.sqrt(square);
+  };
+  return { best, isContender, contenders, more, standardError };
 }
 
 /** Comparison of some systems with the best constant decision. */
@@ -142,7 +148,8 @@ function costBounds(systems, costs, prior) {
 }
 
 /** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
-function selectionOf(systems, estimates, costs, prior, { contenders, best }, constant, { covarianceAmong }) {
+function selectionOf(systems, estimates, costs, prior, compared, constant, { covarianceAmong }) {
+  const { contenders, best, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const isChosen = () => inInputOrder().length > 1;
   /** Joint draws of the errors of the contenders and, last, of the best constant decision. */
@@ -157,7 +164,7 @@ function selectionOf(systems, estimates, costs, prior, { contenders, best }, con
   const effect = lazy(() => effectOf(false));
   const effectOnSaving = lazy(() => effectOf(true));
   const bounds = lazy(() => costBounds(systems, costs, prior));
-  const chances = lazy(() => (isChosen() ? shrunkChances(draws()) : [1]));
+  const chances = lazy(() => (isChosen() ? shrunkChances(widened(draws(), inInputOrder().map(standardError))) : [1]));
   return {
     chance: (i) => chances()[inInputOrder().indexOf(i)] ?? 0,
     expected: ([value, low, high]) => {
