@@ -22,8 +22,8 @@ from stakes.inference.intervals import Normal, Percentile
 from stakes.inference.normals import student_tail
 from stakes.inference.schemes import (
     AllCases,
-    Clusters,
     Scheme,
+    checked_scheme,
 )
 from stakes.inference.tally_checks import T, whole_cells
 from stakes.problem import Problem
@@ -343,7 +343,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
     """Refuse leading axes other than clusters: a comparison is about one set of cases."""
     axes = joint.leading
-    clusters = joint.has_clusters if scheme is None else isinstance(scheme, Clusters)
+    clusters = joint.has_clusters if scheme is None else checked_scheme(scheme).of_clusters
     if axes and not (clusters and len(axes) == 1):
         raise InputError(
             f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "

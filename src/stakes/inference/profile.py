@@ -23,7 +23,7 @@ from stakes.inference.supports import (
 )
 from stakes.measures import prior_of
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts
+from stakes.tally import Counts, JointCounts, JointTally
 
 
 def profile_interval(
@@ -76,7 +76,7 @@ def profile_interval(
     95% 0.1719 to 0.3405
     """
     level = _check.level(level)
-    if isinstance(tally, JointCounts):
+    if isinstance(tally, JointTally):
         if len(tally.models) != 2:
             raise InputError(
                 f"tally must hold two models whose costs are compared; it holds {tally.models}. "

@@ -340,6 +340,10 @@ class Counts(CellTally):
         return self.values.reshape(*self.values.shape[:-2], -1)
 
     @property
+    def weights_shape(self) -> tuple[int, ...]:  # noqa: D102
+        return self.values.shape
+
+    @property
     def cell_classes(self) -> IntArray:  # noqa: D102
         return np.repeat(np.arange(self.n_classes), self.n_decisions)
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally.base import CellTally, class_factors
+from stakes.tally.base import JointTally, class_factors
 from stakes.tally.counts import Counts
 from stakes.tally.read_rows import Labelled, distinct_cells, read_rows
 
@@ -21,7 +21,7 @@ _FEW_ROWS = 16  # up to this many tables, adding row by row is faster than a mat
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointCounts(CellTally):
+class JointCounts(JointTally):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
     This is the tally for paired comparisons: differences between models on the same cases are sums
@@ -170,14 +170,6 @@ class JointCounts(CellTally):
     def class_weights(self) -> FloatArray:  # noqa: D102
         return self._sums_over(self.cells[:, 0], (len(self.classes),))
 
-    @property
-    def cell_weights(self) -> FloatArray:  # noqa: D102
-        return self.weights
-
-    @property
-    def cell_classes(self) -> IntArray:  # noqa: D102
-        return self.cells[:, 0]
-
     def model(self, name: object) -> Counts:
         """The counts of one model.
 
@@ -210,6 +202,9 @@ class JointCounts(CellTally):
             groups=self.groups,
         )
 
+    def by_model(self) -> dict[Label, Counts]:  # noqa: D102
+        return {name: self.model(name) for name in self.models}
+
     def with_prior(self, prior: object) -> Self:
         """Reweight the classes to these shares; the total weight stays the same.
 
@@ -231,21 +226,6 @@ class JointCounts(CellTally):
         weights = np.concatenate([self.weights, nothing], axis=-1)
         order = np.lexsort(cells.T[::-1])
         return self._with(cells[order], weights[..., order], self.groups)
-
-    def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as resampled ones.
-
-        Examples
-        --------
-        >>> from stakes import Problem
-        >>> decided = {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}
-        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
-        >>> joint.with_cell_weights(np.array([4.0, 0.0, 0.0, 1.0])).model("old").values
-        array([[4., 0.],
-               [0., 1.]])
-        """
-        groups = self.groups if weights.shape == self.weights.shape else None
-        return self._with(self.cells, weights.view(), groups)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
@@ -295,18 +275,6 @@ class JointCounts(CellTally):
         if unknown.any():
             sums = np.where(unknown @ indicator > 0, np.nan, sums)
         return np.asarray(sums.reshape(*leading, *shape))
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.models))
-        if self.weights.ndim > 1:
-            return (
-                f"JointCounts of shape {self.weights.shape[:-1]}, models {shown}, "
-                f"{len(self.cells)} distinct tuples"
-            )
-        return (
-            f"JointCounts of {self.n_cases:.7g} cases, models {shown}, "
-            f"{len(self.cells)} distinct tuples"
-        )
 
 
 def _checked_cells(

@@ -176,6 +176,10 @@ class ScoreTable(CellTally):
     def cell_classes(self) -> IntArray:  # noqa: D102
         return np.repeat(np.arange(2), self.scores.size)
 
+    @property
+    def weights_shape(self) -> tuple[int, ...]:  # noqa: D102
+        return self.weights.shape
+
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
         columns = weights.reshape(*weights.shape[:-1], 2, self.scores.size)
         return self._with(np.swapaxes(columns, -1, -2))
