@@ -15,6 +15,8 @@ is raised on purpose: undefined numbers are nan and not an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["InputError", "MissingExtraError", "StakesError"]
 
@@ -97,3 +99,24 @@ class MissingExtraError(StakesError, ImportError):
     ...     print(error)
     Drawing needs matplotlib: pip install 'stakes[plot]'.
     """
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Import optional packages inside; where one is missing, the error names the extra.
+
+    Parameters
+    ----------
+    name : the extra that installs the packages
+    what : what needs them, as the first words of the message
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "stakes":
+            raise
+        raise MissingExtraError(
+            f"{what} needs the package {package}, which is not installed. Install it with: "
+            f"pip install 'stakes[{name}]'."
+        ) from error

@@ -9,7 +9,7 @@ from typing import Any
 
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.sources import Source, frame_source
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 
 _READERS: dict[str, tuple[str, dict[str, str]]] = {
     **dict.fromkeys((".parquet", ".pq"), ("parquet", {})),
@@ -65,13 +65,8 @@ def _reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 
 def _session(master: str | None) -> tuple[bool, Any]:
-    try:
+    with extra("spark", "engine='spark', on Java 17 or newer,"):
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingExtraError(
-            "engine='spark' needs the package pyspark; it is not installed. "
-            "Install it, with Java 17 or newer, by: pip install 'stakes[spark]'."
-        ) from None
     active = SparkSession.getActiveSession()
     if active is not None:
         return True, active

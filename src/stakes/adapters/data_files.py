@@ -23,16 +23,11 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 
-try:
+with extra("frames", "a file"):
     import duckdb
     import pyarrow as pa
-except ImportError:
-    raise MissingExtraError(
-        "files need the packages duckdb and pyarrow; one of them is not installed. "
-        "Install them with: pip install 'stakes[frames]'."
-    ) from None
 
 
 class Format(Enum):

@@ -11,8 +11,12 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
 
 from stakes import _check
 from stakes._check import Labels
@@ -31,7 +35,6 @@ from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits, regrets
-from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
