@@ -14,6 +14,7 @@ from typing import Any
 from stakes.errors import InputError
 
 __all__ = [
+    "TO_JSON",
     "check_target",
     "checksum",
     "discard_unfinished",
@@ -28,6 +29,7 @@ __all__ = [
     "write_whole",
 ]
 
+TO_JSON = "Pass what to_json wrote."  # the remedy for JSON that is something else
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _STREAM = re.compile(r"/dev/(std(in|out|err)|fd/[^/]+)|/proc/.+/fd/[^/]+")
 _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
@@ -166,8 +168,9 @@ def text_of(name: str, source: object, what: str) -> str:
     shown = str(source) if isinstance(source, Path) else source
     raise InputError(
         f"{name} must be the JSON of {what}, or the path of a file that can be read; "
-        f"{repr(shown)[:60]} cannot: {fault}. Pass what to_json wrote.",
+        f"{repr(shown)[:60]} cannot: {fault}.",
         argument=name,
+        remedy=TO_JSON,
     )
 
 
@@ -184,13 +187,15 @@ def parsed(
     except (ValueError, RecursionError) as fault:
         raise InputError(
             f"{name} must be JSON; it is not: {fault}. A file that ends too early was not written "
-            f"to its end: pass what to_json wrote.",
+            f"to its end.",
             argument=name,
+            remedy=TO_JSON,
         ) from None
     if not isinstance(body, dict) or body.get("format") != form:
         raise InputError(
-            f"{name} must be {what}; {format_fault(body, form)}. Pass what to_json wrote.",
+            f"{name} must be {what}; {format_fault(body, form)}.",
             argument=name,
+            remedy=TO_JSON,
         )
     written = body.get("version")
     if written is True or written not in (version, *older):

@@ -42,7 +42,8 @@ class InputError(StakesError, ValueError):
     """An argument breaks a rule; the message names it, shows the evidence and a remedy.
 
     `argument` is the name of the argument. Where the message begins with it, `renamed` can replace
-    it by the caller's own name. It need not be passed where the message is "argument must …".
+    it by the caller's own name. It need not be passed where the message is "argument must …". A
+    `remedy` that is passed by itself ends the message, and a caller can replace it, too.
 
     Examples
     --------
@@ -55,20 +56,24 @@ class InputError(StakesError, ValueError):
     costs must be numbers.
     """
 
-    def __init__(self, message: str, *, argument: str | None = None) -> None:
+    def __init__(self, message: str, *, argument: str | None = None, remedy: str = "") -> None:
         if "\n\n" in message:  # an array that is shown as evidence
             message = " ".join(message.split())
-        super().__init__(message)
+        super().__init__(f"{message} {remedy}" if remedy else message)
+        self.remedy = remedy
         begins = _BEGINS.match(message) if argument is None else None
         self.argument = begins[0] if begins else argument
 
-    def renamed(self, name: str, *, argument: str | None = None) -> InputError:
+    def renamed(
+        self, name: str, *, argument: str | None = None, remedy: str | None = None
+    ) -> InputError:
         """The same error with another name of the argument, if the message begins with its name.
 
         Parameters
         ----------
         name : the new name
         argument : what `argument` of the error becomes; None for the new name
+        remedy : what replaces the remedy, where the error has one by itself; None keeps it
 
         Returns
         -------
@@ -80,10 +85,11 @@ class InputError(StakesError, ValueError):
         >>> print(error.renamed("column w"))
         column w must hold numbers; 3 of 9 do not.
         """
-        message, old = str(self), self.argument
+        message, old = str(self).removesuffix(f" {self.remedy}"), self.argument
         if old and message.startswith(old):
             message = f"{name}{message[len(old) :]}"
-        return InputError(message, argument=name if argument is None else argument)
+        new = self.remedy and (self.remedy if remedy is None else remedy)
+        return InputError(message, argument=name if argument is None else argument, remedy=new)
 
 
 class MissingExtraError(StakesError, ImportError):

@@ -116,19 +116,9 @@ class Select(Calibrator):
         the map of the best candidate
         """
         options = {"classes": classes, "weights": weights, "prior": prior}
-        return self._chosen(scores, y, clusters, None, **options)
+        return self._fit_in_groups(scores, y, clusters, None, **options)
 
     def _fit_in_groups(
-        self,
-        scores: object,
-        y: object,
-        clusters: IntArray | None,
-        folds: IntArray | None,
-        **options: object,
-    ) -> CalibrationMap:
-        return self._chosen(scores, y, clusters, folds, **options)
-
-    def _chosen(
         self,
         scores: object,
         y: object,

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.tally.base import CellTally, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.pooling import pooled
+from stakes.tally.distinct_scores import pooled
 from stakes.tally.read_rows import Rows, read_rows
 
 
