@@ -38,7 +38,7 @@ _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 def check_target(path: str | Path) -> Path:
     """The path, after a check that it can be written: better now than after hours of work."""
     if not str(path):
-        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
+        raise InputError("path must be the name of a file; it is empty. Name one.")
     target = Path(path)
     try:
         target.stat()

@@ -89,8 +89,7 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
         raise InputError(f"values must be several numbers; got {described(values)}. Pass a list.")
     if not -numbers.ndim <= whole("axis", axis, low=-64) < numbers.ndim:
         raise InputError(
-            f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last.",
-            argument="axis",
+            f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last."
         )
     array = np.moveaxis(numbers, axis, -1)
     if array.shape[-1] == 0:

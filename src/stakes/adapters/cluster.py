@@ -28,9 +28,7 @@ def spark_files(
     master, and stopped afterwards.
     """
     if not paths:
-        raise InputError(
-            "frame must name at least one file; there is none. Name one.", argument="frame"
-        )
+        raise InputError("frame must name at least one file; there is none. Name one.")
     reader, options = _reader(paths)
     active, session = _session(master)
     try:
@@ -58,8 +56,7 @@ def _reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
     if len(suffixes) > 1 or not kinds:
         raise InputError(
             f"frame must name Parquet, CSV or JSON files, all of one kind, for Spark to read; the "
-            f"names end in {', '.join(sorted(suffixes))}. Name other files, or another engine.",
-            argument="frame",
+            f"names end in {', '.join(sorted(suffixes))}. Name other files, or another engine."
         )
     return next(iter(kinds.values()))
 

@@ -160,8 +160,7 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
         near = get_close_matches(str(table), TABLES, n=1)
         remedy = f"Did you mean {near[0]!r}?" if near else "Name a library with library=."
         raise InputError(
-            f"table must be one of {', '.join(TABLES)}; got {_check.described(table)}. {remedy}",
-            argument="table",
+            f"table must be one of {', '.join(TABLES)}; got {_check.described(table)}. {remedy}"
         )
     return _native(table_columns(report, table), library, report.assumptions.frame_library)
 

@@ -195,8 +195,7 @@ def loss_parts(
     if stated == ():
         raise InputError(
             "classes must be one label at least; there is none. Leave them out to take those of "
-            "the rows.",
-            argument="classes",
+            "the rows."
         )
 
     def labels(lazy: Lazy) -> Labelled:

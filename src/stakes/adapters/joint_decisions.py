@@ -327,8 +327,7 @@ def _refuse_large(needed: int, limit: int) -> None:
         raise InputError(
             f"memory_limit must leave room for the tally of decisions, by groups and clusters if "
             f"there are some: it needs {needed:,} bytes or more, and the limit is {limit:,}. Raise "
-            f"it, or name coarser groups and clusters.",
-            argument="memory_limit",
+            f"it, or name coarser groups and clusters."
         )
 
 

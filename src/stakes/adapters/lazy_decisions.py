@@ -102,13 +102,10 @@ def _listed(
         if not set(columns) <= set(source.types):
             raise InputError(
                 f"columns must be named where the frame has none for the classes "
-                f"{', '.join(names)}; it has {source.listed}. Write columns=….",
-                argument="columns",
+                f"{', '.join(names)}; it has {source.listed}. Write columns=…."
             )
     if columns is None:
-        raise InputError(
-            f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
-        )
+        raise InputError(f"columns must be named: the rule takes {takes}. Write columns='…'.")
     listed: tuple[Any, ...] = (columns,)
     if not isinstance(columns, str):
         listed = _check.labels("columns", columns)
@@ -116,8 +113,7 @@ def _listed(
     if len(listed) not in (sizes if takes == POSTERIORS else {1}):
         raise InputError(
             f"columns must be one for each class, or that of the second of two; "
-            f"{', '.join(map(str, listed))} is {len(listed)}. Name others.",
-            argument="columns",
+            f"{', '.join(map(str, listed))} is {len(listed)}. Name others."
         )
     require = source.require if takes == DECISIONS else source.require_number
     remedy = "Name the columns of the predictions with columns=."

@@ -74,8 +74,7 @@ def _rows(table: ScoreTable, problem: Problem) -> tuple[FloatArray, IntArray, Fl
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes, those of table; it has {problem.n_classes}. "
-            f"stakes.limits has curves of rows of any number of classes.",
-            argument="problem",
+            f"stakes.limits has curves of rows of any number of classes."
         )
     weights = single(table, "a capacity curve")
     # Each cell of the table becomes one weighted row, for the functions that take rows.

@@ -205,8 +205,7 @@ class CoverageDisplay(CurvesDisplay):
         if grid[0] <= 0:
             raise InputError(
                 f"coverages must be positive, because a cost per decided case needs decided cases; "
-                f"got {grid[0]:g}. Begin with a small share such as 0.05.",
-                argument="coverages",
+                f"got {grid[0]:g}. Begin with a small share such as 0.05."
             )
         level = _check.level(level)
         ordered = {
@@ -444,8 +443,7 @@ def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
         if prior > 0 and not share:
             raise InputError(
                 f"y_true must hold cases of every class that the prior expects; there are none of "
-                f"{label!r}. Gather some, or leave the prior out.",
-                argument="y_true",
+                f"{label!r}. Gather some, or leave the prior out."
             )
     return shift_prior(rows, cases.shares, cases.prior)
 

@@ -153,14 +153,12 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         if not isinstance(reference, str) or reference not in others.scores:
             raise InputError(
                 f"reference must be one of {', '.join(map(repr, others.scores))}; got "
-                f"{reference!r}. Name the model that the others are compared with.",
-                argument="reference",
+                f"{reference!r}. Name the model that the others are compared with."
             )
         if set(cases.scores) == {reference}:
             raise InputError(
                 f"models must hold a model besides the reference {reference!r}; it is the only "
-                f"one. Add another, or compare with 'treat all'.",
-                argument="models",
+                f"one. Add another, or compare with 'treat all'."
             )
         value = _benefits(grid)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
@@ -256,8 +254,7 @@ def _read(
     reserved = [name for name in _NO_MODEL if name in cases.scores]
     if reserved:
         raise InputError(
-            f"models must not be called {reserved[0]!r}, which is the line of no model. Rename it.",
-            argument="models",
+            f"models must not be called {reserved[0]!r}, which is the line of no model. Rename it."
         )
     return cases, grid_of("thresholds", thresholds, THRESHOLDS, inside=True)
 

@@ -207,8 +207,7 @@ def read_scored(
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes here; it has {problem.n_classes}. For one class "
-            f"against the rest pass y_true == label, and the probabilities of that class.",
-            argument="problem",
+            f"against the rest pass y_true == label, and the probabilities of that class."
         )
     cases, named = read_named(y_true, models, problem, weights, clusters, data)
     scores = {

@@ -141,8 +141,7 @@ def _refuse_other_problems(problem: object, data: object) -> None:
     if (problem.n_classes, problem.n_decisions) != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, for a threshold to decide; it "
-            f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
-            argument="problem",
+            f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any."
         )
     refuse_needless(data, problem)
 
@@ -176,8 +175,7 @@ def _best(cases: ScoredCases, name: str) -> BestThreshold:
     if weighed_scores is None:
         raise InputError(
             "problem must have decisions that cost differently in some case; here they do not. "
-            "Nothing is at stake.",
-            argument="problem",
+            "Nothing is at stake."
         )
     return best_threshold(*weighed_scores)
 

@@ -53,8 +53,7 @@ def _refuse_unpriced(evidence: Evidence) -> None:
     if any(rule.name in POSTERIOR_RULES and rule.added is None for rule in rules):
         raise InputError(
             "problem must have no limits where cases are tallied without their rows: prices are "
-            "fitted to rows. Call stakes.evaluate with rows, or take problem.with_limits(None).",
-            argument="problem",
+            "fitted to rows. Call stakes.evaluate with rows, or take problem.with_limits(None)."
         )
 
 

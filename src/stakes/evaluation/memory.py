@@ -33,8 +33,7 @@ def refuse_too_large(problem: Problem, models: Mapping[str, object], n_rows: int
         f"problem must have fewer classes than {problem.n_classes:,}: with {len(models):,} models "
         f"and {n_rows:,} cases it takes about {needed / 2**30:.1f} GiB, and there are "
         f"{available / 2**30:.1f} GiB. About {fitting:,} classes would fit: merge those that are "
-        f"treated alike, or pass fewer models or cases.",
-        argument="problem",
+        f"treated alike, or pass fewer models or cases."
     )
 
 

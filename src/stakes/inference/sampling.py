@@ -239,8 +239,7 @@ def checked_added(added: object, names: Labels) -> FloatArray:
     if amounts.shape != (len(names),):
         raise InputError(
             f"added must hold one amount for each of the {len(names)} systems; the shape is "
-            f"{amounts.shape}. Write 0 where there is none.",
-            argument="added",
+            f"{amounts.shape}. Write 0 where there is none."
         )
     return amounts
 
@@ -349,14 +348,12 @@ def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
     if size < 2 or table.shape[1] != size:
         raise InputError(
             f"sums must hold those of each of K fits on each of K folds, at least 2; its shape is "
-            f"{table.shape}. Ask every fit about every case.",
-            argument="sums",
+            f"{table.shape}. Ask every fit about every case."
         )
     if shares.shape != (size,) or not shares.any():
         raise InputError(
             f"weights must hold those of the {size} folds, not all zero; its shape is "
-            f"{shares.shape}, its largest {shares.max(initial=0.0):g}. Add those of the cases.",
-            argument="weights",
+            f"{shares.shape}, its largest {shares.max(initial=0.0):g}. Add those of the cases."
         )
     first, second = np.triu_indices(size, 1)
     some = shares[first] + shares[second] > 0

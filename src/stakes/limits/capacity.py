@@ -213,8 +213,7 @@ def limited_column(problem: Problem, decision: object) -> int:
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
             f"decision must be one of several decisions of the problem, {problem.decisions}; got "
-            f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality.",
-            argument="decision",
+            f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality."
         )
     return problem.decisions.index(decision)
 

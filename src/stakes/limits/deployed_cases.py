@@ -306,10 +306,7 @@ def read_deployed(
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
     if not len(rows):
-        raise InputError(
-            "posteriors must hold at least one case; there are none. Pass some rows.",
-            argument="posteriors",
-        )
+        raise InputError("posteriors must hold at least one case; there are none. Pass some rows.")
     truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
     if truth is not None:
         _check.same_length(posteriors=rows, y_true=truth)
@@ -374,7 +371,6 @@ def _moved(rows: FloatArray, start: FloatArray, prior: FloatArray) -> FloatArray
     if np.isnan(moved).any():
         raise InputError(
             "posteriors must not be certain of classes whose prior is zero; some are. Leave these "
-            "cases out, or correct the prior.",
-            argument="posteriors",
+            "cases out, or correct the prior."
         )
     return moved

@@ -152,8 +152,7 @@ def price_limits(
     if not problem.limits:
         raise InputError(
             "problem must have limits to be priced; it has none. Write problem.with_limits([…]), "
-            "or take bayes_decisions, which needs no prices.",
-            argument="problem",
+            "or take bayes_decisions, which needs no prices."
         )
     deployed = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
 

@@ -115,8 +115,7 @@ def _refuse_one_cluster(clusters: object) -> None:
     if clusters is not None and len(_check.clusters(clusters).labels) == 1:
         raise InputError(
             "clusters must be two or more; there is one, which says nothing about how clusters "
-            "differ. Leave clusters out where cases were drawn one by one.",
-            argument="clusters",
+            "differ. Leave clusters out where cases were drawn one by one."
         )
 
 

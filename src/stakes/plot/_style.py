@@ -37,8 +37,7 @@ def _checked_axes(ax: Any) -> Axes:
         return ax  # type: ignore[no-any-return]
     raise InputError(
         f"ax must be one Axes of matplotlib; got {described(ax)}. "
-        f"Pass one, such as axes[0], or leave it out for a new figure.",
-        argument="ax",
+        f"Pass one, such as axes[0], or leave it out for a new figure."
     )
 
 

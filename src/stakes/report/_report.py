@@ -172,8 +172,7 @@ class Report(Value):
             raise InputError(
                 f"system must be named, because the verdict is to deploy none. "
                 f"{self.verdict.reason} If you want the rule of {self.best.name} all the same, "
-                f"write report.rule({self.best.name!r}).",
-                argument="system",
+                f"write report.rule({self.best.name!r})."
             )
         if chosen.name not in self.rules:
             raise InputError(
@@ -367,8 +366,7 @@ class Report(Value):
             raise InputError(
                 "report must hold sums of the terms of its costs; it does not: there are more than "
                 "32, they are too large, or the report is an older one. Evaluate again with the "
-                "other costs.",
-                argument="report",
+                "other costs."
             )
         coefficients = coefficients_on(self.problem.terms.names if known else ("1",), problem)
         sums = [

@@ -369,6 +369,4 @@ def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
 
 def _refuse_none(number: int) -> None:
     if not number:
-        raise InputError(
-            "losses must hold at least one loss; there are none. Add one.", argument="losses"
-        )
+        raise InputError("losses must hold at least one loss; there are none. Add one.")

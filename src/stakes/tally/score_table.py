@@ -335,8 +335,7 @@ def _checked_weights(weights: object, size: int) -> FloatArray:
     if weight.ndim < 2 or weight.shape[-2:] != (size, 2) or size == 0:
         raise InputError(
             f"weights must have shape (…, {size}, 2), one row for each score and one column for "
-            f"each class; the shape is {weight.shape}. The positive class is second.",
-            argument="weights",
+            f"each class; the shape is {weight.shape}. The positive class is second."
         )
     return weight
 

@@ -168,8 +168,7 @@ def refuse_total(weights: Tensor) -> None:
     """Refuse weights whose sum overflows."""
     if not isfinite(float(weights.double().sum())):
         raise InputError(
-            "weights must have a total that is a number; the sum is too large. Scale them down.",
-            argument="weights",
+            "weights must have a total that is a number; the sum is too large. Scale them down."
         )
 
 

@@ -405,8 +405,7 @@ def two_labels(classes: object) -> Labels:
     if len(names) != 2:
         raise InputError(
             f"classes must be two labels, negative then positive; got {len(names)}. "
-            f"Leave others out.",
-            argument="classes",
+            f"Leave others out."
         )
     return names
 

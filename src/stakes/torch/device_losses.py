@@ -124,9 +124,7 @@ def _loss_columns(
         parts = floating("losses", losses, ndim=(2,)).unbind(dim=1)
         columns = {f"losses[:, {k}]": part for k, part in enumerate(parts)}
     if not columns:
-        raise InputError(
-            "losses must hold at least one loss; there are none. Add one.", argument="losses"
-        )
+        raise InputError("losses must hold at least one loss; there are none. Add one.")
     return names, columns
 
 

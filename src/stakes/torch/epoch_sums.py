@@ -185,8 +185,7 @@ class EpochSums:
         if not LIGHTEST <= usual <= HEAVIEST:
             raise InputError(
                 f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
-                f"{HEAVIEST:g}; these are not. Scale them all alike.",
-                argument="weights",
+                f"{HEAVIEST:g}; these are not. Scale them all alike."
             )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
