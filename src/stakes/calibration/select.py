@@ -10,13 +10,12 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.calibration.affine import Affine, Logistic
+from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
 from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.step_maps import Isotonic, OneVsRestIsotonic
-from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores
 from stakes.tally import BitGrid

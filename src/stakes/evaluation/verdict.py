@@ -11,7 +11,7 @@ from stakes._text import number, point, probability, whole_percent
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.limit_sentences import limit_sentences
+from stakes.evaluation.limit_checks import limit_sentences
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
 from stakes.inference import Measured

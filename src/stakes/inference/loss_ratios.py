@@ -8,8 +8,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.inference.likelihood import Support, upper_bound
-from stakes.inference.loss_bins import bin_codes, times
-from stakes.inference.losses import LossSample
+from stakes.inference.losses import LossSample, bin_codes, times
 
 _STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
 
@@ -86,14 +85,11 @@ def _cells(sample: LossSample, above: FloatArray, below: FloatArray) -> list[Flo
         weights = sample._own(rows)
         mass = np.bincount(codes, weights).astype(np.float64)
         safe = np.where(mass > 0, mass, 1.0)
-        means = [
-            np.bincount(codes, times(loss[rows], weights)) / safe for loss in (above, below)
-        ]
+        means = [np.bincount(codes, times(loss[rows], weights)) / safe for loss in (above, below)]
         parts.append([*means, mass * factor])
     size = max(len(part[0]) for part in parts)
     return [
-        np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts])
-        for i in range(3)
+        np.stack([np.pad(part[i], (0, size - len(part[i]))) for part in parts]) for i in range(3)
     ]
 
 

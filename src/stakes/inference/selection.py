@@ -19,9 +19,9 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
 from stakes.inference.max_law import max_law
+from stakes.inference.profile import MOST_BLIND
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import difference_support
