@@ -428,12 +428,7 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
     size = counts.n_classes
     first, second = np.nonzero(~np.eye(size, dtype=bool))
     pair = np.stack([first, second], axis=-1)
-    tables = Counts._trusted(
-        values=values[..., pair[:, :, None], pair[:, None, :]],
-        classes=None,
-        decisions=None,
-        groups=counts.groups,
-    )
+    tables = Counts._unlabelled(values[..., pair[:, :, None], pair[:, None, :]], counts.groups)
     remedy = "Measures of stakes.measures do so."
     of_pairs = _check.returned("metric", metric(tables), remedy)
     if of_pairs.shape != tables.values.shape[:-2]:

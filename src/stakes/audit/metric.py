@@ -248,20 +248,15 @@ def read_models(models: Models) -> tuple[Labels, Counts]:
             )
         _check.same_labels("the classes of the models", first.classes, table.classes)
         _check.same_labels("the decisions of the models", first.decisions, table.decisions)
-    stacked = Counts._trusted(
-        values=np.stack([table.values for table in tables], axis=-3),
-        classes=first.classes,
-        decisions=first.decisions,
-        groups=None,
-    )
-    return names, stacked
+    values = np.stack([table.values for table in tables], axis=-3)
+    return names, first._but(values=values, groups=None)
 
 
 def by_position(counts: Counts) -> Counts:
     """Counts for metrics of square tables: two decisions stand for the two classes."""
     if counts.values.shape[-2:] != (2, 2):
         return counts
-    return Counts._trusted(values=counts.values, classes=None, decisions=None, groups=None)
+    return Counts._unlabelled(counts.values)
 
 
 def picked(goodness: FloatArray) -> BoolArray:

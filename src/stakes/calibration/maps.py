@@ -89,7 +89,7 @@ class CalibrationMap(Value, ABC):
         >>> fitted.relabelled(("well", "ill")).classes
         ('well', 'ill')
         """
-        return self._trusted(**{**vars(self), "classes": classes})
+        return self._but(classes=classes)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The map as text, written to a file when a path is given; `from_json` reads it back.

@@ -277,4 +277,4 @@ def _title(model: str, label: Label | None, several: bool) -> str:
 
 
 def _named(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
-    return ReliabilityPanel._trusted(**{**vars(panel), "name": name})
+    return panel._but(name=name)

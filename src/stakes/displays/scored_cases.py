@@ -141,7 +141,7 @@ class ScoredCases:
         support = unchecked_cost_support(counts, values, prior, squares=squares)
         low, high = profile_bounds(support, profile_threshold(level, support.degrees))
         totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
-        pooled = Counts._trusted(values=totals, classes=None, decisions=None, groups=None)
+        pooled = Counts._unlabelled(totals)
         shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]
         rates = np.where(shares > 0, decision_rates(pooled), 0.0)
         return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
@@ -174,8 +174,7 @@ class ScoredCases:
 def counts_of(values: FloatArray, cases: Cases) -> Counts:
     """Counts of tables (G, …), one for each cluster; without clusters there is only the first."""
     by, names = (values[0], None) if cases.clusters is None else (values, cases.clusters.labels)
-    groups = None if names is None else ClusterLabels(names)
-    return Counts._trusted(values=by, classes=None, decisions=None, groups=groups)
+    return Counts._unlabelled(by, None if names is None else ClusterLabels(names))
 
 
 def read_named(

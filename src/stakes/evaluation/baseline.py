@@ -208,7 +208,7 @@ def _with_differences(system: System, baseline: Baseline, costs: Costs) -> Syste
         beyond = plain if factor == 1 else costs.difference(system.name, name, factor)
     amount = 0.0 if baseline.relative else baseline.margin
     beyond = Measured(beyond.value - amount, beyond.low - amount, beyond.high - amount)
-    return System._trusted(**{**vars(system), "difference": plain, "beyond_margin": beyond})
+    return system._but(difference=plain, beyond_margin=beyond)
 
 
 def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[str, ...]:

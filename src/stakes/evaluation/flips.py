@@ -125,7 +125,7 @@ def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
 
 
 def _with_clear(margin: Margin, bounds: _Pair) -> Margin:
-    return Margin._trusted(**{**vars(margin), "clear_low": bounds[0], "clear_high": bounds[1]})
+    return margin._but(clear_low=bounds[0], clear_high=bounds[1])
 
 
 def _across(regions: Regions, line: _Line) -> Iterator[_Walk]:
@@ -140,7 +140,7 @@ def _with_unclear(regions: Regions, line: _Line, bounds: Iterator[_Pair]) -> Reg
     low, high = line.bounds
     zones = (next(bounds) for _ in regions.crossings)
     unclear = tuple((max(lower, low), min(upper, high)) for lower, upper in zones)
-    return Regions._trusted(**{**vars(regions), "unclear": unclear})
+    return regions._but(unclear=unclear)
 
 
 def _rivals(systems: tuple[System, ...], evidence: Evidence) -> dict[Any, Counts]:

@@ -106,7 +106,7 @@ def uncertainty_of(
         sentences=(),
     )
     sentences = _sentences(uncertainty, unknown)
-    return Uncertainty._trusted(**{**vars(uncertainty), "sentences": sentences})
+    return uncertainty._but(sentences=sentences)
 
 
 def _regret(costs: FloatArray, choice: int, known: float) -> float:

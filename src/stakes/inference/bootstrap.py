@@ -299,9 +299,5 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
     new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
     starts = np.flatnonzero(new)
     stops = np.append(starts[1:], kind.size) - 1
-    return ScoreTable._trusted(
-        scores=table.scores[stops],
-        weights=np.add.reduceat(table.weights, starts, axis=-2),
-        classes=table.classes,
-        groups=table.groups,
-    )
+    weights = np.add.reduceat(table.weights, starts, axis=-2)
+    return table._but(scores=table.scores[stops], weights=weights)

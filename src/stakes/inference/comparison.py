@@ -165,7 +165,7 @@ class Comparison(Value):
         draws = self.values + normal @ triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
         parts = {"replicates": draws, "intervals": Percentile(), "method": method}
-        return self._trusted(**{**vars(self), **parts})
+        return self._but(**parts)
 
     @property
     def pairs(self) -> tuple[tuple[Label, Label], ...]:
@@ -180,7 +180,7 @@ class Comparison(Value):
         if len(self.replicates):
             drawn = self.replicates[:, used] @ contrast
             estimate = estimate_of(np.asarray(values @ contrast), drawn, intervals)
-            return estimate._trusted(**{**vars(estimate), "method": self.method})
+            return estimate._but(method=self.method)
         square = contrast @ self.covariance[np.ix_(used, used)] @ contrast
         error = np.sqrt(np.maximum(square, 0.0))
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)

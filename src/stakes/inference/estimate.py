@@ -286,7 +286,7 @@ class Estimate(Value):
         >>> print(estimate.with_intervals(Logit()))
         0.9 (95% 0.5049 to 0.9876, delta method)
         """
-        return self._trusted(**{**vars(self), "intervals": _checked_type(intervals)})
+        return self._but(intervals=_checked_type(intervals))
 
     @property
     def n_undefined(self) -> IntArray:

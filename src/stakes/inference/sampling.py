@@ -77,7 +77,7 @@ class CostErrors(Value):
         if added is None:
             return self
         costs = self.costs + checked_added(added, self.names)
-        return self._trusted(**{**vars(self), "costs": costs})
+        return self._but(costs=costs)
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """Costs and errors of some of the systems.
@@ -98,11 +98,10 @@ class CostErrors(Value):
         array([0.25])
         """
         places = [self.names.index(name) for name in names]
-        return self._trusted(
+        return self._but(
             names=names,
             costs=self.costs[places],
             covariance=self.covariance[np.ix_(places, places)],
-            degrees=self.degrees,
             fitting=self.fitting[np.ix_(places, places)],
         )
 

@@ -347,13 +347,9 @@ def with_blind(
     places = _cheapest_blind(joint, problem, named)
     names = tuple(f"always {problem.decisions[place]}" for place in places)
     constant = np.broadcast_to(places, (len(joint.cells), len(places)))
-    wider = JointCounts._trusted(
+    wider = joint._but(
         cells=np.concatenate([joint.cells.T, constant.T]).T,  # columns are what will be read
-        weights=joint.weights,
         models=_check.labels("models", (*joint.models, *names)),
-        classes=joint.classes,
-        decisions=joint.decisions,
-        groups=joint.groups,
     )
     every = np.ones((len(joint.models), problem.n_decisions), dtype=np.bool_)
     return wider, np.concatenate([every, np.eye(problem.n_decisions, dtype=np.bool_)[places]])

@@ -250,4 +250,4 @@ class Charged(Value):
     def _but(self, **changes: Any) -> Self:
         if "_constants" in changes:  # the distributions were those of the old costs
             changes = {"_beliefs": (), **changes}
-        return self._trusted(**{**vars(self), **changes})
+        return super()._but(**changes)

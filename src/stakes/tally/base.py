@@ -242,7 +242,7 @@ class CellTally(Tally):
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; the cells stay."""
         chosen = leading_index(self.cell_weights, 1, index)
-        return self._trusted(**{**vars(self.with_cell_weights(chosen)), "groups": None})
+        return self.with_cell_weights(chosen)._but(groups=None)
 
     def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
@@ -298,7 +298,7 @@ class JointTally(CellTally):
                [0., 3.]])
         """
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(**{**vars(self), "weights": weights.view(), "groups": groups})
+        return self._but(weights=weights.view(), groups=groups)
 
     @abstractmethod
     def by_model(self) -> dict[Label, Any]:

@@ -225,7 +225,7 @@ class JointCounts(JointTally):
         nothing = np.zeros((*self.weights.shape[:-1], absent.size))
         weights = np.concatenate([self.weights, nothing], axis=-1)
         order = np.lexsort(cells.T[::-1])
-        return self._with(cells[order], weights[..., order], self.groups)
+        return self._but(cells=cells[order], weights=weights[..., order])
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
@@ -248,17 +248,7 @@ class JointCounts(JointTally):
         weights = np.zeros((*leading, len(cells)))
         weights[..., where[:split]] += self.weights
         weights[..., where[split:]] += other.weights
-        return self._with(cells, weights, groups)
-
-    def _with(self, cells: IntArray, weights: FloatArray, groups: Labels | None) -> Self:
-        return self._trusted(
-            cells=cells,
-            weights=weights,
-            models=self.models,
-            classes=self.classes,
-            decisions=self.decisions,
-            groups=groups,
-        )
+        return self._but(cells=cells, weights=weights, groups=groups)
 
     def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """Sum the tuples into cells, for all leading axes at once."""

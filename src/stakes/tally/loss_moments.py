@@ -240,32 +240,21 @@ class LossMoments(Tally):
 
     def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
-            return self._with(
-                self.groups,
-                self.weight * factors,
-                self.sums * factors[..., None],
-                self.scatter * factors[..., None, None],
+            return self._but(
+                weight=self.weight * factors,
+                sums=self.sums * factors[..., None],
+                scatter=self.scatter * factors[..., None, None],
             )
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; losses and classes stay."""
-        parts = enumerate((self.weight, self.sums, self.scatter), start=1)
-        return self._with(None, *(leading_index(part, axes, index) for axes, part in parts))
+        parts = ("weight", 1), ("sums", 2), ("scatter", 3)
+        chosen = {name: leading_index(getattr(self, name), axes, index) for name, axes in parts}
+        return self._but(groups=None, **chosen)
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
-        return self._with(None, *_pooled(times, self.weight, self.sums, self.scatter))
-
-    def _with(
-        self, groups: Labels | None, weight: FloatArray, sums: FloatArray, scatter: FloatArray
-    ) -> Self:
-        return self._trusted(
-            weight=weight,
-            sums=sums,
-            scatter=scatter,
-            names=self.names,
-            classes=self.classes,
-            groups=groups,
-        )
+        weight, sums, scatter = _pooled(times, self.weight, self.sums, self.scatter)
+        return self._but(weight=weight, sums=sums, scatter=scatter, groups=None)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""

@@ -250,9 +250,7 @@ class ScoreTable(CellTally):
     def _with(self, weights: FloatArray) -> Self:
         """The same scores with weights that need no check."""
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(
-            scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups
-        )
+        return self._but(weights=weights.view(), groups=groups)
 
     def binned(self, edges: object) -> Self:
         """Pool the scores between edges; each bin (low, high] has the mean score of its cases.
@@ -319,7 +317,7 @@ class ScoreTable(CellTally):
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
         chosen = self._with(leading_index(self.weights, 2, index))
-        return self._trusted(**{**vars(chosen), "groups": None})
+        return chosen._but(groups=None)
 
     def __repr__(self) -> str:
         span = f"{self.scores.size} distinct scores from {self.scores[0]:g} to {self.scores[-1]:g}"

@@ -79,7 +79,7 @@ def _moments_by_numpy(
         classes=range(len(classes)),
         weights=None if weight is None else _array(weight),
     )
-    return LossMoments._trusted(**{**vars(moments), "classes": classes})
+    return moments._but(classes=classes)
 
 
 def _array(values: Tensor) -> FloatArray:
