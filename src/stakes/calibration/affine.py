@@ -53,6 +53,7 @@ class FittedTemperature(CalibrationMap):
     """
 
     kind: ClassVar[str] = "temperature"
+    _monotone_of_two = True
 
     temperature: float
     offsets: FloatArray
@@ -65,11 +66,6 @@ class FittedTemperature(CalibrationMap):
         require_positive("limit", self.limit)
         require_shape("offsets", self.offsets, (len(self.classes),))
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Whether there are two classes; the map is then increasing."""
-        return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
@@ -178,6 +174,7 @@ class FittedAffine(CalibrationMap):
     """
 
     kind: ClassVar[str] = "affine"
+    _monotone_of_two = True  # a line in the log-odds
 
     slope: float
     intercept: float
@@ -189,11 +186,6 @@ class FittedAffine(CalibrationMap):
         require_labels(self.classes, 2)
         require_positive("limit", self.limit)
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Always: a line in the log-odds is monotonic."""
-        return True
 
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
@@ -209,6 +201,7 @@ class FittedLogistic(CalibrationMap):
     r"""Posteriors with log-odds :math:`a s + b` for the real score s."""
 
     kind: ClassVar[str] = "logistic"
+    _monotone_of_two = True  # a line in the score
 
     slope: float
     intercept: float
@@ -218,11 +211,6 @@ class FittedLogistic(CalibrationMap):
     def _checked(self) -> Self:
         require_labels(self.classes, 2)
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Always: a line in the score is monotonic."""
-        return True
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from finite scores (n,)."""
@@ -377,6 +365,7 @@ class FittedBeta(CalibrationMap):
     """
 
     kind: ClassVar[str] = "beta"
+    _monotone_of_two = True  # neither slope is negative
 
     a: float
     b: float
@@ -391,11 +380,6 @@ class FittedBeta(CalibrationMap):
         for name in ("a", "b"):
             _check.number(name, getattr(self, name), low=0)
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Always: neither slope is negative."""
-        return True
 
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""

@@ -40,6 +40,7 @@ class CalibrationMap(Value, ABC):
     """
 
     kind: ClassVar[str]
+    _monotone_of_two: ClassVar[bool] = False  # whether maps of two classes are monotonic
     classes: Labels
     converged: bool
 
@@ -61,7 +62,7 @@ class CalibrationMap(Value, ABC):
     @property
     def monotone(self) -> bool:
         """Whether P(second class) of two is a monotonic function of the score."""
-        return False
+        return self._monotone_of_two and len(self.classes) == 2
 
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:

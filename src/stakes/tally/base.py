@@ -75,6 +75,19 @@ class Tally(Value, ABC):
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
 
+    def _shared(self, other: Self, *labels: str) -> dict[str, Any]:
+        """The labels and groups that two tallies share; others, or other axes, are refused."""
+        shared = {
+            name: _check.same_labels(f"the {name}", getattr(self, name), getattr(other, name))
+            for name in (*labels, "groups")
+        }
+        if self.leading != other.leading:
+            raise InputError(
+                f"both {type(self).__name__} must have the same leading axes; they have "
+                f"{self.leading} and {other.leading}. Name all groups in both."
+            )
+        return shared
+
     def __radd__(self, other: object) -> Self:
         """Let ``sum(tallies)`` start from nothing."""
         # ``sum`` starts from the number 0; there is no empty tally to start from, because a tally

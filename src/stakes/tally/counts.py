@@ -250,12 +250,8 @@ class Counts(CellTally):
                 f"both Counts must have one shape; they have {self.values.shape} and "
                 f"{other.values.shape}. Name all classes, decisions and groups in both."
             )
-        return self._trusted(
-            values=self.values + other.values,
-            classes=_check.same_labels("the classes", self.classes, other.classes),
-            decisions=_check.same_labels("the decisions", self.decisions, other.decisions),
-            groups=_check.same_labels("the groups", self.groups, other.groups),
-        )
+        shared = self._shared(other, "classes", "decisions")
+        return self._trusted(values=self.values + other.values, **shared)
 
     def smoothed(self, alpha: float) -> Self:
         """Add `alpha` cases to every cell.

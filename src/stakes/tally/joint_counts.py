@@ -231,24 +231,16 @@ class JointCounts(JointTally):
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, JointCounts):
             return NotImplemented
-        for name in ("models", "classes", "decisions"):
-            _check.same_labels(f"the {name}", getattr(self, name), getattr(other, name))
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        leading = self.weights.shape[:-1]
-        if other.weights.shape[:-1] != leading:
-            raise InputError(
-                f"both JointCounts must have the same leading axes; they have {leading} and "
-                f"{other.weights.shape[:-1]}. Name all groups in both."
-            )
+        shared = self._shared(other, "models", "classes", "decisions")
         cells, where = np.unique(
             np.concatenate([self.cells, other.cells]), axis=0, return_inverse=True
         )
         where = where.reshape(-1)
         split = len(self.cells)
-        weights = np.zeros((*leading, len(cells)))
+        weights = np.zeros((*self.leading, len(cells)))
         weights[..., where[:split]] += self.weights
         weights[..., where[split:]] += other.weights
-        return self._but(cells=cells, weights=weights, groups=groups)
+        return self._trusted(cells=cells, weights=weights, **shared)
 
     def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """Sum the tuples into cells, for all leading axes at once."""

@@ -175,10 +175,12 @@ class JointScores(JointTally):
         """
         if not isinstance(other, JointScores):
             return NotImplemented
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        classes = _check.same_labels("the classes", self.classes, other.classes)
-        _check.same_labels("the models", self.models, other.models)
-        self._refuse_apart(other)
+        shared = self._shared(other, "models", "classes")
+        if self.clusters is not None or other.clusters is not None:
+            raise InputError(
+                "JointScores that name clusters cannot be added: clusters are numbered within one "
+                "tally. Read all rows at once."
+            )
         # Positions refer to the scores of each tally; in the sum they refer to the common scores.
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
@@ -191,25 +193,9 @@ class JointScores(JointTally):
             cells=cells[order][starts],
             weights=np.add.reduceat(weights[..., order], starts, axis=-1),
             scores=tuple(_check.frozen(column) for column in scores),
-            models=self.models,
-            classes=classes,
-            groups=groups,
             clusters=None,
+            **shared,
         )
-
-    def _refuse_apart(self, other: Self) -> None:
-        """Refuse what cannot be added up: named clusters, and other leading axes."""
-        if self.clusters is not None or other.clusters is not None:
-            raise InputError(
-                "JointScores that name clusters cannot be added: clusters are numbered within one "
-                "tally. Read all rows at once."
-            )
-        if self.weights.shape[:-1] != other.weights.shape[:-1]:
-            raise InputError(
-                f"both JointScores must have the same leading axes; they have "
-                f"{self.weights.shape[:-1]} and {other.weights.shape[:-1]}. Name all groups in "
-                f"both."
-            )
 
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)

@@ -267,14 +267,8 @@ class LossMoments(Tally):
             )
         both = ((self.weight, other.weight), (self.sums, other.sums), (self.scatter, other.scatter))
         weight, sums, scatter = _pooled(np.ones((1, 2)), *map(np.stack, both))
-        return self._trusted(
-            weight=weight[0],
-            sums=sums[0],
-            scatter=scatter[0],
-            names=_check.same_labels("the names", self.names, other.names),
-            classes=_check.same_labels("the classes", self.classes, other.classes),
-            groups=_check.same_labels("the groups", self.groups, other.groups),
-        )
+        parts = {"weight": weight[0], "sums": sums[0], "scatter": scatter[0]}
+        return self._trusted(**parts, **self._shared(other, "names", "classes"))
 
     def __repr__(self) -> str:
         names = "" if self.names is None else " " + ", ".join(map(str, self.names))

@@ -300,19 +300,12 @@ class ScoreTable(CellTally):
         """Tallies of two sets of cases as the tally of all, over the union of their scores."""
         if not isinstance(other, ScoreTable):
             return NotImplemented
-        classes = _check.same_labels("the classes", self.classes, other.classes)
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        leading = self.weights.shape[:-2]
-        if other.weights.shape[:-2] != leading:
-            raise InputError(
-                f"both ScoreTables must have the same leading axes; they have {leading} and "
-                f"{other.weights.shape[:-2]}. Name all groups in both."
-            )
+        shared = self._shared(other, "classes")
         scores = np.union1d(self.scores, other.scores)
-        weights = np.zeros((*leading, scores.size, 2))
+        weights = np.zeros((*self.leading, scores.size, 2))
         weights[..., np.searchsorted(scores, self.scores), :] += self.weights
         weights[..., np.searchsorted(scores, other.scores), :] += other.weights
-        return self._trusted(scores=scores, weights=weights, classes=classes, groups=groups)
+        return self._trusted(scores=scores, weights=weights, **shared)
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
