@@ -169,7 +169,6 @@ def text_of(name: str, source: object, what: str) -> str:
     raise InputError(
         f"{name} must be the JSON of {what}, or the path of a file that can be read; "
         f"{repr(shown)[:60]} cannot: {fault}.",
-        argument=name,
         remedy=TO_JSON,
     )
 
@@ -188,21 +187,18 @@ def parsed(
         raise InputError(
             f"{name} must be JSON; it is not: {fault}. A file that ends too early was not written "
             f"to its end.",
-            argument=name,
             remedy=TO_JSON,
         ) from None
     if not isinstance(body, dict) or body.get("format") != form:
         raise InputError(
             f"{name} must be {what}; {format_fault(body, form)}.",
-            argument=name,
             remedy=TO_JSON,
         )
     written = body.get("version")
     if written is True or written not in (version, *older):
         raise InputError(
             f"{name} must be of version {version}; it is of version {written!r}. Read it with the "
-            f"release of stakes that wrote it, or make it again.",
-            argument=name,
+            f"release of stakes that wrote it, or make it again."
         )
     return body
 
@@ -232,8 +228,7 @@ def verify(name: str, body: Mapping[str, Any], what: str) -> None:
     if body.get("checksum") != checksum(content):
         raise InputError(
             f"{name} must be {what} as to_json wrote it; it was changed since, because its content "
-            f"does not have its checksum. Make it again, or fetch the file again.",
-            argument=name,
+            f"does not have its checksum. Make it again, or fetch the file again."
         )
 
 

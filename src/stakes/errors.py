@@ -21,7 +21,8 @@ from contextlib import contextmanager
 __all__ = ["InputError", "MissingExtraError", "StakesError"]
 
 
-_BEGINS = re.compile(r"[a-z]\w*(\[[^]]*\]|\.\w+)*(?= must )")  # an argument, or a part of one
+# An argument, an option, or a part of one, such as models['a'].
+_BEGINS = re.compile(r"""(--)?[a-z][\w-]*(\[('[^']*'|"[^"]*"|[^]'"]*)\]|\.\w+)*(?= must )""")
 
 
 class StakesError(Exception):
@@ -64,6 +65,11 @@ class InputError(StakesError, ValueError):
         begins = _BEGINS.match(message) if argument is None else None
         self.argument = begins[0] if begins else argument
 
+    @property
+    def complaint(self) -> str:
+        """The message without a remedy that was passed by itself."""
+        return str(self).removesuffix(f" {self.remedy}")
+
     def renamed(
         self, name: str, *, argument: str | None = None, remedy: str | None = None
     ) -> InputError:
@@ -85,7 +91,7 @@ class InputError(StakesError, ValueError):
         >>> print(error.renamed("column w"))
         column w must hold numbers; 3 of 9 do not.
         """
-        message, old = str(self).removesuffix(f" {self.remedy}"), self.argument
+        message, old = self.complaint, self.argument
         if old and message.startswith(old):
             message = f"{name}{message[len(old) :]}"
         new = self.remedy and (self.remedy if remedy is None else remedy)

@@ -262,7 +262,6 @@ def named_numbers(
         if not name or not 0 <= numbers[name] < math.inf:
             raise InputError(
                 f"{option} must be written as {what.upper()}={amount.upper()}, a number that is "
-                f"zero or more; {text!r} is not a {amount}. Write {example}, say.",
-                argument=option,
+                f"zero or more; {text!r} is not a {amount}. Write {example}, say."
             )
     return numbers

@@ -215,8 +215,7 @@ def _posteriors(name: str, predictions: Any, classes: Labels) -> FloatArray:
     if not isinstance(predictions, Posteriors):
         raise InputError(
             f"{name} must hold probabilities, to be compared with shares; these are "
-            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none.",
-            argument=name,
+            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none."
         )
     return predictions.read(name, classes)
 

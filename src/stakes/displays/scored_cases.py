@@ -55,8 +55,7 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
         got = f"the class {estimator.__name__}" if is_class else type(estimator).__name__
         raise InputError(
             f"{argument} must be a fitted classifier, which has classes_; got {got}, which has "
-            f"none. Fit an instance first, or pass predictions to from_predictions.",
-            argument=argument,
+            f"none. Fit an instance first, or pass predictions to from_predictions."
         )
     if hasattr(estimator, "predict_proba"):
         return Posteriors(_check.array(argument, estimator.predict_proba(X)), classes=list(classes))
@@ -65,8 +64,7 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
     raise InputError(
         f"{argument} must have predict_proba or, for two classes, decision_function; "
         f"{type(estimator).__name__} with {len(classes)} classes has neither. "
-        f"Wrap it in a calibrated classifier, which has probabilities.",
-        argument=argument,
+        f"Wrap it in a calibrated classifier, which has probabilities."
     )
 
 
@@ -222,8 +220,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
         raise InputError(
             f"{name} must hold probabilities{' or Scores' * (not probabilities)}; these are whole "
             f"numbers, booleans or labels, which are read as decisions. Pass what the model says "
-            f"before it decides, as floats.",
-            argument=name,
+            f"before it decides, as floats."
         )
     if not isinstance(predictions, Scores):
         return np.asarray(predictions.read(name, classes)[:, 1])
@@ -231,8 +228,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
         raise InputError(
             f"{name} must hold probabilities here, to be compared with threshold probabilities; "
             f"these are raw scores. Calibrate them first, for example with "
-            f"stakes.calibration.cross_calibrate.",
-            argument=name,
+            f"stakes.calibration.cross_calibrate."
         )
     towards = (
         predictions.towards(classes[1]) if isinstance(predictions, DecisionScores) else predictions
@@ -295,7 +291,6 @@ def grid_of(name: str, points: object, usual: FloatArray, *, inside: bool) -> Fl
     ):
         raise InputError(
             f"{name} must be two or more increasing numbers {allowed}; got {grid.size}, "
-            f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46).",
-            argument=name,
+            f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46)."
         )
     return grid

@@ -134,8 +134,7 @@ def read_predictions(
         if problem.n_classes != 2:
             raise InputError(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
-                f"problem has {problem.n_classes}. State posteriors or decisions.",
-                argument=name,
+                f"problem has {problem.n_classes}. State posteriors or decisions."
             )
         return _of_scores(model, cases.rows(values.read(name)), folds, calibrator)
     rows, off_sum = values.normalised(name, problem.classes)

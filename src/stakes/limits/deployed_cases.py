@@ -361,8 +361,7 @@ def _refuse_lost(
         raise InputError(
             f"{'y_true' if labelled else 'posteriors'} must hold cases of every class that the "
             f"prior expects; {label!r} has none, so that "
-            f"its rates are unknown. Add cases of it, or set its prior to zero.",
-            argument="y_true" if labelled else "posteriors",
+            f"its rates are unknown. Add cases of it, or set its prior to zero."
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._text import measured, number, percent
 from stakes._value import Value
@@ -203,7 +202,6 @@ def price_limits(
     >>> bool((bayes_decisions(payments, priced.priced) == priced.decisions).all())
     True
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs, limits=[…]).")
     if not problem.limits:
         raise InputError(
             "problem must have limits to be priced; it has none. Write problem.with_limits([…]), "

@@ -132,9 +132,7 @@ def clinical_table(
     )
 
 
-def _checked_threshold(problem: object) -> float:
-    _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
-    assert isinstance(problem, Problem)
+def _checked_threshold(problem: Problem) -> float:
     if problem.costs.shape != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, the second of each positive; it has "

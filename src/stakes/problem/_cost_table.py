@@ -264,6 +264,5 @@ def refuse_large(name: str, costs: FloatArray) -> None:
     if (largest := max(map(abs, extremes))) > LARGEST:
         raise InputError(
             f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
-            f"Choose a larger unit.",
-            argument=name,
+            f"Choose a larger unit."
         )

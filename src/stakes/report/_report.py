@@ -139,8 +139,7 @@ class Report(Value):
             models = ", ".join(map(repr, dict.fromkeys(system.model for system in self.systems)))
             raise InputError(
                 f"{argument} must be the name of a system or of a model; there is none called "
-                f"{name!r}. The systems are {known}; the models are {models}.",
-                argument=argument,
+                f"{name!r}. The systems are {known}; the models are {models}."
             )
         return cheapest_of(named)
 
@@ -356,7 +355,6 @@ class Report(Value):
         >>> report.costs_under(Problem([[0, 8], ["2*amount", 0]]))["always 0"]
         25.5
         """
-        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         for name in ("classes", "decisions"):
             ours, theirs = getattr(self.problem, name), getattr(problem, name)
             _check.same_labels(f"the {name} of report and problem", ours, theirs)

@@ -444,8 +444,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 raise InputError(
                     f"{name} must reach {_READERS[name]} by metadata routing; the fit of "
                     f"{type(self.estimator).__name__} does not take it. Turn routing on: "
-                    f"sklearn.set_config(enable_metadata_routing=True).",
-                    argument=name,
+                    f"sklearn.set_config(enable_metadata_routing=True)."
                 )
         if sample_weight is None:
             return fit_params, None

@@ -424,8 +424,7 @@ def refuse_none(name: str, some: bool) -> None:
     """Refuse a tally without cases."""
     if not some:
         raise InputError(
-            f"{name} must hold at least one case of positive weight; there are none. Pass some.",
-            argument=name,
+            f"{name} must hold at least one case of positive weight; there are none. Pass some."
         )
 
 
