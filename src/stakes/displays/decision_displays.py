@@ -8,18 +8,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label
-from stakes.displays.display import (
-    THRESHOLDS,
-    CurvesDisplay,
-    band_note,
-    extent,
-)
-from stakes.displays.scored_cases import (
-    ScoredCases,
-    grid_of,
-    read_scored,
-    two_class_problem,
-)
+from stakes.displays.display import THRESHOLDS, CurvesDisplay, band_note, extent
+from stakes.displays.scored_cases import ScoredCases, grid_of, read_scored, two_class_problem
 from stakes.errors import InputError
 from stakes.plot import BandedLine, short_names
 

@@ -12,7 +12,14 @@ import numpy as np
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
+from stakes.evaluation import (
+    Cases,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+    refuse_needless,
+)
 from stakes.inference import profile_bounds, profile_threshold, unchecked_cost_support
 from stakes.measures import decision_rates, prior_of
 from stakes.problem import Problem
@@ -184,6 +191,7 @@ def read_named(
     data: object = None,
 ) -> tuple[Cases, dict[str, Any]]:
     """The cases, and the predictions of every model."""
+    refuse_needless(data, problem)
     cases = read_cases(y_true, problem, weights, None, clusters, data)
     named = read_models(models, cases.n_rows)
     refuse_misaligned(y_true, named, weights, None, clusters, data)

@@ -12,7 +12,7 @@ from stakes._check import FloatArray
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
-from stakes.evaluation import charges_of, refuse_needless
+from stakes.evaluation import charges_of
 from stakes.inference import profile_bounds, profile_threshold
 from stakes.plot import BandedLine
 from stakes.problem import Problem
@@ -100,7 +100,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         >>> display.columns()["cost"][[0, -1]].tolist()
         [0.75, 0.125]
         """
-        _refuse_other_problems(problem, data)
+        _refuse_other_problems(problem)
         cases = read_scored(
             y_true,
             models,
@@ -135,7 +135,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
 
 
-def _refuse_other_problems(problem: object, data: object) -> None:
+def _refuse_other_problems(problem: object) -> None:
     _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
     assert isinstance(problem, Problem)
     if (problem.n_classes, problem.n_decisions) != (2, 2):
@@ -143,7 +143,6 @@ def _refuse_other_problems(problem: object, data: object) -> None:
             f"problem must have two classes and two decisions, for a threshold to decide; it "
             f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any."
         )
-    refuse_needless(data, problem)
 
 
 def _cost_line(

@@ -16,14 +16,7 @@ from stakes.evaluation.decision_rules import DecisionRule, is_movable
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
-from stakes.report import (
-    AS_DECIDED,
-    MOVED,
-    RECALIBRATED,
-    TUNED,
-    TUNED_APART,
-    Caveat,
-)
+from stakes.report import AS_DECIDED, MOVED, RECALIBRATED, TUNED, TUNED_APART, Caveat
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 
 

@@ -17,14 +17,7 @@ from stakes.evaluation.sentences import money, rounded, span
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-from stakes.report import (
-    AS_DECIDED,
-    POSTERIOR_RULES,
-    NaiveDecision,
-    System,
-    Verdict,
-    cheapest_of,
-)
+from stakes.report import AS_DECIDED, POSTERIOR_RULES, NaiveDecision, System, Verdict, cheapest_of
 
 
 def verdict_of(

@@ -27,14 +27,7 @@ from stakes.measures import expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
-from stakes.tally import (
-    Counts,
-    JointCounts,
-    JointScores,
-    JointTally,
-    ScoreTable,
-    tallies_by_model,
-)
+from stakes.tally import Counts, JointCounts, JointScores, JointTally, ScoreTable, tallies_by_model
 from stakes.thresholds import Method
 
 T = TypeVar("T", Counts, ScoreTable)

@@ -166,6 +166,14 @@ class JointCounts(JointTally):
             groups=rows.groups,
         )
 
+    @classmethod
+    def _of_cells(
+        cls, cells: IntArray, weights: FloatArray, models: Labels, problem: Labelled
+    ) -> Self:
+        """The tally of cells that are distinct and in order, and need no check."""
+        labels = {"classes": problem.classes, "decisions": problem.decisions}
+        return cls._trusted(cells=cells, weights=weights, models=models, **labels, groups=None)
+
     @property
     def class_weights(self) -> FloatArray:  # noqa: D102
         return self._sums_over(self.cells[:, 0], (len(self.classes),))

@@ -233,16 +233,10 @@ class EpochSums:
 
     def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
         """Counts of the decisions as a sample; fractional weights come with their squares."""
-        counts, problem = self.counts(), self.problem
+        counts = self.counts()
         used = counts.values > 0
-        joint = JointCounts._trusted(
-            cells=np.argwhere(used),
-            weights=counts.values[used],
-            models=systems,
-            classes=problem.classes,
-            decisions=problem.decisions,
-            groups=None,
-        )
+        cells = np.argwhere(used)
+        joint = JointCounts._of_cells(cells, counts.values[used], systems, self.problem)
         squares = self.squares.cpu().numpy().reshape(used.shape)[used]
         sizes = rows if fractional else counts.class_weights
         return Sample(joint=joint, sizes=sizes, squares=squares if fractional else None)

@@ -22,14 +22,7 @@ from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.tally import Counts
-from stakes.torch.check_tensors import (
-    aligned,
-    floating,
-    no_faults,
-    positions,
-    refuse,
-    weights_of,
-)
+from stakes.torch.check_tensors import aligned, floating, no_faults, positions, refuse, weights_of
 from stakes.torch.device_bins import BinnedScores, DeviceBins, Scale, two_labels
 from stakes.torch.device_cases import (
     add_cells,
