@@ -223,9 +223,9 @@ def test_only_metrics_that_were_asked_for_have_picks():
 @pytest.mark.parametrize(
     ("models", "message"),
     [
-        ([A, B], "models must be a mapping"),
-        (A, "models must be a mapping"),
-        ({"A": A, "B": B.values}, "models must map names to Counts; 'B' maps to ndarray"),
+        ([A, B], "models must be a joint tally, a mapping"),
+        (A, "models must be a joint tally, a mapping"),
+        ({"A": A, "B": B.values}, "models must be a joint tally.*that of 'B' is ndarray"),
         ({"A": A, "B": Counts([[1, 2, 3]])}, "models must have tables of one shape"),
     ],
 )

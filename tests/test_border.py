@@ -28,7 +28,7 @@ from stakes import (
 )
 from stakes._check import FloatArray
 from stakes._check.doors import _blame_arrays
-from stakes.evaluation.memory import memory_bytes
+from stakes.evaluation.evaluate_rows import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
 from stakes.limits import coverage_of

@@ -21,8 +21,8 @@ from stakes.calibration import (
     calibration_in_the_large,
     spiegelhalter,
 )
+from stakes.calibration.affine import _best_coldness
 from stakes.calibration.fitting import RIDGE, _inverse
-from stakes.calibration.temperature import _best_coldness
 from stakes.tally import ScoreTable
 
 BENT: tuple[Calibrator, ...] = (BetaMap(), VectorScaling(), FullAffine())

@@ -41,7 +41,7 @@ from stakes.calibration import (
 from stakes.calibration.calibrator import FittedIdentity
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
-from stakes.tally import ScoreTable, pooling
+from stakes.tally import ScoreTable, distinct_scores
 
 inf = math.inf
 
@@ -329,8 +329,8 @@ def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
         y, weights = rng.integers(0, 2, scores.size), rng.random(scores.size) + 0.5
         once = Isotonic().fit(scores, y, weights=weights)
         with monkeypatch.context() as patched:
-            patched.setattr(pooling, "_MANY", 0)
-            patched.setattr(pooling, "_SLICE", 64)
+            patched.setattr(distinct_scores, "_MANY", 0)
+            patched.setattr(distinct_scores, "_SLICE", 64)
             twice = Isotonic().fit(scores, y, weights=weights)
         assert np.array_equal(once.knots, twice.knots)
         assert np.array_equal(once.values, twice.values)

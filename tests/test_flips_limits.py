@@ -14,10 +14,9 @@ import pytest
 import report_kinds
 from stakes import Decisions, Limit, Posteriors, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes.decide import mean_costs
-from stakes.evaluation.bound_ladder import BoundLadder, other_folds
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
-from stakes.evaluation.limited_rules import limited_rule
+from stakes.evaluation.limited_rules import BoundLadder, limited_rule, other_folds
 from stakes.evaluation.moved_limits import _move, _with_bound, away
 from stakes.evaluation.predictions import read_predictions
 from stakes.render.flip_tables import nearest_change

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from typing import Any
 
@@ -102,6 +103,16 @@ def test_without_narwhals_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     with pytest.raises(MissingExtraError, match=r"stakes\[frames\]"):
         report.frame(library="pandas")
+
+
+@pytest.mark.parametrize("file", ["sources", "frame_tallies", "lazy_decisions", "report_on"])
+def test_every_door_for_frames_names_the_extra_without_narwhals(file):
+    statement = f"import sys; sys.modules['narwhals'] = None; import stakes.adapters.{file}"
+    done = subprocess.run(
+        [sys.executable, "-c", statement], capture_output=True, text=True, check=False
+    )
+    assert "MissingExtraError: a frame needs the package narwhals" in done.stderr
+    assert "pip install 'stakes[frames]'" in done.stderr
 
 
 def test_without_any_library_all_are_named(report, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stakes.evaluation.hard_cases import coverage_of_rows
+from stakes.evaluation.tally_rows import coverage_of_rows
 
 
 @pytest.mark.parametrize("off", [1 - 4e-16, 1 + 4e-16])

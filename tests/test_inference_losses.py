@@ -14,8 +14,8 @@ from stakes.inference import (
     profile_threshold,
     ratio_bounds,
 )
-from stakes.inference.loss_bins import bin_codes, bins_of, value_at_rank
 from stakes.inference.loss_ratios import _beyond_root
+from stakes.inference.losses import bin_codes, bins_of, value_at_rank
 from stakes.tally import JointCounts
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from stakes import Counts, Decisions, InputError, JointCounts, Problem, Report, evaluate
-from stakes.evaluation import caveats, flips, memory
+from stakes.evaluation import caveats, evaluate_rows, flips
 from stakes.inference import (
-    blind_ratios,
     bootstrap,
     comparison,
     contender_exits,
     contenders,
     max_law,
+    profile,
     profile_interval,
     profile_normalized_interval,
     selection,
@@ -63,12 +63,12 @@ def test_the_cheapest_blind_decisions_alone_give_the_normalised_interval(monkeyp
     problem = Problem(COSTS)
     counts = Counts.from_decisions(Y, MODELS["a"], problem)
     every = profile_normalized_interval(counts, problem)
-    monkeypatch.setattr(blind_ratios, "MOST_BLIND", 2)
+    monkeypatch.setattr(profile, "MOST_BLIND", 2)
     some = profile_normalized_interval(counts, problem)
     assert float(some.low) == pytest.approx(float(every.low))
     assert float(some.high) == pytest.approx(float(every.high))
     cells = supports.sampled_cells(counts, None, None)
-    assert blind_ratios._blind_regrets(cells, problem.regret().costs).shape == (2, 3)
+    assert profile._blind_regrets(cells, problem.regret().costs).shape == (2, 3)
 
 
 def test_of_many_blind_decisions_the_cheapest_and_the_named_one_are_kept(monkeypatch):
@@ -98,14 +98,15 @@ def test_more_draws_than_anybody_can_wait_for_are_refused_at_once(absurd):
 
 
 def test_what_does_not_fit_is_refused_before_it_starts_with_the_size_that_would(monkeypatch):
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 2**20)
-    monkeypatch.setattr(memory, "_FEW", 0)
+    monkeypatch.setattr(evaluate_rows, "memory_bytes", lambda: 2**20)
+    monkeypatch.setattr(evaluate_rows, "_FEW", 0)
     y = RNG.integers(200, size=50)
     problem = Problem.zero_one(200)
     with pytest.raises(InputError, match=r"classes than 200: .* About \d+ classes would"):
         evaluate(y, {"a": Decisions(y)}, problem)
-    assert memory.needed_bytes(200, 200, [0]) > 2**20 > memory.needed_bytes(50, 50, [0])
-    assert memory.needed_bytes(50, 50, [10**6]) > 10**9
+    needed = evaluate_rows.needed_bytes
+    assert needed(200, 200, [0]) > 2**20 > needed(50, 50, [0])
+    assert evaluate_rows.needed_bytes(50, 50, [10**6]) > 10**9
     with pytest.raises(InputError, match=r"classes must be at most 10,000"):
         Problem.zero_one(10**5)
 
@@ -114,20 +115,20 @@ def test_what_does_not_fit_is_refused_before_it_starts_with_the_size_that_would(
 def test_the_number_of_classes_that_would_fit_does_and_one_more_does_not(n_cases):
     """5,000 classes of 10⁵ posteriors take 17 GiB, most of it for rows, which grow with classes."""
     available = 8 << 30 if n_cases > 10 else 1 << 30
-    fitting = memory._fitting(5000, 10_000, [n_cases], available)
-    assert memory.needed_bytes(fitting, 2 * fitting, [n_cases]) <= available
-    assert memory.needed_bytes(fitting + 1, 2 * fitting + 2, [n_cases]) > available
+    fitting = evaluate_rows._fitting(5000, 10_000, [n_cases], available)
+    assert evaluate_rows.needed_bytes(fitting, 2 * fitting, [n_cases]) <= available
+    assert evaluate_rows.needed_bytes(fitting + 1, 2 * fitting + 2, [n_cases]) > available
 
 
 def test_posteriors_of_five_thousand_classes_are_refused_with_the_number_that_would_fit(
     monkeypatch,
 ):
     problem = Problem.zero_one(5000)
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 8 << 30)
+    monkeypatch.setattr(evaluate_rows, "memory_bytes", lambda: 8 << 30)
     with pytest.raises(InputError, match=r"17\.1 GiB, and there are 8\.0 GiB. About 2,[0-9]{3} c"):
-        memory.refuse_too_large(problem, {"a": object()}, 100_000)
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 32 << 30)
-    memory.refuse_too_large(problem, {"a": object()}, 100_000)
+        evaluate_rows.refuse_too_large(problem, {"a": object()}, 100_000)
+    monkeypatch.setattr(evaluate_rows, "memory_bytes", lambda: 32 << 30)
+    evaluate_rows.refuse_too_large(problem, {"a": object()}, 100_000)
 
 
 @pytest.mark.slow

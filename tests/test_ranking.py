@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -17,8 +18,7 @@ from stakes import ranking
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking import hull as hull_module
-from stakes.ranking.hull import _walked
+from stakes.ranking.roc import _walked
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]
@@ -287,7 +287,7 @@ def twin_chain(weights: FloatArray) -> list[int]:
 def test_hull_of_many_scores_is_that_of_the_monotone_chain(
     piece: int, cases: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hull_module, "_PIECE", piece)
+    monkeypatch.setattr(sys.modules[_walked.__module__], "_PIECE", piece)
     rng = np.random.default_rng(piece)
     share = np.linspace(0, 1, 3000)
     positive = rng.binomial(cases, share).astype(float)

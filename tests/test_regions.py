@@ -208,7 +208,7 @@ def test_what_regions_are_made_of_is_checked():
         axis = Classifiers({"a": pair}, CostProportions)  # type: ignore[dict-item]
         with pytest.raises(InputError, match=r"a model and a method; that of 'a'.*Optimal\(\)"):
             cheapest_regions({"a": table}, axis)
-    with pytest.raises(InputError, match=r"models must be JointScores.*that of 'a' is list"):
+    with pytest.raises(InputError, match=r"models must be.*ScoreTable.*that of 'a' is list"):
         cheapest_regions(rows, Classifiers({"a": ("a", Optimal())}, CostProportions))
     for wrong in (CostProportion, CostProportions, "prior"):
         with pytest.raises(InputError, match="axis must be a value such as CostProportion"):
@@ -245,7 +245,7 @@ def test_invalid_points_and_classifiers_are_refused():
         with pytest.raises(InputError, match=match):
             bootstrap_crossings(scores, axis, **how)
     axis = Classifiers({"one": ("a", Optimal())}, CostProportions)
-    with pytest.raises(InputError, match="scores must be JointScores; got ScoreTable"):
+    with pytest.raises(InputError, match="tally must be JointScores; got ScoreTable"):
         bootstrap_crossings(scores.table("a"), axis, **how)
     with pytest.raises(InputError, match="joint must be JointCounts; got JointScores"):
         crossing(scores, "a", "b", axis)  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ FLOORS: dict[str, str] = {
         "implied_costs exact_misranking misranking wrong_picks"
     ),
     "calibration": (
-        "maps fitting calibrator logistic crossfit step_maps multiclass temperature reliability "
+        "maps fitting calibrator logistic crossfit step_maps multiclass reliability "
         "calibration_errors decomposition miscalibration_cost affine select"
     ),
     "cli": (
@@ -88,34 +88,34 @@ FLOORS: dict[str, str] = {
         "problem commands"
     ),
     "conditions": "distributions condition conversions",
-    "curves": "bayes_error capacity_curves cost_curves decision ranks",
+    "curves": "bayes_error cost_curves decision ranks",
     "decide": "cheapest bayes_rows priors",
     "displays": (
         "scored_cases smooth_line display decision_displays cost_displays capacity_displays "
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
-        "sentences memory cases running_costs decision_rules folds case_charges predictions "
-        "bound_ladder limited_rules evidence cross_fitted beliefs limit_sentences limit_checks "
-        "frozen_flips backwards shipped_rules score_bins cost_intervals joint_bins baseline "
-        "changes information remade_decisions miscalibration hard_cases tally_rows moved_limits "
-        "metric_picks verdict flips slice_costs quality caveats build_report evaluate_rows"
+        "sentences cases running_costs decision_rules folds case_charges predictions "
+        "limited_rules evidence cross_fitted beliefs limit_checks backwards score_bins "
+        "cost_intervals flips joint_bins baseline changes information remade_decisions "
+        "miscalibration tally_rows moved_limits metric_picks verdict slice_costs quality caveats "
+        "build_report evaluate_rows"
     ),
     "inference": (
         "tally_checks estimate sampling effective_cases tilted_shares likelihood normals mcnemar "
-        "slices loss_bins losses loss_ratios intervals planning schemes delta jackknife "
-        "blind_ratios supports profile proportions bootstrap comparison delong max_law selection "
+        "slices losses loss_ratios intervals planning schemes delta jackknife "
+        "supports profile proportions bootstrap comparison delong max_law selection "
         "deployment multiplicity straight_moves contender_exits winner"
     ),
     "limits": (
-        "batch_counts deployed_cases capacity limit_check one_price several_prices "
+        "batch_counts deployed_cases capacity one_price several_prices "
         "fitted_prices priced"
     ),
     "measures": "cost confusion clinical",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
     "plot": "_style curve_plots band_plots table_plots",
     "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
-    "ranking": "roc hull points areas rescaling score_ranges",
+    "ranking": "roc points areas rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
@@ -126,7 +126,7 @@ FLOORS: dict[str, str] = {
     "scoring": "bins rules case_scores weighted table_scores",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
-    "tally": "base read_rows pooling counts loss_moments joint_counts score_table bit_bins "
+    "tally": "base read_rows distinct_scores counts loss_moments joint_counts score_table bit_bins "
     "binned_scores sorted_runs joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (

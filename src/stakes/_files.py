@@ -14,6 +14,7 @@ from typing import Any
 from stakes.errors import InputError
 
 __all__ = [
+    "TO_JSON",
     "check_target",
     "checksum",
     "discard_unfinished",
@@ -28,6 +29,7 @@ __all__ = [
     "write_whole",
 ]
 
+TO_JSON = "Pass what to_json wrote."  # the remedy for JSON that is something else
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _STREAM = re.compile(r"/dev/(std(in|out|err)|fd/[^/]+)|/proc/.+/fd/[^/]+")
 _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
@@ -36,7 +38,7 @@ _UNFINISHED: set[Path] = set()  # files and folders that no run may leave behind
 def check_target(path: str | Path) -> Path:
     """The path, after a check that it can be written: better now than after hours of work."""
     if not str(path):
-        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
+        raise InputError("path must be the name of a file; it is empty. Name one.")
     target = Path(path)
     try:
         target.stat()
@@ -166,8 +168,8 @@ def text_of(name: str, source: object, what: str) -> str:
     shown = str(source) if isinstance(source, Path) else source
     raise InputError(
         f"{name} must be the JSON of {what}, or the path of a file that can be read; "
-        f"{repr(shown)[:60]} cannot: {fault}. Pass what to_json wrote.",
-        argument=name,
+        f"{repr(shown)[:60]} cannot: {fault}.",
+        remedy=TO_JSON,
     )
 
 
@@ -184,20 +186,19 @@ def parsed(
     except (ValueError, RecursionError) as fault:
         raise InputError(
             f"{name} must be JSON; it is not: {fault}. A file that ends too early was not written "
-            f"to its end: pass what to_json wrote.",
-            argument=name,
+            f"to its end.",
+            remedy=TO_JSON,
         ) from None
     if not isinstance(body, dict) or body.get("format") != form:
         raise InputError(
-            f"{name} must be {what}; {format_fault(body, form)}. Pass what to_json wrote.",
-            argument=name,
+            f"{name} must be {what}; {format_fault(body, form)}.",
+            remedy=TO_JSON,
         )
     written = body.get("version")
     if written is True or written not in (version, *older):
         raise InputError(
             f"{name} must be of version {version}; it is of version {written!r}. Read it with the "
-            f"release of stakes that wrote it, or make it again.",
-            argument=name,
+            f"release of stakes that wrote it, or make it again."
         )
     return body
 
@@ -227,8 +228,7 @@ def verify(name: str, body: Mapping[str, Any], what: str) -> None:
     if body.get("checksum") != checksum(content):
         raise InputError(
             f"{name} must be {what} as to_json wrote it; it was changed since, because its content "
-            f"does not have its checksum. Make it again, or fetch the file again.",
-            argument=name,
+            f"does not have its checksum. Make it again, or fetch the file again."
         )
 
 

@@ -25,6 +25,11 @@ class Value:
         value._fill(parts)
         return value
 
+    def _but(self, **changes: Any) -> Self:
+        """The same value with other parts, which are not checked either."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return self._trusted(**{**parts, **changes})
+
     def _fill(self, parts: dict[str, Any]) -> None:
         """Set the fields once; arrays become read-only."""
         for name, part in parts.items():

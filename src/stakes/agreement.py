@@ -89,8 +89,7 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
         raise InputError(f"values must be several numbers; got {described(values)}. Pass a list.")
     if not -numbers.ndim <= whole("axis", axis, low=-64) < numbers.ndim:
         raise InputError(
-            f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last.",
-            argument="axis",
+            f"axis must be one of the {numbers.ndim} axes of values; got {axis}. -1 is the last."
         )
     array = np.moveaxis(numbers, axis, -1)
     if array.shape[-1] == 0:
@@ -429,12 +428,7 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
     size = counts.n_classes
     first, second = np.nonzero(~np.eye(size, dtype=bool))
     pair = np.stack([first, second], axis=-1)
-    tables = Counts._trusted(
-        values=values[..., pair[:, :, None], pair[:, None, :]],
-        classes=None,
-        decisions=None,
-        groups=counts.groups,
-    )
+    tables = Counts._unlabelled(values[..., pair[:, :, None], pair[:, None, :]], counts.groups)
     remedy = "Measures of stakes.measures do so."
     of_pairs = _check.returned("metric", metric(tables), remedy)
     if of_pairs.shape != tables.values.shape[:-2]:

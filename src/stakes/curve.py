@@ -132,8 +132,7 @@ class Curve(Value):
         if knots.size < 2 or np.any(np.diff(knots) < 0):
             raise InputError(
                 f"x must be two or more numbers that never decrease; got {knots.size}, "
-                f"{knots[:5].tolist()} first. Sort the corners by x.",
-                argument="x",
+                f"{knots[:5].tolist()} first. Sort the corners by x."
             )
         width, rise = np.diff(knots), np.diff(values)
         slope = np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)

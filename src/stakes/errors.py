@@ -15,11 +15,14 @@ is raised on purpose: undefined numbers are nan and not an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["InputError", "MissingExtraError", "StakesError"]
 
 
-_BEGINS = re.compile(r"[a-z]\w*(\[[^]]*\]|\.\w+)*(?= must )")  # an argument, or a part of one
+# An argument, an option, or a part of one, such as models['a'].
+_BEGINS = re.compile(r"""(--)?[a-z][\w-]*(\[('[^']*'|"[^"]*"|[^]'"]*)\]|\.\w+)*(?= must )""")
 
 
 class StakesError(Exception):
@@ -40,7 +43,8 @@ class InputError(StakesError, ValueError):
     """An argument breaks a rule; the message names it, shows the evidence and a remedy.
 
     `argument` is the name of the argument. Where the message begins with it, `renamed` can replace
-    it by the caller's own name. It need not be passed where the message is "argument must …".
+    it by the caller's own name. It need not be passed where the message is "argument must …". A
+    `remedy` that is passed by itself ends the message, and a caller can replace it, too.
 
     Examples
     --------
@@ -53,20 +57,29 @@ class InputError(StakesError, ValueError):
     costs must be numbers.
     """
 
-    def __init__(self, message: str, *, argument: str | None = None) -> None:
+    def __init__(self, message: str, *, argument: str | None = None, remedy: str = "") -> None:
         if "\n\n" in message:  # an array that is shown as evidence
             message = " ".join(message.split())
-        super().__init__(message)
+        super().__init__(f"{message} {remedy}" if remedy else message)
+        self.remedy = remedy
         begins = _BEGINS.match(message) if argument is None else None
         self.argument = begins[0] if begins else argument
 
-    def renamed(self, name: str, *, argument: str | None = None) -> InputError:
+    @property
+    def complaint(self) -> str:
+        """The message without a remedy that was passed by itself."""
+        return str(self).removesuffix(f" {self.remedy}")
+
+    def renamed(
+        self, name: str, *, argument: str | None = None, remedy: str | None = None
+    ) -> InputError:
         """The same error with another name of the argument, if the message begins with its name.
 
         Parameters
         ----------
         name : the new name
         argument : what `argument` of the error becomes; None for the new name
+        remedy : what replaces the remedy, where the error has one by itself; None keeps it
 
         Returns
         -------
@@ -78,10 +91,11 @@ class InputError(StakesError, ValueError):
         >>> print(error.renamed("column w"))
         column w must hold numbers; 3 of 9 do not.
         """
-        message, old = str(self), self.argument
+        message, old = self.complaint, self.argument
         if old and message.startswith(old):
             message = f"{name}{message[len(old) :]}"
-        return InputError(message, argument=name if argument is None else argument)
+        new = self.remedy and (self.remedy if remedy is None else remedy)
+        return InputError(message, argument=name if argument is None else argument, remedy=new)
 
 
 class MissingExtraError(StakesError, ImportError):
@@ -97,3 +111,24 @@ class MissingExtraError(StakesError, ImportError):
     ...     print(error)
     Drawing needs matplotlib: pip install 'stakes[plot]'.
     """
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Import optional packages inside; where one is missing, the error names the extra.
+
+    Parameters
+    ----------
+    name : the extra that installs the packages
+    what : what needs them, as the first words of the message
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "stakes":
+            raise
+        raise MissingExtraError(
+            f"{what} needs the package {package}, which is not installed. Install it with: "
+            f"pip install 'stakes[{name}]'."
+        ) from error

@@ -27,7 +27,7 @@ def test_without_scikit_learn_the_message_names_the_extra():
     text = output(
         "import sys; sys.modules['sklearn'] = None; from stakes.sklearn import make_scorer"
     )
-    assert "MissingExtraError: stakes.sklearn.make_scorer needs scikit-learn 1.7" in text
+    assert "MissingExtraError: stakes.sklearn.make_scorer needs the package sklearn" in text
     assert "pip install 'stakes[sklearn]'" in text
 
 

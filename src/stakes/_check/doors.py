@@ -24,13 +24,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.kinds import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Labels,
-    require,
-)
+from stakes._check.kinds import BoolArray, FloatArray, IntArray, Labels, require
 from stakes._check.numbers import generator
 from stakes._check.plain_kinds import (
     a_function,

@@ -67,16 +67,14 @@ def clusters(values: object) -> Groups:
     if len(columns) > 1:
         raise InputError(
             f"clusters must be one column; there are {len(columns)}. "
-            f"Join them into one label for every case.",
-            argument="clusters",
+            f"Join them into one label for every case."
         )
     gaps = absent("clusters", columns[0][1])
     if gaps.any():
         raise InputError(
             f"clusters must hold a label for every case; {gaps.sum()} of {gaps.size} are "
             f"missing, the first at position {int(np.argmax(gaps))}. Remove these cases, or give "
-            f"each a cluster of its own.",
-            argument="clusters",
+            f"each a cluster of its own."
         )
     by_cluster = groups("clusters", columns[0][1])
     return Groups(ClusterLabels(by_cluster.labels), by_cluster.codes)

@@ -98,9 +98,9 @@ def renamed(**names: str) -> Iterator[None]:
         yield
     except InputError as error:
         words = re.compile(rf"\b({'|'.join(names)})\b(?!=)")
-        message = words.sub(lambda match: names[match[0]], str(error))
+        message = words.sub(lambda match: names[match[0]], error.complaint)
         argument = error.argument and names.get(error.argument, error.argument)
-        raise InputError(message, argument=argument) from None
+        raise InputError(message, argument=argument, remedy=error.remedy) from None
 
 
 def as_array(name: str, values: object) -> npt.NDArray[Any]:

@@ -195,8 +195,7 @@ def in_columns(values: object, columns: object = None, **beside: object) -> bool
         raise InputError(
             f"columns must be left out unless the predictions are in a frame; got "
             f"{described(values)}. Pass the columns themselves, or a frame; files become one by "
-            f"polars.scan_parquet or duckdb.read_parquet.",
-            argument="columns",
+            f"polars.scan_parquet or duckdb.read_parquet."
         )
     return False
 

@@ -35,8 +35,7 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     for column in by:
         if by.count(column) > 1:
             raise InputError(
-                f"by must name every column once; {column!r} appears twice. Name it once.",
-                argument="by",
+                f"by must name every column once; {column!r} appears twice. Name it once."
             )
     models = {
         str(name): model(predictions, source, problem)
@@ -51,22 +50,19 @@ def _require_key(columns: Columns, source: Source) -> None:
     if not source.is_whole(source.require(columns.key, "key")):
         raise InputError(
             f"key must be a column of whole numbers; {columns.key!r} of {source.name} is "
-            f"{source.types[columns.key or '']}. Number the cases, or what belongs together.",
-            argument="key",
+            f"{source.types[columns.key or '']}. Number the cases, or what belongs together."
         )
     # The largest key takes a pass over the rows, which most types do not need.
     is_wide = str(source.types[columns.key or ""]) in _WIDE
     if is_wide and (most := source.most(columns.key or "")) >= 1 << 63:
         raise InputError(
             f"key must hold whole numbers below 2⁶³; the largest in {columns.key!r} of "
-            f"{source.name} is {most}. Take half of each, or number the cases.",
-            argument="key",
+            f"{source.name} is {most}. Take half of each, or number the cases."
         )
     if columns.clusters not in (None, columns.key):
         raise InputError(
             f"key must be the column of the clusters {columns.clusters!r}, which stay in one fold; "
-            f"got {columns.key!r}. Name the same column.",
-            argument="key",
+            f"got {columns.key!r}. Name the same column."
         )
 
 
@@ -81,8 +77,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     if not isinstance(columns, Predicted):
         raise InputError(
             f"models must map names to columns, which are text or Posteriors, Decisions or Scores "
-            f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}.",
-            argument="models",
+            f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}."
         )
     if isinstance(columns, Posteriors):
         return Posteriors(in_class_order(columns, source, problem))

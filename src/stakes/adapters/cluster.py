@@ -9,7 +9,7 @@ from typing import Any
 
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.sources import Source, frame_source
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 
 _READERS: dict[str, tuple[str, dict[str, str]]] = {
     **dict.fromkeys((".parquet", ".pq"), ("parquet", {})),
@@ -28,9 +28,7 @@ def spark_files(
     master, and stopped afterwards.
     """
     if not paths:
-        raise InputError(
-            "frame must name at least one file; there is none. Name one.", argument="frame"
-        )
+        raise InputError("frame must name at least one file; there is none. Name one.")
     reader, options = _reader(paths)
     active, session = _session(master)
     try:
@@ -58,20 +56,14 @@ def _reader(paths: Sequence[str]) -> tuple[str, dict[str, str]]:
     if len(suffixes) > 1 or not kinds:
         raise InputError(
             f"frame must name Parquet, CSV or JSON files, all of one kind, for Spark to read; the "
-            f"names end in {', '.join(sorted(suffixes))}. Name other files, or another engine.",
-            argument="frame",
+            f"names end in {', '.join(sorted(suffixes))}. Name other files, or another engine."
         )
     return next(iter(kinds.values()))
 
 
 def _session(master: str | None) -> tuple[bool, Any]:
-    try:
+    with extra("spark", "engine='spark', on Java 17 or newer,"):
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingExtraError(
-            "engine='spark' needs the package pyspark; it is not installed. "
-            "Install it, with Java 17 or newer, by: pip install 'stakes[spark]'."
-        ) from None
     active = SparkSession.getActiveSession()
     if active is not None:
         return True, active

@@ -204,8 +204,7 @@ def no_key(gaps: int, n_rows: int) -> InputError:
     """The error for rows without a key."""
     return InputError(
         f"key must hold a whole number in every row; {gaps} of {n_rows} are missing. Remove these "
-        f"rows, or fill them in.",
-        argument="key",
+        f"rows, or fill them in."
     )
 
 
@@ -233,11 +232,8 @@ def named_losses(losses: str | Sequence[str] | Mapping[str, str]) -> dict[str, s
         named = {str(loss): str(loss) for loss in _check.labels("losses", listed)}
     if not all(isinstance(loss, str) for loss in named.values()):
         raise InputError(
-            "losses must map names to columns, which are text; one is not. Name a column.",
-            argument="losses",
+            "losses must map names to columns, which are text; one is not. Name a column."
         )
     if not named:
-        raise InputError(
-            "losses must name at least one column; there is none. Name one.", argument="losses"
-        )
+        raise InputError("losses must name at least one column; there is none. Name one.")
     return named

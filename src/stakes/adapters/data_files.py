@@ -23,16 +23,11 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 
-try:
+with extra("frames", "a file"):
     import duckdb
     import pyarrow as pa
-except ImportError:
-    raise MissingExtraError(
-        "files need the packages duckdb and pyarrow; one of them is not installed. "
-        "Install them with: pip install 'stakes[frames]'."
-    ) from None
 
 
 class Format(Enum):
@@ -89,9 +84,7 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
             yield Files("standard input", (path,), _by_content("standard input", path))
         return
     if not patterns:
-        raise InputError(
-            "frame must name at least one file; there is none. Name one.", argument="frame"
-        )
+        raise InputError("frame must name at least one file; there is none. Name one.")
     name = patterns[0] if len(patterns) == 1 else f"{patterns[0]} … {patterns[-1]}"
     paths = tuple(path for pattern in patterns for path in _matches(pattern))
     if len(set(map(os.path.realpath, paths))) < len(paths):

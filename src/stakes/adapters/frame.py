@@ -12,7 +12,7 @@ from stakes import _check
 from stakes.adapters.columns import Columns
 from stakes.adapters.report_tables import TABLES, table_columns
 from stakes.calibration import Calibrator, Select
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, MissingExtraError, extra
 from stakes.evaluation import LIBRARIES
 from stakes.problem import Problem
 from stakes.report import Report
@@ -160,8 +160,7 @@ def report_frame(report: Report, table: str, library: ModuleType | str | None = 
         near = get_close_matches(str(table), TABLES, n=1)
         remedy = f"Did you mean {near[0]!r}?" if near else "Name a library with library=."
         raise InputError(
-            f"table must be one of {', '.join(TABLES)}; got {_check.described(table)}. {remedy}",
-            argument="table",
+            f"table must be one of {', '.join(TABLES)}; got {_check.described(table)}. {remedy}"
         )
     return _native(table_columns(report, table), library, report.assumptions.frame_library)
 
@@ -204,22 +203,13 @@ def _native(
     library: ModuleType | str | None,
     usual: str | None,
 ) -> Any:
-    narwhals = _narwhals()
-    types = {str: narwhals.String, bool: narwhals.Boolean, float: narwhals.Float64}
+    with extra("frames", "a frame of the report"):
+        import narwhals.stable.v2 as nw
+    types: dict[type, Any] = {str: nw.String, bool: nw.Boolean, float: nw.Float64}
     schema = {name: types[kind] for name, (kind, _) in columns.items()}
     data = {name: values for name, (_, values) in columns.items()}
-    return narwhals.from_dict(data, schema=schema, backend=_named(library, usual)).to_native()
-
-
-def _narwhals() -> Any:
-    try:
-        import narwhals.stable.v2 as narwhals
-    except ImportError:
-        raise MissingExtraError(
-            "a frame of the report needs the package narwhals; it is not installed. "
-            "Install it with: pip install 'stakes[frames]'."
-        ) from None
-    return narwhals
+    backend: Any = _named(library, usual)
+    return nw.from_dict(data, schema=schema, backend=backend).to_native()
 
 
 def _named(library: ModuleType | str | None, usual: str | None) -> str:

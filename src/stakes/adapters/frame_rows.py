@@ -212,8 +212,7 @@ class FrameRows:
 def _no_probabilities(low: float, high: float) -> InputError:
     return InputError(
         f"scores must lie in [0, 1] for a grid of probabilities; they reach from {low:g} to "
-        f"{high:g}. Write BitGrid(probabilities=False).",
-        argument="scores",
+        f"{high:g}. Write BitGrid(probabilities=False)."
     )
 
 

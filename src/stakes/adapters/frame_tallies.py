@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
@@ -29,7 +33,6 @@ from stakes.adapters.lazy import TRUTH, WEIGHT, by_column, column_of
 from stakes.adapters.sources import Lazy, Source
 from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream
 from stakes.adapters.zoom_bins import pooled_bins
-from stakes.errors import InputError
 from stakes.rows import Decisions, Scores
 from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
 
@@ -192,8 +195,7 @@ def loss_parts(
     if stated == ():
         raise InputError(
             "classes must be one label at least; there is none. Leave them out to take those of "
-            "the rows.",
-            argument="classes",
+            "the rows."
         )
 
     def labels(lazy: Lazy) -> Labelled:

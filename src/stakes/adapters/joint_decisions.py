@@ -157,20 +157,10 @@ class Joint:
 
         size, charges = self.sums[WEIGHT if self.whole else ROWS][kept], self.charges
         return Sample(
-            joint=self._counts(cells, total(WEIGHT)),
+            joint=JointCounts._of_cells(cells, total(WEIGHT), self.systems, self.problem),
             sizes=np.bincount(self.cells[kept][:, 0], size, self.problem.n_classes),
             squares=None if self.whole else total(SQUARES),
             charges=charges if charges is None or some is None else charges.only(some),
-        )
-
-    def _counts(self, cells: IntArray, weights: FloatArray) -> JointCounts:
-        return JointCounts._trusted(
-            cells=cells,
-            weights=weights,
-            models=self.systems,
-            classes=self.problem.classes,
-            decisions=self.problem.decisions,
-            groups=None,
         )
 
     def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
@@ -327,8 +317,7 @@ def _refuse_large(needed: int, limit: int) -> None:
         raise InputError(
             f"memory_limit must leave room for the tally of decisions, by groups and clusters if "
             f"there are some: it needs {needed:,} bytes or more, and the limit is {limit:,}. Raise "
-            f"it, or name coarser groups and clusters.",
-            argument="memory_limit",
+            f"it, or name coarser groups and clusters."
         )
 
 

@@ -11,8 +11,12 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
+
+from stakes.errors import InputError, extra
+
+with extra("frames", "a frame"):  # before the files of this room that need it, too
+    import narwhals.stable.v2 as nw
 
 from stakes import _check
 from stakes._check import Labels
@@ -31,7 +35,6 @@ from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
 from stakes.decide import class_ratios, refuse_limits, regrets
-from stakes.errors import InputError
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
@@ -99,13 +102,10 @@ def _listed(
         if not set(columns) <= set(source.types):
             raise InputError(
                 f"columns must be named where the frame has none for the classes "
-                f"{', '.join(names)}; it has {source.listed}. Write columns=….",
-                argument="columns",
+                f"{', '.join(names)}; it has {source.listed}. Write columns=…."
             )
     if columns is None:
-        raise InputError(
-            f"columns must be named: the rule takes {takes}. Write columns='…'.", argument="columns"
-        )
+        raise InputError(f"columns must be named: the rule takes {takes}. Write columns='…'.")
     listed: tuple[Any, ...] = (columns,)
     if not isinstance(columns, str):
         listed = _check.labels("columns", columns)
@@ -113,8 +113,7 @@ def _listed(
     if len(listed) not in (sizes if takes == POSTERIORS else {1}):
         raise InputError(
             f"columns must be one for each class, or that of the second of two; "
-            f"{', '.join(map(str, listed))} is {len(listed)}. Name others.",
-            argument="columns",
+            f"{', '.join(map(str, listed))} is {len(listed)}. Name others."
         )
     require = source.require if takes == DECISIONS else source.require_number
     remedy = "Name the columns of the predictions with columns=."

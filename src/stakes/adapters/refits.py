@@ -247,8 +247,7 @@ def limited_model(
     if cells is None:
         raise InputError(
             f"memory_limit must leave room for the distinct scores of {model.name}, to which the "
-            f"prices of limits are fitted. Raise it, or take problem.with_limits(None).",
-            argument="memory_limit",
+            f"prices of limits are fitted. Raise it, or take problem.with_limits(None)."
         )
     cases, scores = group_cases(model.problem, cells, shares), cells[model.score]
     repaired = refit if refit is not None and refit.rule == RECALIBRATED else None

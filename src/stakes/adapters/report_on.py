@@ -165,14 +165,12 @@ def _refuse_limits(why: str, needed: int, limit: int, engine: str | None) -> Non
     if engine is not None:
         raise InputError(
             f"engine must be {NUMPY} where the problem has limits; got {engine!r}: {why}. Leave it "
-            f"out, evaluate a sample, or take {remedy}.",
-            argument="engine",
+            f"out, evaluate a sample, or take {remedy}."
         )
     raise InputError(
         f"memory_limit must leave room for the columns where the problem has limits: they need "
         f"{needed:,} bytes, and the limit is {limit:,}; beyond it, {why}. Raise it, evaluate a "
-        f"sample, or take {remedy}.",
-        argument="memory_limit",
+        f"sample, or take {remedy}."
     )
 
 
@@ -226,7 +224,6 @@ def memory_size(size: str | int) -> int:
     if not n_bytes < math.inf:
         raise InputError(
             f"memory_limit must be a number of bytes such as 2GiB; got {_check.described(size)}. "
-            f"Write a number, with K, M, G or T behind it if you like.",
-            argument="memory_limit",
+            f"Write a number, with K, M, G or T behind it if you like."
         )
     return int(n_bytes)

@@ -17,18 +17,13 @@ from stakes import _check
 from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 from stakes.problem import Problem
 from stakes.rows import Decisions
 
-try:
+with extra("frames", "a frame"):
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
-except ImportError:
-    raise MissingExtraError(
-        "frames need the package narwhals; it is not installed. "
-        "Install it with: pip install 'stakes[frames]'."
-    ) from None
 
 Lazy = nw.LazyFrame[Any]
 

@@ -267,9 +267,7 @@ def _random_tables(
 
 
 def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
-    return metric.goodness(
-        Counts._trusted(values=tables * _CASES, classes=None, decisions=None, groups=None)
-    )
+    return metric.goodness(Counts._unlabelled(tables * _CASES))
 
 
 def _random_pairs(
@@ -393,10 +391,7 @@ def _judged(metric: Metric, better: FloatArray, worse: FloatArray) -> Witness | 
     rounding = _REAL * np.abs(values).max()
     if not (gain[0] > rounding and gain[1] < -rounding):
         return None
-    first, second = (
-        Counts._trusted(values=table, classes=None, decisions=None, groups=None)
-        for table in (better, worse)
-    )
+    first, second = (Counts._unlabelled(table) for table in (better, worse))
     return Witness._trusted(
         better=first, worse=second, better_values=metric(first), worse_values=metric(second)
     )

@@ -198,7 +198,7 @@ def _linear_weights(metric: Metric, share: FloatArray) -> FloatArray | None:
     tables = np.empty((len(rates), 2, 2))
     for k in range(2):
         tables[:, k, k], tables[:, k, 1 - k] = share[k] * rates[:, k], share[k] * (1 - rates[:, k])
-    counts = Counts._trusted(values=tables, classes=None, decisions=None, groups=None)
+    counts = Counts._unlabelled(tables)
     value = metric.goodness(counts)
     weights = value[1:3] - value[0]
     bend = np.abs(value[0] + rates @ weights - value)

@@ -482,7 +482,7 @@ class _Cuts:
         # The decisions at all cuts as one tally, so that the metric is called once.
         cells = np.stack([positive[:, :1] - positive, positive], axis=1)  # class, decision, cut
         values = np.moveaxis(cells, -1, 0)
-        return Counts._trusted(values=values, classes=None, decisions=None, groups=None)
+        return Counts._unlabelled(values)
 
     def between(self, first: int, last: int) -> tuple[float, float]:
         """Weight of negatives and positives between two cuts."""

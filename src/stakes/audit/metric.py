@@ -17,7 +17,7 @@ from stakes._check import BoolArray, FloatArray, Labels, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.tally import Counts, JointCounts
+from stakes.tally import Counts, JointCounts, tallies_by_model
 
 T = TypeVar("T")
 Measure = Callable[[Counts], Numbers]
@@ -237,7 +237,8 @@ def read_models(models: Models) -> tuple[Labels, Counts]:
     Two classes and two decisions match by position, whatever the decisions are called: the metrics
     then read the second decision as the positive one.
     """
-    names, tables = _tables(models)
+    by_model = tallies_by_model(models, Counts, "Counts.from_decisions")
+    names, tables = tuple(by_model), tuple(by_model.values())
     first = tables[0]
     for table in tables[1:]:
         if table.values.shape != first.values.shape:
@@ -247,41 +248,15 @@ def read_models(models: Models) -> tuple[Labels, Counts]:
             )
         _check.same_labels("the classes of the models", first.classes, table.classes)
         _check.same_labels("the decisions of the models", first.decisions, table.decisions)
-    stacked = Counts._trusted(
-        values=np.stack([table.values for table in tables], axis=-3),
-        classes=first.classes,
-        decisions=first.decisions,
-        groups=None,
-    )
-    return names, stacked
-
-
-def _tables(models: Models) -> tuple[Labels, list[Counts]]:
-    if isinstance(models, JointCounts):
-        return models.models, [models.model(name) for name in models.models]
-    if isinstance(models, Counts) and models.values.ndim > 2:
-        names = models.groups or tuple(range(len(models.values)))
-        return names, [models[j] for j in range(len(names))]
-    if not isinstance(models, Mapping) or not models:
-        raise InputError(
-            "models must be a mapping from name to Counts, JointCounts, or Counts whose first "
-            f"leading axis is the models; got {type(models).__name__}. "
-            "One model alone cannot be compared."
-        )
-    for name, table in models.items():
-        if not isinstance(table, Counts):
-            raise InputError(
-                f"models must map names to Counts; {name!r} maps to {type(table).__name__}. "
-                f"Tally its decisions with Counts.from_decisions first."
-            )
-    return _check.labels("the models", models), list(models.values())
+    values = np.stack([table.values for table in tables], axis=-3)
+    return names, first._but(values=values, groups=None)
 
 
 def by_position(counts: Counts) -> Counts:
     """Counts for metrics of square tables: two decisions stand for the two classes."""
     if counts.values.shape[-2:] != (2, 2):
         return counts
-    return Counts._trusted(values=counts.values, classes=None, decisions=None, groups=None)
+    return Counts._unlabelled(counts.values)
 
 
 def picked(goodness: FloatArray) -> BoolArray:

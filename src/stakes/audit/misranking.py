@@ -259,12 +259,7 @@ def _gaps(
     """
     size = tables.shape[-1]
     # Both models of all pairs in one tally: each metric is called once.
-    counts = Counts._trusted(
-        values=np.moveaxis(tables.reshape(2, 2, 2 * size), -1, 0),
-        classes=None,
-        decisions=None,
-        groups=None,
-    )
+    counts = Counts._unlabelled(np.moveaxis(tables.reshape(2, 2, 2 * size), -1, 0))
     moved = tables[..., 1, :] - tables[..., 0, :]
     gaps = np.empty((len(metrics) + len(utilities), size))
     gaps[0] = _worth(utilities[0], moved)

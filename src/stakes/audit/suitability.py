@@ -168,17 +168,13 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
         properties=(BOUNDED, ORDER, FLIP, PERFECT, ONLY_PERFECT),
         counterexamples=examples,
         relabellings_only=all(
-            perfect_relabelling(_counts(table)) is not None for table in tables[too_good]
+            perfect_relabelling(Counts._unlabelled(table)) is not None for table in tables[too_good]
         ),
     )
 
 
-def _counts(tables: FloatArray) -> Counts:
-    return Counts._trusted(values=tables, classes=None, decisions=None, groups=None)
-
-
 def _evaluate(metric: Metric, tables: FloatArray) -> FloatArray:
-    return metric(_counts(tables))
+    return metric(Counts._unlabelled(tables))
 
 
 # Where to look -----------------------------------------------------------------------------------
@@ -227,7 +223,7 @@ def _single(tables: FloatArray, values: FloatArray, fails: BoolArray) -> Counter
     if not failing.size:
         return None
     return Counterexample(
-        table=_counts(tables[failing[0]]),
+        table=Counts._unlabelled(tables[failing[0]]),
         value=float(values[failing[0]]),
         twin=None,
         twin_value=None,
@@ -244,9 +240,9 @@ def _twin(
         return None
     first = differing[0]
     return Counterexample(
-        table=_counts(tables[first]),
+        table=Counts._unlabelled(tables[first]),
         value=float(values[first]),
-        twin=_counts(twins[first]),
+        twin=Counts._unlabelled(twins[first]),
         twin_value=float(twin_values[first]),
     )
 

@@ -254,8 +254,7 @@ def _draw_problems(
     listed = list(several) if isinstance(several, list | tuple) else []
     if not listed or not all(isinstance(problem, Problem) for problem in listed):
         raise InputError(
-            "problems must be a list of at least one Problem; it is not. Write [first, second].",
-            argument="problems",
+            "problems must be a list of at least one Problem; it is not. Write [first, second]."
         )
     for problem in listed:
         if problem.costs.shape != observed.values.shape[-2:]:

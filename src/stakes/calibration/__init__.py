@@ -20,7 +20,7 @@ Takes rows, except functions whose name or first argument says that they take a 
 from __future__ import annotations
 
 from stakes._check import guard
-from stakes.calibration.affine import Affine, BetaMap, Logistic, Platt
+from stakes.calibration.affine import Affine, BetaMap, Logistic, Platt, Temperature
 from stakes.calibration.calibration_errors import (
     calibration_error,
     class_tables,
@@ -61,7 +61,6 @@ from stakes.calibration.reliability import (
 )
 from stakes.calibration.select import Select
 from stakes.calibration.step_maps import Histogram, Isotonic, OneVsRestIsotonic
-from stakes.calibration.temperature import Temperature
 
 __all__ = [
     "Affine",

@@ -361,6 +361,7 @@ class FittedIdentity(CalibrationMap):
     """Leaves posteriors unchanged, or moves them from one prior to another."""
 
     kind: ClassVar[str] = "identity"
+    _monotone_of_two = True
 
     from_prior: FloatArray
     to_prior: FloatArray
@@ -372,11 +373,6 @@ class FittedIdentity(CalibrationMap):
             if not (_check.prior(name, getattr(self, name), self.classes) > 0).all():
                 raise InputError(f"{name} must be above zero for every class. Fit again.")
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Whether there are two classes; the map is then increasing."""
-        return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
         """Posteriors, (n,) or (n, K), from posteriors of the same shape."""

@@ -40,6 +40,7 @@ class CalibrationMap(Value, ABC):
     """
 
     kind: ClassVar[str]
+    _monotone_of_two: ClassVar[bool] = False  # whether maps of two classes are monotonic
     classes: Labels
     converged: bool
 
@@ -61,7 +62,7 @@ class CalibrationMap(Value, ABC):
     @property
     def monotone(self) -> bool:
         """Whether P(second class) of two is a monotonic function of the score."""
-        return False
+        return self._monotone_of_two and len(self.classes) == 2
 
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:
@@ -89,7 +90,7 @@ class CalibrationMap(Value, ABC):
         >>> fitted.relabelled(("well", "ill")).classes
         ('well', 'ill')
         """
-        return self._trusted(**{**vars(self), "classes": classes})
+        return self._but(classes=classes)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The map as text, written to a file when a path is given; `from_json` reads it back.

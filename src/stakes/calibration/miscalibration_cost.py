@@ -137,7 +137,6 @@ def cost_of_miscalibration(
     >>> float(costs.actual), float(costs.recalibrated)
     (1.0, 0.75)
     """
-    _require_problem(problem)
     _check.aligned(y_true=y_true, posteriors=posteriors, recalibrated=recalibrated, weights=weights)
     truth = _check.codes("y_true", y_true, problem.classes)
     weight = _check.weights("weights", weights, truth.size)
@@ -155,12 +154,7 @@ def cost_of_miscalibration(
     return CostOfMiscalibration._trusted(actual=before, recalibrated=after, optimal=optimal)
 
 
-def _require_problem(problem: object) -> None:
-    _check.require("problem", problem, Problem, "Problem(costs) makes one of a cost matrix.")
-
-
 def _require_two(problem: Problem) -> None:
-    _require_problem(problem)
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes to meet a ScoreTable; it has {problem.n_classes}. "

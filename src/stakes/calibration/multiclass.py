@@ -22,14 +22,7 @@ from stakes.calibration.calibrator import (
     in_shape_of,
     read_posterior_cases,
 )
-from stakes.calibration.fitting import (
-    NARROW,
-    LossAt,
-    Objective,
-    broad_axes,
-    centred,
-    fit_convex,
-)
+from stakes.calibration.fitting import NARROW, LossAt, Objective, broad_axes, centred, fit_convex
 from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 

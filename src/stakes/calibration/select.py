@@ -10,13 +10,12 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes.calibration.affine import Affine, Logistic
+from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
 from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
 from stakes.calibration.step_maps import Isotonic, OneVsRestIsotonic
-from stakes.calibration.temperature import Temperature
 from stakes.errors import InputError
 from stakes.rows import Scores
 from stakes.tally import BitGrid
@@ -116,19 +115,9 @@ class Select(Calibrator):
         the map of the best candidate
         """
         options = {"classes": classes, "weights": weights, "prior": prior}
-        return self._chosen(scores, y, clusters, None, **options)
+        return self._fit_in_groups(scores, y, clusters, None, **options)
 
     def _fit_in_groups(
-        self,
-        scores: object,
-        y: object,
-        clusters: IntArray | None,
-        folds: IntArray | None,
-        **options: object,
-    ) -> CalibrationMap:
-        return self._chosen(scores, y, clusters, folds, **options)
-
-    def _chosen(
         self,
         scores: object,
         y: object,

@@ -45,6 +45,7 @@ class FittedIsotonic(CalibrationMap):
     """
 
     kind: ClassVar[str] = "isotonic"
+    _monotone_of_two = True
 
     knots: FloatArray
     values: FloatArray
@@ -64,11 +65,6 @@ class FittedIsotonic(CalibrationMap):
         rising = np.concatenate([[self.below], self.values, [self.above]])
         require_rising("below, values and above", rising)
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Always: the map is non-decreasing."""
-        return True
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from real or infinite scores (n,)."""
@@ -165,6 +161,7 @@ class FittedOneVsRest(CalibrationMap):
     """
 
     kind: ClassVar[str] = "one vs rest isotonic"
+    _monotone_of_two = True
 
     maps: tuple[FittedIsotonic, ...]
     classes: Labels
@@ -178,11 +175,6 @@ class FittedOneVsRest(CalibrationMap):
                 f"{[part.kind for part in self.maps]}. Fit again."
             )
         return self
-
-    @property
-    def monotone(self) -> bool:
-        """Whether there are two classes: the first falls where the second rises."""
-        return len(self.classes) == 2
 
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, K), from posteriors of the same shape."""

@@ -110,8 +110,7 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
         raise InputError(
             f"memory_limit must leave room for the rows: the columns of the {n_rows:,} rows of "
             f"{source} need {needed:,} bytes and the limit is {limit:,}. Raise it, or take a "
-            f"sample of the rows.",
-            argument="memory_limit",
+            f"sample of the rows."
         )
 
 

@@ -200,9 +200,9 @@ def read_report(path: str) -> Report:
 
 def in_file(path: str, error: InputError, remedy: str) -> InputError:
     """The error with the name of the file, and with the command that writes such files."""
-    is_whole = error.argument in ("source", "text")  # what functions call the JSON that they read
-    named = error.renamed(path) if is_whole else f"{path}: {error}"
-    return InputError(str(named).replace("Pass what to_json wrote.", remedy))
+    if error.argument in ("source", "text"):  # what functions call the JSON that they read
+        return error.renamed(path, remedy=remedy)
+    return InputError(f"{path}: {error}")
 
 
 def calibrator_named(name: str) -> Calibrator | None:
@@ -262,7 +262,6 @@ def named_numbers(
         if not name or not 0 <= numbers[name] < math.inf:
             raise InputError(
                 f"{option} must be written as {what.upper()}={amount.upper()}, a number that is "
-                f"zero or more; {text!r} is not a {amount}. Write {example}, say.",
-                argument=option,
+                f"zero or more; {text!r} is not a {amount}. Write {example}, say."
             )
     return numbers

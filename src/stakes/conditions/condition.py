@@ -16,6 +16,7 @@ from stakes.problem import Problem
 from stakes.tally import ScoreTable
 
 
+@dataclass(frozen=True, eq=False)
 class Condition(Value, ABC):
     """Which quantity a distribution is about; see `CostProportions` and `Skews`.
 
@@ -29,7 +30,10 @@ class Condition(Value, ABC):
     [[0.8, 0.2], [0.5, 0.5]]
     """
 
-    distribution: Distribution
+    distribution: Distribution = field(default_factory=Uniform)
+
+    def __post_init__(self) -> None:
+        self._fill({"distribution": as_distribution("distribution", self.distribution)})
 
     @classmethod
     @abstractmethod
@@ -69,11 +73,6 @@ class CostProportions(Condition):
     >>> CostProportions(Uniform(0, 0.2)).distribution.mean  # a miss costs at least four alarms
     0.1
     """
-
-    distribution: Distribution = field(default_factory=Uniform)
-
-    def __post_init__(self) -> None:
-        self._fill({"distribution": as_distribution("distribution", self.distribution)})
 
     @classmethod
     def population(cls, table: ScoreTable) -> ScoreTable:
@@ -170,11 +169,6 @@ class Skews(Condition):
     >>> Skews().distribution
     Uniform(low=0.0, high=1.0)
     """
-
-    distribution: Distribution = field(default_factory=Uniform)
-
-    def __post_init__(self) -> None:
-        self._fill({"distribution": as_distribution("distribution", self.distribution)})
 
     @classmethod
     def population(cls, table: ScoreTable) -> ScoreTable:

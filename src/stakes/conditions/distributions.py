@@ -509,8 +509,7 @@ class Continuous(Distribution):
         if not callable(getattr(self.frozen, "support", None)):
             raise InputError(
                 f"frozen must be a frozen SciPy distribution; got {type(self.frozen).__name__}. "
-                f"Write Continuous(scipy.stats.beta(2, 3)).",
-                argument="frozen",
+                f"Write Continuous(scipy.stats.beta(2, 3))."
             )
         low, high = (float(bound) for bound in self.frozen.support())
         if not (low >= 0 and high <= 1):

@@ -10,13 +10,14 @@ Takes tallies.
 
 from stakes._check import guard
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
-from stakes.curves.capacity_curves import capacity_curve, coverage_curve
 from stakes.curves.cost_curves import (
     CostLines,
     brier_curve,
+    capacity_curve,
     cost_curve,
     cost_line,
     cost_lines,
+    coverage_curve,
     optimal_curve,
     rate_driven_curve,
 )

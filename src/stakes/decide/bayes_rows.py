@@ -158,8 +158,7 @@ def refuse_limits(problem: Problem) -> None:
             f"problem must have no limits here; it has {str(problem.limits[0])!r}, which the "
             f"cheapest decisions may break. Call stakes.price_limits(posteriors, problem): the "
             f"Bayes decisions of its `priced` problem keep the limits. evaluate does so by itself, "
-            f"and problem.with_limits(None) ignores them.",
-            argument="problem",
+            f"and problem.with_limits(None) ignores them."
         )
 
 

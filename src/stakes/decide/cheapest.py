@@ -49,8 +49,7 @@ def costs_of_cases(
     if costs.n_cases != len(rows):
         raise InputError(
             f"{argument} must describe the cases of the posteriors, of which there are "
-            f"{len(rows)}; it has {costs.n_cases} rows. Pass one for every case.",
-            argument=argument,
+            f"{len(rows)}; it has {costs.n_cases} rows. Pass one for every case."
         )
     return costs
 

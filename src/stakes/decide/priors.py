@@ -134,8 +134,7 @@ def shift_prior(posteriors: object, from_prior: object, to_prior: object) -> Flo
     if lost.size:
         raise InputError(
             f"from_prior must be positive where to_prior is; class number {lost[0]} has 0 and "
-            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out.",
-            argument="from_prior",
+            f"{new[lost[0]]:g}. Posteriors say nothing about a class that they rule out."
         )
     moved = moved_rows(rows, old, new)
     return np.asarray(moved[:, 1] if single else moved)
@@ -246,10 +245,7 @@ def estimate_prior(
     most = _check.whole("max_iterations", max_iterations, low=1)
     old = _check.prior("from_prior", from_prior, tuple(range(size)))
     if not (old > 0).all():
-        raise InputError(
-            "from_prior must be positive for every class; one is zero. Leave it out.",
-            argument="from_prior",
-        )
+        raise InputError("from_prior must be positive for every class; one is zero. Leave it out.")
     estimate, change, iterations = old, np.inf, 0
     # Posteriors divided by their prior are likelihoods, up to a factor that cancels.
     likelihoods = rows / old

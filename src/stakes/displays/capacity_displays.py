@@ -13,7 +13,7 @@ from stakes.decide import cheapest_decisions, class_ratios, mean_costs, shift_pr
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import grid_of, read_named
 from stakes.errors import InputError
-from stakes.evaluation import Cases, frame_library, refuse_needless
+from stakes.evaluation import Cases, frame_library
 from stakes.inference import LossSample, profile_bounds, profile_threshold
 from stakes.limits import (
     CapacityCurve,
@@ -109,7 +109,7 @@ class CapacityDisplay(CurvesDisplay):
         """
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         column = limited_column(problem, decision)
-        cases, named = _read(y_true, models, problem, data, weights, clusters)
+        cases, named = read_named(y_true, models, problem, weights, clusters, data)
         ordered = {
             name: _Limited.of(cases, name, predictions, column)
             for name, predictions in named.items()
@@ -200,13 +200,12 @@ class CoverageDisplay(CurvesDisplay):
         """
         _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         price = float("nan") if abstention is None else _check.number("abstention", abstention)
-        cases, named = _read(y_true, models, problem, data, weights, clusters)
+        cases, named = read_named(y_true, models, problem, weights, clusters, data)
         grid = grid_of("coverages", coverages, np.linspace(0.1, 1, _POINTS), inside=False)
         if grid[0] <= 0:
             raise InputError(
                 f"coverages must be positive, because a cost per decided case needs decided cases; "
-                f"got {grid[0]:g}. Begin with a small share such as 0.05.",
-                argument="coverages",
+                f"got {grid[0]:g}. Begin with a small share such as 0.05."
             )
         level = _check.level(level)
         ordered = {
@@ -237,14 +236,6 @@ class CoverageDisplay(CurvesDisplay):
 
     def _y_label(self) -> str:
         return f"cost per decided case{f', {self.unit}' if self.unit else ''}"
-
-
-def _read(
-    y_true: Any, models: Any, problem: Problem, data: object, weights: object, clusters: object
-) -> tuple[Cases, dict[str, Any]]:
-    """The cases, and the predictions of every model."""
-    refuse_needless(data, problem)
-    return read_named(y_true, models, problem, weights, clusters, data)
 
 
 def _frame_of(
@@ -444,8 +435,7 @@ def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
         if prior > 0 and not share:
             raise InputError(
                 f"y_true must hold cases of every class that the prior expects; there are none of "
-                f"{label!r}. Gather some, or leave the prior out.",
-                argument="y_true",
+                f"{label!r}. Gather some, or leave the prior out."
             )
     return shift_prior(rows, cases.shares, cases.prior)
 

@@ -10,12 +10,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes.conditions import CostProportions
-from stakes.displays.display import (
-    COST_PROPORTIONS,
-    CurvesDisplay,
-    band_note,
-    extent,
-)
+from stakes.displays.display import COST_PROPORTIONS, CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import (
     PointwiseMean,
     ScoredCases,

@@ -8,18 +8,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label
-from stakes.displays.display import (
-    THRESHOLDS,
-    CurvesDisplay,
-    band_note,
-    extent,
-)
-from stakes.displays.scored_cases import (
-    ScoredCases,
-    grid_of,
-    read_scored,
-    two_class_problem,
-)
+from stakes.displays.display import THRESHOLDS, CurvesDisplay, band_note, extent
+from stakes.displays.scored_cases import ScoredCases, grid_of, read_scored, two_class_problem
 from stakes.errors import InputError
 from stakes.plot import BandedLine, short_names
 
@@ -61,7 +51,7 @@ class DecisionCurveDisplay(CurvesDisplay):
         clusters: object = None,
         level: float = 0.95,
     ) -> Self:
-        """Make the display for the net benefit of probabilities.
+        """Make the display for probabilities.
 
         Parameters
         ----------
@@ -88,11 +78,28 @@ class DecisionCurveDisplay(CurvesDisplay):
         [0.222, 0.188, 0.25]
         """
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
-        lines = _lines(cases, grid, _benefits(grid), _check.level(level))
-        all_ = BandedLine("treat all", grid, _treat_all(cases, grid), reference=True)
-        none = BandedLine("treat none", grid, np.zeros_like(grid), reference=True)
+        values = cls._values(grid)
+        lines = [
+            _line(name, place, grid, cases, [name], values, _check.level(level))
+            for place, name in enumerate(cases.scores)
+        ]
+        unaided = [
+            BandedLine(name, grid, line, reference=True)
+            for name, line in cls._without_model(cases.prevalence, grid).items()
+        ]
         note = band_note(level, cases.note)
-        return cls((*lines, all_, none), level, note, _from_below(lines), cases.library)
+        return cls((*lines, *unaided), level, note, _from_below(lines), cases.library)
+
+    @classmethod
+    def _values(cls, grid: FloatArray) -> FloatArray:
+        """What each decision is worth for each class at every threshold, (P, 2, 2)."""
+        return _benefits(grid)
+
+    @classmethod
+    def _without_model(cls, share: float, grid: FloatArray) -> dict[str, FloatArray]:
+        """The lines of what needs no model."""
+        treat_all = share - (1 - share) * grid / (1 - grid)
+        return {"treat all": treat_all, "treat none": np.zeros_like(grid)}
 
 
 class NetBenefitDifferenceDisplay(CurvesDisplay):
@@ -153,14 +160,12 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         if not isinstance(reference, str) or reference not in others.scores:
             raise InputError(
                 f"reference must be one of {', '.join(map(repr, others.scores))}; got "
-                f"{reference!r}. Name the model that the others are compared with.",
-                argument="reference",
+                f"{reference!r}. Name the model that the others are compared with."
             )
         if set(cases.scores) == {reference}:
             raise InputError(
                 f"models must hold a model besides the reference {reference!r}; it is the only "
-                f"one. Add another, or compare with 'treat all'.",
-                argument="models",
+                f"one. Add another, or compare with 'treat all'."
             )
         value = _benefits(grid)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
@@ -179,7 +184,7 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         return f"net benefit less that of\n{reference}\n(true positives per case)"
 
 
-class InterventionsAvoidedDisplay(CurvesDisplay):
+class InterventionsAvoidedDisplay(DecisionCurveDisplay):
     """Net interventions avoided per 100 cases compared with treating all; higher is better.
 
     Each missed positive counts as (1 − threshold) / threshold interventions; see
@@ -196,48 +201,17 @@ class InterventionsAvoidedDisplay(CurvesDisplay):
     """
 
     x_column, y_column = "threshold", "interventions_avoided"
-    x_label = "threshold probability"
     y_label = "net interventions avoided\nper 100 cases"
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        models: Any,
-        *,
-        positive: Label | None = None,
-        prevalence: float | None = None,
-        thresholds: object = None,
-        weights: object = None,
-        clusters: object = None,
-        level: float = 0.95,
-    ) -> Self:
-        """Make the display for interventions avoided per 100 cases.
-
-        Parameters
-        ----------
-        y_true, models, positive, prevalence, thresholds, weights, clusters, level : as in
-            `DecisionCurveDisplay`
-
-        Returns
-        -------
-        InterventionsAvoidedDisplay
-            The display, ready to plot.
-
-        Examples
-        --------
-        >>> y, p = [0, 0, 0, 1] * 25, [0.02, 0.05, 0.3, 0.6] * 25
-        >>> display = InterventionsAvoidedDisplay.from_predictions(y, p, thresholds=[0.1, 0.2, 0.4])
-        >>> display.columns()["interventions_avoided"][:3].round(3).tolist()
-        [50.0, 50.0, 75.0]
-        """
-        cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
+    def _values(cls, grid: FloatArray) -> FloatArray:
         values = np.zeros((grid.size, 2, 2))
         values[:, 0, 0], values[:, 1, 0] = 100.0, -100 * (1 - grid) / grid
-        lines = _lines(cases, grid, values, _check.level(level))
-        zero = BandedLine("treat all", grid, np.zeros_like(grid), reference=True)
-        note = band_note(level, cases.note)
-        return cls((*lines, zero), level, note, _from_below(lines), cases.library)
+        return values
+
+    @classmethod
+    def _without_model(cls, share: float, grid: FloatArray) -> dict[str, FloatArray]:
+        return {"treat all": np.zeros_like(grid)}
 
 
 def _read(
@@ -256,8 +230,7 @@ def _read(
     reserved = [name for name in _NO_MODEL if name in cases.scores]
     if reserved:
         raise InputError(
-            f"models must not be called {reserved[0]!r}, which is the line of no model. Rename it.",
-            argument="models",
+            f"models must not be called {reserved[0]!r}, which is the line of no model. Rename it."
         )
     return cases, grid_of("thresholds", thresholds, THRESHOLDS, inside=True)
 
@@ -269,25 +242,11 @@ def _benefits(grid: FloatArray) -> FloatArray:
     return values
 
 
-def _treat_all(cases: ScoredCases, grid: FloatArray) -> FloatArray:
-    share = cases.prevalence
-    return share - (1 - share) * grid / (1 - grid)
-
-
 def _with_no_model(cases: ScoredCases) -> ScoredCases:
     """The same cases with treating all and treating nobody as additional models."""
     n_cases = len(cases.cases.truth)
     extra = {"treat all": np.full(n_cases, np.inf), "treat none": np.full(n_cases, -np.inf)}
     return ScoredCases(cases.cases, {**cases.scores, **extra}, cases.library)
-
-
-def _lines(
-    cases: ScoredCases, grid: FloatArray, values: FloatArray, level: float
-) -> list[BandedLine]:
-    return [
-        _line(name, place, grid, cases, [name], values, level)
-        for place, name in enumerate(cases.scores)
-    ]
 
 
 def _line(

@@ -185,8 +185,7 @@ def _checked_bins(bins: Binning | None) -> Binning:
         raise InputError(
             f"bins must not depend on the classes, because their intervals would not hold; got "
             f"{bins!r}. Write EqualMass(10), or draw the curve of HullBins with "
-            f"stakes.plot.reliability.",
-            argument="bins",
+            f"stakes.plot.reliability."
         )
     return bins
 
@@ -207,8 +206,7 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     if stated is None and len(labels) != size:
         raise InputError(
             f"classes must be stated where y_true does not hold cases of every class; it holds "
-            f"{len(labels)}, and there are {size} columns. Pass classes=model.classes_.",
-            argument="classes",
+            f"{len(labels)}, and there are {size} columns. Pass classes=model.classes_."
         )
     return Problem.zero_one(labels)
 
@@ -217,8 +215,7 @@ def _posteriors(name: str, predictions: Any, classes: Labels) -> FloatArray:
     if not isinstance(predictions, Posteriors):
         raise InputError(
             f"{name} must hold probabilities, to be compared with shares; these are "
-            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none.",
-            argument=name,
+            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none."
         )
     return predictions.read(name, classes)
 
@@ -279,4 +276,4 @@ def _title(model: str, label: Label | None, several: bool) -> str:
 
 
 def _named(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
-    return ReliabilityPanel._trusted(**{**vars(panel), "name": name})
+    return panel._but(name=name)

@@ -12,7 +12,14 @@ import numpy as np
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.evaluation import Cases, frame_library, read_cases, read_models, refuse_misaligned
+from stakes.evaluation import (
+    Cases,
+    frame_library,
+    read_cases,
+    read_models,
+    refuse_misaligned,
+    refuse_needless,
+)
 from stakes.inference import profile_bounds, profile_threshold, unchecked_cost_support
 from stakes.measures import decision_rates, prior_of
 from stakes.problem import Problem
@@ -55,8 +62,7 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
         got = f"the class {estimator.__name__}" if is_class else type(estimator).__name__
         raise InputError(
             f"{argument} must be a fitted classifier, which has classes_; got {got}, which has "
-            f"none. Fit an instance first, or pass predictions to from_predictions.",
-            argument=argument,
+            f"none. Fit an instance first, or pass predictions to from_predictions."
         )
     if hasattr(estimator, "predict_proba"):
         return Posteriors(_check.array(argument, estimator.predict_proba(X)), classes=list(classes))
@@ -65,8 +71,7 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
     raise InputError(
         f"{argument} must have predict_proba or, for two classes, decision_function; "
         f"{type(estimator).__name__} with {len(classes)} classes has neither. "
-        f"Wrap it in a calibrated classifier, which has probabilities.",
-        argument=argument,
+        f"Wrap it in a calibrated classifier, which has probabilities."
     )
 
 
@@ -141,7 +146,7 @@ class ScoredCases:
         support = unchecked_cost_support(counts, values, prior, squares=squares)
         low, high = profile_bounds(support, profile_threshold(level, support.degrees))
         totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
-        pooled = Counts._trusted(values=totals, classes=None, decisions=None, groups=None)
+        pooled = Counts._unlabelled(totals)
         shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]
         rates = np.where(shares > 0, decision_rates(pooled), 0.0)
         return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
@@ -174,8 +179,7 @@ class ScoredCases:
 def counts_of(values: FloatArray, cases: Cases) -> Counts:
     """Counts of tables (G, …), one for each cluster; without clusters there is only the first."""
     by, names = (values[0], None) if cases.clusters is None else (values, cases.clusters.labels)
-    groups = None if names is None else ClusterLabels(names)
-    return Counts._trusted(values=by, classes=None, decisions=None, groups=groups)
+    return Counts._unlabelled(by, None if names is None else ClusterLabels(names))
 
 
 def read_named(
@@ -187,6 +191,7 @@ def read_named(
     data: object = None,
 ) -> tuple[Cases, dict[str, Any]]:
     """The cases, and the predictions of every model."""
+    refuse_needless(data, problem)
     cases = read_cases(y_true, problem, weights, None, clusters, data)
     named = read_models(models, cases.n_rows)
     refuse_misaligned(y_true, named, weights, None, clusters, data)
@@ -207,8 +212,7 @@ def read_scored(
     if problem.n_classes != 2:
         raise InputError(
             f"problem must have two classes here; it has {problem.n_classes}. For one class "
-            f"against the rest pass y_true == label, and the probabilities of that class.",
-            argument="problem",
+            f"against the rest pass y_true == label, and the probabilities of that class."
         )
     cases, named = read_named(y_true, models, problem, weights, clusters, data)
     scores = {
@@ -224,8 +228,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
         raise InputError(
             f"{name} must hold probabilities{' or Scores' * (not probabilities)}; these are whole "
             f"numbers, booleans or labels, which are read as decisions. Pass what the model says "
-            f"before it decides, as floats.",
-            argument=name,
+            f"before it decides, as floats."
         )
     if not isinstance(predictions, Scores):
         return np.asarray(predictions.read(name, classes)[:, 1])
@@ -233,8 +236,7 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
         raise InputError(
             f"{name} must hold probabilities here, to be compared with threshold probabilities; "
             f"these are raw scores. Calibrate them first, for example with "
-            f"stakes.calibration.cross_calibrate.",
-            argument=name,
+            f"stakes.calibration.cross_calibrate."
         )
     towards = (
         predictions.towards(classes[1]) if isinstance(predictions, DecisionScores) else predictions
@@ -297,7 +299,6 @@ def grid_of(name: str, points: object, usual: FloatArray, *, inside: bool) -> Fl
     ):
         raise InputError(
             f"{name} must be two or more increasing numbers {allowed}; got {grid.size}, "
-            f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46).",
-            argument=name,
+            f"{grid[:4].tolist()} first. Write np.linspace(0.05, 0.5, 46)."
         )
     return grid

@@ -12,7 +12,7 @@ from stakes._check import FloatArray
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
-from stakes.evaluation import charges_of, refuse_needless
+from stakes.evaluation import charges_of
 from stakes.inference import profile_bounds, profile_threshold
 from stakes.plot import BandedLine
 from stakes.problem import Problem
@@ -100,7 +100,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         >>> display.columns()["cost"][[0, -1]].tolist()
         [0.75, 0.125]
         """
-        _refuse_other_problems(problem, data)
+        _refuse_other_problems(problem)
         cases = read_scored(
             y_true,
             models,
@@ -135,16 +135,14 @@ class CostByThresholdDisplay(CurvesDisplay):
         return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
 
 
-def _refuse_other_problems(problem: object, data: object) -> None:
+def _refuse_other_problems(problem: object) -> None:
     _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
     assert isinstance(problem, Problem)
     if (problem.n_classes, problem.n_decisions) != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, for a threshold to decide; it "
-            f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any.",
-            argument="problem",
+            f"has {problem.n_classes} and {problem.n_decisions}. SystemCostsDisplay takes any."
         )
-    refuse_needless(data, problem)
 
 
 def _cost_line(
@@ -176,8 +174,7 @@ def _best(cases: ScoredCases, name: str) -> BestThreshold:
     if weighed_scores is None:
         raise InputError(
             "problem must have decisions that cost differently in some case; here they do not. "
-            "Nothing is at stake.",
-            argument="problem",
+            "Nothing is at stake."
         )
     return best_threshold(*weighed_scores)
 

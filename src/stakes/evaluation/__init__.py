@@ -33,13 +33,12 @@ from stakes.evaluation.folds import (
     tuned_apart,
     used_folds,
 )
-from stakes.evaluation.hard_cases import hardness_unit
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.running_costs import read_operation
 from stakes.evaluation.sentences import left_out, no_decision, no_move
-from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules
+from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_unit
 
 __all__ = [
     "CLASS_BINS",

@@ -55,8 +55,7 @@ def read_incumbent(
     if baseline is None:
         if margin is not None:
             raise InputError(
-                f"margin must come with a baseline; got {margin!r} alone. Name the baseline, too.",
-                argument="margin",
+                f"margin must come with a baseline; got {margin!r} alone. Name the baseline, too."
             )
         return None
     allowed = read_margin(margin)
@@ -72,8 +71,7 @@ def read_incumbent(
         raise InputError(
             f"baseline must be the name of a model or of a system, or an earlier Report; got "
             f"{type(baseline).__name__ if asked is None else repr(asked)}. Write one of the models "
-            f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}.",
-            argument="baseline",
+            f"{', '.join(map(repr, models))}, or one of the systems {', '.join(map(repr, rules))}."
         )
     return Incumbent((exact or plain or matches)[0], allowed)
 
@@ -94,8 +92,7 @@ Allowance(value=0.0, relative=False))
     if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
         raise InputError(
             f"margin must be an amount per case, or a share of what the baseline costs such as "
-            f"'2%', and not below zero; got {margin!r}. Leave it out for none.",
-            argument="margin",
+            f"'2%', and not below zero; got {margin!r}. Leave it out for none."
         )
     return Allowance(float(value) / 100 if relative else float(value), relative)
 
@@ -118,8 +115,7 @@ def compared(
     if margin.relative and not cost.value > 0:
         raise InputError(
             f"margin must be an amount per case, because {name} costs {cost.value:.4g} per case, "
-            f"and a share of that is no margin. Write a number, such as 0.1.",
-            argument="margin",
+            f"and a share of that is no margin. Write a number, such as 0.1."
         )
     known = Baseline(
         system=name,
@@ -182,21 +178,18 @@ def _deployed(earlier: Report, problem: Problem, level: float) -> str:
     if differ:
         raise InputError(
             f"baseline must be a report about the same problem; they differ in {len(differ)} "
-            f"things, the first being {differ[0]}. Evaluate the old predictions under it.",
-            argument="baseline",
+            f"things, the first being {differ[0]}. Evaluate the old predictions under it."
         )
     if earlier.assumptions.level != level:
         raise InputError(
             f"baseline must be a report with intervals of the same level; its level is "
             f"{earlier.assumptions.level:g}, and {level:g} was asked for. Pass "
-            f"level={earlier.assumptions.level:g}.",
-            argument="baseline",
+            f"level={earlier.assumptions.level:g}."
         )
     if earlier.verdict.deploy is None:
         raise InputError(
             f"baseline must be a report that deploys a system; this one deploys none. "
-            f"{earlier.verdict.reason} Name a system of these cases instead.",
-            argument="baseline",
+            f"{earlier.verdict.reason} Name a system of these cases instead."
         )
     return earlier.verdict.deploy.name
 
@@ -215,7 +208,7 @@ def _with_differences(system: System, baseline: Baseline, costs: Costs) -> Syste
         beyond = plain if factor == 1 else costs.difference(system.name, name, factor)
     amount = 0.0 if baseline.relative else baseline.margin
     beyond = Measured(beyond.value - amount, beyond.low - amount, beyond.high - amount)
-    return System._trusted(**{**vars(system), "difference": plain, "beyond_margin": beyond})
+    return system._but(difference=plain, beyond_margin=beyond)
 
 
 def _sentences(name: str, margin: Allowance, earlier: Report | None) -> tuple[str, ...]:

@@ -112,8 +112,7 @@ class Unknown:
         if drawn.shape != shape or not (drawn >= 0).all() or abs(drawn.sum(1) - 1).max() > 1e-6:
             raise InputError(
                 f"uncertain must draw priors of shape {shape} that sum to one; it drew an array of "
-                f"shape {drawn.shape}. Dirichlet(cases) is such a distribution.",
-                argument="uncertain",
+                f"shape {drawn.shape}. Dirichlet(cases) is such a distribution."
             )
         self._refuse_other_mean(drawn)
         places = np.arange(draws) * (DRAWS / draws) + DRAWS / draws / 2
@@ -127,8 +126,7 @@ class Unknown:
             raise InputError(
                 f"problem must state the mean of the distribution of its prior; that is about "
                 f"{mean.round(3).tolist()}, the prior {self.prior.tolist()}. Write "
-                f"problem.with_prior(…) with the mean.",
-                argument="problem",
+                f"problem.with_prior(…) with the mean."
             )
 
     @property
@@ -168,8 +166,7 @@ def read_unknown(
     strange = [name for name in stated if name not in ("costs", "prior")]
     if strange:
         raise InputError(
-            f"uncertain must hold costs, a prior or both; it holds {strange[0]!r}. {_REMEDY}",
-            argument="uncertain",
+            f"uncertain must hold costs, a prior or both; it holds {strange[0]!r}. {_REMEDY}"
         )
     if not stated and not problem.beliefs:
         return None
@@ -191,8 +188,7 @@ def _named(uncertain: Any) -> dict[str, Any]:
         return {"costs": uncertain}
     raise InputError(
         f"uncertain must be a list of cost matrices or a distribution of the prior; got "
-        f"{type(uncertain).__name__}. {_REMEDY}",
-        argument="uncertain",
+        f"{type(uncertain).__name__}. {_REMEDY}"
     )
 
 
@@ -203,8 +199,7 @@ def _drawn(sampler: Any, rng: np.random.Generator, draws: int) -> FloatArray:
     except TypeError as error:
         raise InputError(
             f"uncertain must be called as sampler(rng, size) for priors; it cannot: {error}. "
-            f"Dirichlet(cases) is such a distribution.",
-            argument="uncertain",
+            f"Dirichlet(cases) is such a distribution."
         ) from None
     except ValueError:  # built-in functions may have no signature to check
         pass
@@ -220,8 +215,7 @@ def _experts(matrices: Any, problem: Problem) -> FloatArray:
         reason = "distributions in its cells" if problem.beliefs else "expressions of columns"
         raise InputError(
             f"uncertain must leave out costs where those of the problem have {reason}; both say "
-            f"what the costs may be. Leave one of them out.",
-            argument="uncertain",
+            f"what the costs may be. Leave one of them out."
         )
     listed = matrices if isinstance(matrices, Sequence | np.ndarray) else ()
     tables = [matrix.costs if isinstance(matrix, Problem) else matrix for matrix in listed]
@@ -233,8 +227,7 @@ def _experts(matrices: Any, problem: Problem) -> FloatArray:
     if costs.shape[1:] != problem.costs.shape or len(costs) < 2:
         raise InputError(
             f"uncertain must hold two matrices at least, each of {problem.costs.shape} costs; the "
-            f"shape of all is {costs.shape}. Rows are classes, columns are decisions.",
-            argument="uncertain",
+            f"shape of all is {costs.shape}. Rows are classes, columns are decisions."
         )
     mean = costs.mean(axis=0)
     size = float(np.abs(costs).max())
@@ -243,8 +236,7 @@ def _experts(matrices: Any, problem: Problem) -> FloatArray:
         raise InputError(
             f"problem must have the mean of the experts' costs, by which decisions are made; the "
             f"mean cost of {problem.decisions[d]} for {problem.classes[k]} is {mean[k, d]:g}, the "
-            f"problem says {problem.costs[k, d]:g}. Write Problem(np.mean(matrices, axis=0), …).",
-            argument="problem",
+            f"problem says {problem.costs[k, d]:g}. Write Problem(np.mean(matrices, axis=0), …)."
         )
     return costs
 
@@ -253,14 +245,12 @@ def _sampler(sampler: Any, problem: Problem) -> Any:
     if not callable(sampler):
         raise InputError(
             f"uncertain must have a distribution of the prior, a function of a generator and a "
-            f"number of draws; got {type(sampler).__name__}. Dirichlet([95, 5]) is one.",
-            argument="uncertain",
+            f"number of draws; got {type(sampler).__name__}. Dirichlet([95, 5]) is one."
         )
     if problem.prior is None:
         raise InputError(
             "problem must state the prior whose distribution is given; it states none. Write "
-            "problem.with_prior(…), the mean of the distribution.",
-            argument="problem",
+            "problem.with_prior(…), the mean of the distribution."
         )
     if isinstance(sampler, Dirichlet):
         mean = sampler.cases / sampler.cases.sum()
@@ -268,8 +258,7 @@ def _sampler(sampler: Any, problem: Problem) -> Any:
             raise InputError(
                 f"problem must state the mean of the distribution of its prior; that is "
                 f"{mean.tolist()}, the prior {problem.prior.tolist()}. Write "
-                f"problem.with_prior({mean.tolist()}).",
-                argument="problem",
+                f"problem.with_prior({mean.tolist()})."
             )
     return sampler
 

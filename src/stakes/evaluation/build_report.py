@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.cost_intervals import Costs, LossCosts, costs_of
+from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
 from stakes.evaluation.information import Remake, rivals_of, uncertainty_of
@@ -24,7 +27,6 @@ from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
 from stakes.evaluation.quality import quality_of
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.score_bins import shown_table_of
-from stakes.evaluation.shipped_rules import shipped_rules
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
 from stakes.limits import coverage_points
@@ -34,6 +36,8 @@ from stakes.report import (
     MOVED,
     POSTERIOR_RULES,
     RECALIBRATED,
+    TUNED,
+    TUNED_APART,
     Assumptions,
     ModelQuality,
     NaiveDecision,
@@ -42,6 +46,8 @@ from stakes.report import (
     System,
     cheapest_of,
 )
+from stakes.rows import SCORES, Posteriors, Scores
+from stakes.rule import Origin, Rule, Rules
 from stakes.tally import Counts, ScoreTable
 
 _BLOCK = 1 << 16  # scores that fit into the cache
@@ -303,3 +309,53 @@ def _assumptions(
         period=evidence.operation.period,
         engine=engine,
     )
+
+
+def shipped_rules(evidence: Evidence, seed: int) -> Rules:
+    """A rule for every system that can decide new cases; maps are fitted when they are needed."""
+    origin = Origin(
+        version=__version__,
+        seed=seed,
+        n_rows=evidence.n_rows,
+        n_cases=float(evidence.sample.pooled.n_cases),
+        prior=tuple(evidence.prior.tolist()),
+    )
+    return Rules(
+        {name: _rule(name, rule, evidence, origin) for name, rule in evidence.rules.items()}
+    )
+
+
+def _rule(
+    name: str, rule: DecisionRule, evidence: Evidence, origin: Origin
+) -> Rule | Callable[[], Rule]:
+    tallied = next(model for model in evidence.models if model.model == rule.model)
+    common: dict[str, Any] = {
+        "problem": evidence.problem,
+        "takes": tallied.kind,
+        "system": name,
+        "model": rule.model,
+        "origin": origin,
+    }
+    if rule.name == RECALIBRATED:
+        # A fit to all cases takes time, and most reports are read without deciding new cases.
+        fit = evidence.maps[rule.model]
+        if rule.added is None:
+            return lambda: Rule(map=fit(), **common)
+        return lambda: _repriced(fit, evidence, common)
+    if rule.name in (TUNED, TUNED_APART):
+        return Rule(threshold=rule.threshold, **common)
+    if rule.name == MOVED and tallied.moving is not None:
+        from_prior, prior = tallied.moving
+        return Rule(from_prior=from_prior, to_prior=prior, added=rule.added, **common)
+    return Rule(added=rule.added, **common)
+
+
+def _repriced(fit: Any, evidence: Evidence, common: dict[str, Any]) -> Rule:
+    """The rule with the map fitted to all cases, and prices fitted to its posteriors."""
+    assert evidence.repriced is not None
+    # Prices are fitted to the posteriors of the map, which a rule without limits gives.
+    free = {**common, "problem": evidence.problem.with_limits(None)}
+    rule = Rule(map=fit(), **free)
+    wrapper = Scores if rule.takes == SCORES else Posteriors
+    added = evidence.repriced(rule.model, rule.posteriors(wrapper(fit.rows.scores)))
+    return Rule(map=rule.map, added=added, **common)

@@ -149,9 +149,7 @@ def read_cases(
     columns = [] if by is None else _check.columns_of("by", by)
     truth = _check.codes("y_true", y_true, problem.classes)
     if not len(truth):
-        raise InputError(
-            "y_true must hold at least one case; there are none. Pass some.", argument="y_true"
-        )
+        raise InputError("y_true must hold at least one case; there are none. Pass some.")
     # All rows are checked, also those of weight zero; only then are these left out.
     weight, kept = _weights(weights, len(truth))
     n_rows = len(truth)
@@ -200,7 +198,6 @@ def refuse_needless(data: object, problem: Problem) -> None:
             "data must be left out where the costs of the problem have no columns; all of these "
             "are numbers, the same for every case. Write the costs that differ from case to case "
             'as expressions, such as "5 + 0.02*amount".',
-            argument="data",
         )
 
 
@@ -213,8 +210,7 @@ def costs_as_columns(
     if rows and rows != costs:
         raise InputError(
             f"case_costs must describe the cases of y_true, of which there are {rows[0]}; it has "
-            f"{costs[0]} rows. Pass one matrix for every case.",
-            argument="case_costs",
+            f"{costs[0]} rows. Pass one matrix for every case."
         )
     return charged
 
@@ -284,8 +280,7 @@ def refuse_unknown(mass: FloatArray | IntArray, problem: Problem) -> None:
         raise InputError(
             f"y_true must hold cases of every class that the prior expects, where costs depend on "
             f"columns; {problem.classes[unseen[0]]!r} has none, so that nobody knows what it "
-            f"costs. Add cases of it, or set its prior to zero.",
-            argument="y_true",
+            f"costs. Add cases of it, or set its prior to zero."
         )
 
 
@@ -357,10 +352,7 @@ def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions |
     named: Labels | None = None
     if isinstance(models, Mapping):
         if not models:
-            raise InputError(
-                "models must hold at least one model; the mapping is empty. Add one.",
-                argument="models",
-            )
+            raise InputError("models must hold at least one model; the mapping is empty. Add one.")
         named = _check.labels("the models", models)
     values = list(models.values()) if isinstance(models, Mapping) else [models]
     # Reports name models by text, in which 1 and "1" would be the same.

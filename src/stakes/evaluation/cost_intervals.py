@@ -121,8 +121,7 @@ class Costs:
         # The choice does not bias the cost of the blind decision, and cost and saving must add up
         # to it: both get the same correction.
         effect = replace(effect, bias=self._effect.bias)
-        corrected = effect.saving(saving.value, saving.low, saving.high)
-        return Measured(corrected.value, corrected.low, corrected.high)
+        return effect.saving(saving.value, saving.low, saving.high)
 
     def expected_normalized(self, name: str) -> Measured:
         """Normalised cost of the chosen system once deployed, corrected in the same way."""
@@ -132,8 +131,7 @@ class Costs:
         unit = regret / share.value  # what the best constant decision costs above perfect ones
         bias, reach = self._effect.bias / unit, self._effect.reach / unit
         effect = replace(self._effect, bias=bias, reach=reach, most=self._worst)
-        corrected = effect.cost(share.value, share.low, share.high)
-        return Measured(corrected.value, corrected.low, corrected.high)
+        return effect.cost(share.value, share.low, share.high)
 
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides as the blind decision does, and costs nothing to run."""

@@ -157,8 +157,7 @@ def named(rules: Iterable[DecisionRule], problem: Problem) -> dict[str, Decision
     if not listed:
         raise InputError(
             "models must allow at least one decision rule; raw scores alone allow none for "
-            f"{problem.n_decisions} decisions. Recalibrate them, say by isotonic regression.",
-            argument="models",
+            f"{problem.n_decisions} decisions. Recalibrate them, say by isotonic regression."
         )
     systems = [f"{rule.model} ({_TAGS[rule.name]})" for rule in listed]
     models = dict.fromkeys(rule.model for rule in listed)

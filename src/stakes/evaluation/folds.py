@@ -222,8 +222,7 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise InputError(
             f"key must hold a whole number for every case; its entries are {array.dtype}, of shape "
-            f"{array.shape}. Number the cases, and fill gaps.",
-            argument="key",
+            f"{array.shape}. Number the cases, and fill gaps."
         )
     _check.same_length(y_true=np.empty(cases.n_rows), key=array)
     number = used_folds(cases.rows(fold_of_key(array.astype(np.int64), seed)))
@@ -234,8 +233,7 @@ def folds_of_key(key: object, cases: Cases, seed: int) -> IntArray | None:
         if np.count_nonzero(pairs) > int(owners.max()) + 1:
             raise InputError(
                 "key must be the same for all cases of a cluster, which stays in one fold; some "
-                "cluster has keys of two folds. Pass the clusters themselves as key, as numbers.",
-                argument="key",
+                "cluster has keys of two folds. Pass the clusters themselves as key, as numbers."
             )
     return number
 
@@ -387,8 +385,7 @@ def _out_of_fold(
         if raw and not isinstance(calibrator, Select):
             raise InputError(
                 f"calibrator must take raw scores, which the model {model} has; {calibrator!r} "
-                f"takes probabilities. Use Select, Isotonic, Logistic or Platt.",
-                argument="calibrator",
+                f"takes probabilities. Use Select, Isotonic, Logistic or Platt."
             ) from error
         raise
     # The mean over partitions depends less on the luck of any one of them.

@@ -19,7 +19,7 @@ from stakes._check import FloatArray
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.frozen_flips import spent_tables
+from stakes.evaluation.flips import spent_tables
 from stakes.report import System, UncertainPart, Uncertainty
 
 _REMADE = 256  # most worlds in which rules are remade
@@ -106,7 +106,7 @@ def uncertainty_of(
         sentences=(),
     )
     sentences = _sentences(uncertainty, unknown)
-    return Uncertainty._trusted(**{**vars(uncertainty), "sentences": sentences})
+    return uncertainty._but(sentences=sentences)
 
 
 def _regret(costs: FloatArray, choice: int, known: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether systems keep the limits once deployed, and which of them may be recommended."""
+"""Whether systems keep the limits once deployed, and what that means, in plain sentences."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes._text import number, percent
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.sentences import money
 from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
 from stakes.limits import LimitCheck
 from stakes.measures import expected_cost
 from stakes.problem import Limit, Problem
-from stakes.report import POSTERIOR_RULES
+from stakes.report import POSTERIOR_RULES, System
 from stakes.tally import Counts
 
 
@@ -53,8 +56,7 @@ def _refuse_unpriced(evidence: Evidence) -> None:
     if any(rule.name in POSTERIOR_RULES and rule.added is None for rule in rules):
         raise InputError(
             "problem must have no limits where cases are tallied without their rows: prices are "
-            "fitted to rows. Call stakes.evaluate with rows, or take problem.with_limits(None).",
-            argument="problem",
+            "fitted to rows. Call stakes.evaluate with rows, or take problem.with_limits(None)."
         )
 
 
@@ -126,3 +128,61 @@ def _shares(
         # with clusters and weights treated in the same way.
         low, high = profile_bounds(support, profile_threshold(level, support.degrees), value)
         yield LimitCheck(limit, value, float(low), float(high))
+
+
+def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
+    """How a system meets every limit, and what a slightly looser limit would save."""
+    sentences = []
+    for check in system.limits:
+        sentences.append(_stands(check, level))
+        sentences += _worth(check, evidence.problem, evidence.operation)
+    priced = any(check.price for check in system.limits)
+    sentences += _exchange(system, evidence) if priced else []
+    return sentences
+
+
+def _stands(check: LimitCheck, level: float) -> str:
+    value, low, high = check.interval
+    bound = f"{'at most' if check.limit.sign > 0 else 'at least'} {percent(check.limit.bound)}"
+    share = f"It decides {check.limit.decision} for {value} of {check.limit.base}"
+    interval = f" ({percent(level)} interval {low.removesuffix(' %')} to {high})"
+    broken = ", which it clearly breaks" if check.breaks else ""
+    return f"{share}{interval if low != high else ''}; the limit is {bound}{broken}."
+
+
+def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterator[str]:
+    """What a looser limit would save."""
+    if not check.price:
+        return
+    unit, limit = problem.unit, check.limit
+    if limit.given is None:
+        more = f"One more {limit.decision}" if limit.sign > 0 else f"One {limit.decision} fewer"
+        sentence = f"{more} saves {money(check.price, unit)}, at the margin"
+    else:
+        looser = (
+            f"A limit on {limit.decision} for {limit.given} that is one percentage point looser"
+        )
+        sentence = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
+    if check.total is not None and operation.volume is not None:
+        a_period = f" a {operation.period}" if operation.period else ""
+        about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
+        total = f"{number(about, 3)}{f' {unit}' if unit else ''}{a_period}"
+        cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
+        sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
+    yield f"{sentence}."
+
+
+def _exchange(system: System, evidence: Evidence) -> list[str]:
+    """For two decisions about two classes, what the limit makes a miss worth in false alarms."""
+    rule, problem = evidence.rules[system.name], evidence.problem
+    if rule.added is None or rule.threshold is None or not 0 < rule.threshold < 1:
+        return []
+    # At a threshold t, a miss counts as much as (1 − t) / t false alarms.
+    worth = (1 - rule.threshold) / rule.threshold
+    free = (1 - problem.threshold) / problem.threshold
+    decision, label = problem.decisions[0], problem.classes[1]
+    return [
+        f"Under the limits, {decision} for {label} counts {number(worth, 3)} times as much as "
+        f"{problem.decisions[1]} for {problem.classes[0]}; by the costs alone, "
+        f"{number(free, 3)} times."
+    ]

@@ -20,13 +20,13 @@ from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
 from stakes.decide import mean_costs
 from stakes.errors import InputError
-from stakes.evaluation.bound_ladder import BoundLadder, OtherFolds, other_folds
 from stakes.evaluation.case_charges import NO_MODEL, charges_of
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.limit_checks import checks_of
+from stakes.evaluation.limited_rules import BoundLadder, OtherFolds, other_folds
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.tally_rows import sample_of
 from stakes.limits import costs_by_class

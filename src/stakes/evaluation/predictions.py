@@ -16,14 +16,7 @@ from stakes.evaluation.decision_rules import DecisionRule, is_movable
 from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
-from stakes.report import (
-    AS_DECIDED,
-    MOVED,
-    RECALIBRATED,
-    TUNED,
-    TUNED_APART,
-    Caveat,
-)
+from stakes.report import AS_DECIDED, MOVED, RECALIBRATED, TUNED, TUNED_APART, Caveat
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
 
 
@@ -134,8 +127,7 @@ def read_predictions(
         if problem.n_classes != 2:
             raise InputError(
                 f"{name} must be posteriors or decisions: raw scores are for two classes, the "
-                f"problem has {problem.n_classes}. State posteriors or decisions.",
-                argument=name,
+                f"problem has {problem.n_classes}. State posteriors or decisions."
             )
         return _of_scores(model, cases.rows(values.read(name)), folds, calibrator)
     rows, off_sum = values.normalised(name, problem.classes)

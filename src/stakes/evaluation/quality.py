@@ -20,14 +20,7 @@ from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
 from stakes.scoring import mean_over_classes
 from stakes.tally import ScoreTable
-from stakes.thresholds import (
-    Optimal,
-    RateDriven,
-    ScoreDriven,
-    ScoreFixed,
-    expected_loss,
-    h_measure,
-)
+from stakes.thresholds import Optimal, RateDriven, ScoreDriven, ScoreFixed, expected_loss, h_measure
 
 _SLACK = 1.05  # a method within 5 % of another counts as equally good
 _NEAR = 1.25  # a method within 25 % of the best thresholds in hindsight counts as good

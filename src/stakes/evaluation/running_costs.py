@@ -49,28 +49,24 @@ def read_operation(
     if not isinstance(running, Mapping):
         raise InputError(
             f"running_costs must be a mapping from model to cost per case; got "
-            f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}.",
-            argument="running_costs",
+            f"{type(running).__name__}. Write {{{next(iter(models), 'model')!r}: 0.02}}."
         )
     # A misspelt model would otherwise run for free.
     unknown = [name for name in running if name not in models]
     if unknown:
         raise InputError(
             f"running_costs must name models; {unknown[0]!r} is none of them. The models are "
-            f"{', '.join(map(repr, models))}: write one of these names.",
-            argument="running_costs",
+            f"{', '.join(map(repr, models))}: write one of these names."
         )
     if period is not None and not (isinstance(period, str) and period.strip()):
         raise InputError(
             f"period must be a word such as 'year'; got {period!r}. Name the time in which the "
-            f"cases come.",
-            argument="period",
+            f"cases come."
         )
     if period is not None and volume is None:
         raise InputError(
             f"period must come with a volume; got {period!r} alone. State the number of cases "
-            f"in it, too.",
-            argument="period",
+            f"in it, too."
         )
     return Operation(
         {
@@ -87,7 +83,6 @@ def _volume(value: object) -> float:
     if not 0 < volume <= LARGEST_COST:
         raise InputError(
             f"volume must be above zero and at most {LARGEST_COST:g}; got {volume:g}. Leave it "
-            f"out, or state how many cases will come.",
-            argument="volume",
+            f"out, or state how many cases will come."
         )
     return volume

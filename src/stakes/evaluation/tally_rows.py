@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,12 +21,11 @@ from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
 from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, PairsOf, Sample
 from stakes.evaluation.folds import Folds
-from stakes.evaluation.hard_cases import coverage_of_rows
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
-from stakes.limits import costs_by_class
+from stakes.limits import costs_by_class, coverage_points
 from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -37,13 +37,16 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 from stakes.scoring import class_means
-from stakes.tally import Counts, JointCounts, ScoreTable
+from stakes.tally import BitGrid, Counts, JointCounts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
 _NO_FOLDS = (
     "some class has too few cases to fit prices on some and use them on others; they were fitted "
     "to these very cases, which keep the limits better than others will."
 )
+
+CLASS_BINS = 10  # bins of the probability of each class
+_OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round numbers
 
 
 def evidence_of(
@@ -300,9 +303,6 @@ def _tallies(model: Predictions, cases: Cases) -> ModelTallies:
     )
 
 
-CLASS_BINS = 10  # bins of the probability of each class
-
-
 def _class_bins(posteriors: FloatArray, cases: Cases) -> FloatArray:
     """Weight of all cases, of those of the class, and weighted sum of probabilities, (K, 10, 3).
 
@@ -365,3 +365,43 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
     """The first of the most probable classes; with two classes a comparison is faster."""
     return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]
+
+
+def hardness_unit(largest: float) -> float:
+    """Where the innermost run of bins ends, for hardness up to some distance from zero.
+
+    Engines round sums of products differently, by a few units in the last place. The hardness of
+    many cases is a round number. If bins had round edges, such cases would fall into one bin in one
+    engine and into its neighbour in another.
+
+    Parameters
+    ----------
+    largest : the largest hardness, regardless of its sign
+
+    Returns
+    -------
+    slightly less than a power of two
+
+    Examples
+    --------
+    >>> round(hardness_unit(3.0) * 2.0**31, 2)
+    4.0
+    """
+    return float(2.0 ** (math.frexp(max(largest * _OFF, 1e-300))[1] - 31)) / _OFF
+
+
+def coverage_of_rows(hardness: FloatArray, mass: FloatArray, spent: FloatArray) -> Points:
+    """Points of cost against coverage; cases of nearly the same hardness form one group.
+
+    `hardness` (n,) is the expected cost of the cheapest decision, `mass` (n,) the weight of each
+    case, and `spent` (n,) what its decision cost, times its weight.
+    """
+    grid = BitGrid(probabilities=False)
+    unit = hardness_unit(float(np.abs(hardness).max()))
+    codes = grid.bins(hardness / (unit * grid.scale))
+    used, codes = np.unique(codes, return_inverse=True)
+    codes = codes.reshape(-1)
+    hardest = np.full(used.size, -np.inf)
+    np.maximum.at(hardest, codes, hardness)
+    sums = (np.bincount(codes, column).astype(np.float64) for column in (mass, spent))
+    return coverage_points(hardest, *sums)

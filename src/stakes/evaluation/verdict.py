@@ -11,20 +11,13 @@ from stakes._text import number, point, probability, whole_percent
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
-from stakes.evaluation.limit_sentences import limit_sentences
+from stakes.evaluation.limit_checks import limit_sentences
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
 from stakes.inference import Measured
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-from stakes.report import (
-    AS_DECIDED,
-    POSTERIOR_RULES,
-    NaiveDecision,
-    System,
-    Verdict,
-    cheapest_of,
-)
+from stakes.report import AS_DECIDED, POSTERIOR_RULES, NaiveDecision, System, Verdict, cheapest_of
 
 
 def verdict_of(

@@ -12,7 +12,6 @@ Takes tallies.
 """
 
 from stakes._check import guard
-from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.bootstrap import (
     bootstrap,
     bootstrap_bca,
@@ -73,6 +72,7 @@ from stakes.inference.planning import (
     minimal_detectable_difference,
 )
 from stakes.inference.profile import (
+    MOST_BLIND,
     profile_interval,
     profile_normalized_interval,
     profile_threshold,

@@ -12,8 +12,15 @@ from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
 from stakes.inference.jackknife import cluster_pulls, depends_on_single_case, jackknife
-from stakes.inference.schemes import Clusters, Scheme, checked_replicates, scheme_of
-from stakes.inference.tally_checks import Measure, T, carried, checked_tally, numbers
+from stakes.inference.schemes import Scheme, checked_replicates, checked_scheme, scheme_of
+from stakes.inference.tally_checks import (
+    Measure,
+    T,
+    carried,
+    checked_tally,
+    cluster_count,
+    numbers,
+)
 from stakes.problem import Problem
 from stakes.tally import ScoreTable, Tally
 
@@ -163,7 +170,7 @@ def bootstrap_t(
 
     checked_tally(tally)
     chosen = _scheme(scheme, tally, problem)
-    if isinstance(chosen, Clusters):
+    if chosen.of_clusters:
         raise InputError(
             "scheme must resample cases here; by Clusters() the standard error would be that of "
             "independent cases, since it is taken from the sum of the clusters. Call "
@@ -215,18 +222,17 @@ def of_problem(
 
 
 def _scheme(scheme: Scheme | None, tally: Tally, problem: Problem | None) -> Scheme:
-    return scheme_of(tally, problem) if scheme is None else scheme
+    return scheme_of(tally, problem) if scheme is None else checked_scheme(scheme)
 
 
 def intervals_of(
     measure: Measure[T], tally: T, scheme: Scheme, rng: np.random.Generator
 ) -> IntervalType:
     """The type of intervals of the scheme; for clusters it depends on the pull of each cluster."""
-    intervals = scheme.intervals(tally)
-    if isinstance(intervals, ExpandedPercentile):
-        # A few clusters may dominate the value; leaving each of them out shows how few.
-        return ExpandedPercentile(intervals.count, cluster_pulls(measure, tally, rng))
-    return intervals
+    if not scheme.of_clusters:
+        return scheme.intervals(tally)
+    # A few clusters may dominate the value; leaving each of them out shows how few.
+    return ExpandedPercentile(cluster_count(tally), cluster_pulls(measure, tally, rng))
 
 
 def replicate_blocks(
@@ -293,9 +299,5 @@ def pooled_runs(table: ScoreTable) -> ScoreTable:
     new = np.concatenate([[True], (kind[1:] != kind[:-1]) | (kind[1:] == 3)])
     starts = np.flatnonzero(new)
     stops = np.append(starts[1:], kind.size) - 1
-    return ScoreTable._trusted(
-        scores=table.scores[stops],
-        weights=np.add.reduceat(table.weights, starts, axis=-2),
-        classes=table.classes,
-        groups=table.groups,
-    )
+    weights = np.add.reduceat(table.weights, starts, axis=-2)
+    return table._but(scores=table.scores[stops], weights=weights)

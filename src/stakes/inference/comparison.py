@@ -22,8 +22,8 @@ from stakes.inference.intervals import Normal, Percentile
 from stakes.inference.normals import student_tail
 from stakes.inference.schemes import (
     AllCases,
-    Clusters,
     Scheme,
+    checked_scheme,
 )
 from stakes.inference.tally_checks import T, whole_cells
 from stakes.problem import Problem
@@ -165,7 +165,7 @@ class Comparison(Value):
         draws = self.values + normal @ triangular_root(self.covariance).T
         method = f"{self.method}, {count} normal draws"
         parts = {"replicates": draws, "intervals": Percentile(), "method": method}
-        return self._trusted(**{**vars(self), **parts})
+        return self._but(**parts)
 
     @property
     def pairs(self) -> tuple[tuple[Label, Label], ...]:
@@ -180,7 +180,7 @@ class Comparison(Value):
         if len(self.replicates):
             drawn = self.replicates[:, used] @ contrast
             estimate = estimate_of(np.asarray(values @ contrast), drawn, intervals)
-            return estimate._trusted(**{**vars(estimate), "method": self.method})
+            return estimate._but(method=self.method)
         square = contrast @ self.covariance[np.ix_(used, used)] @ contrast
         error = np.sqrt(np.maximum(square, 0.0))
         return Estimate(values @ contrast, error, np.empty(0), intervals, self.method)
@@ -343,7 +343,7 @@ def delta_compare_costs(joint: JointCounts, problem: Problem) -> Comparison:
 def refuse_groups(joint: JointCounts, scheme: Scheme | None) -> None:
     """Refuse leading axes other than clusters: a comparison is about one set of cases."""
     axes = joint.leading
-    clusters = joint.has_clusters if scheme is None else isinstance(scheme, Clusters)
+    clusters = joint.has_clusters if scheme is None else checked_scheme(scheme).of_clusters
     if axes and not (clusters and len(axes) == 1):
         raise InputError(
             f"joint must have no leading axis here; its leading axes are {axes}. Compare group by "

@@ -75,8 +75,7 @@ class Move:
             raise InputError(
                 f"prior_slope must be None or zero where costs move; it is "
                 f"{self.prior_slope.tolist()}, and cost_slope is {self.cost_slope.tolist()}. Move "
-                f"one after the other.",
-                argument="prior_slope",
+                f"one after the other."
             )
 
     @property

@@ -58,7 +58,7 @@ def cost_moments(joint: JointCounts, problem: Problem) -> LossMoments:
         groups=None,
     )
     moments = single.sum_clusters(joint.weights)
-    return LossMoments._trusted(**{**vars(moments), "groups": joint.groups})
+    return moments._but(groups=joint.groups)
 
 
 def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:

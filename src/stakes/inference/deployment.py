@@ -194,7 +194,7 @@ def bootstrap_problems(
     drawn[:, depends_on_single_case(mean, all_cases, scheme, value)] = np.nan
     estimate = estimate_of(value, drawn, intervals_of(mean, tally, scheme, rng), scheme)
     method = f"{estimate.method}, {counted(len(checked), 'problem')}"
-    return estimate._trusted(**{**vars(estimate), "method": method})
+    return estimate._but(method=method)
 
 
 def compare_problems(

@@ -241,8 +241,7 @@ class Estimate(Value):
         if drawn.shape[1:] != numbers.shape:
             raise InputError(
                 f"replicates must have shape (R, {', '.join(map(str, numbers.shape))}), one value "
-                f"for each replicate; the shape is {drawn.shape}. Replicates are the first axis.",
-                argument="replicates",
+                f"for each replicate; the shape is {drawn.shape}. Replicates are the first axis."
             )
         _check.require("method", method, str, "Say in words how the numbers were found.")
         parts = {"value": numbers, "standard_error": errors, "replicates": drawn}
@@ -287,7 +286,7 @@ class Estimate(Value):
         >>> print(estimate.with_intervals(Logit()))
         0.9 (95% 0.5049 to 0.9876, delta method)
         """
-        return self._trusted(**{**vars(self), "intervals": _checked_type(intervals)})
+        return self._but(intervals=_checked_type(intervals))
 
     @property
     def n_undefined(self) -> IntArray:

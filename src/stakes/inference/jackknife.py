@@ -98,7 +98,7 @@ def jackknife(
     True
     """
     checked_replicates(scheme, 2, rng)
-    if isinstance(scheme, Clusters):
+    if scheme.of_clusters:
         count = cluster_count(tally)
         without = _without_groups(measure, tally, np.arange(count))
         return _summary(without, np.ones(without.shape), np.zeros(count, np.intp))

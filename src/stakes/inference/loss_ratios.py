@@ -8,8 +8,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 from stakes.inference.likelihood import Support, upper_bound
-from stakes.inference.loss_bins import bin_codes, times
-from stakes.inference.losses import LossSample
+from stakes.inference.losses import LossSample, bin_codes, times
 
 _STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
 

@@ -77,7 +77,7 @@ class CostErrors(Value):
         if added is None:
             return self
         costs = self.costs + checked_added(added, self.names)
-        return self._trusted(**{**vars(self), "costs": costs})
+        return self._but(costs=costs)
 
     def among(self, names: tuple[Label, ...]) -> CostErrors:
         """Costs and errors of some of the systems.
@@ -98,11 +98,10 @@ class CostErrors(Value):
         array([0.25])
         """
         places = [self.names.index(name) for name in names]
-        return self._trusted(
+        return self._but(
             names=names,
             costs=self.costs[places],
             covariance=self.covariance[np.ix_(places, places)],
-            degrees=self.degrees,
             fitting=self.fitting[np.ix_(places, places)],
         )
 
@@ -239,8 +238,7 @@ def checked_added(added: object, names: Labels) -> FloatArray:
     if amounts.shape != (len(names),):
         raise InputError(
             f"added must hold one amount for each of the {len(names)} systems; the shape is "
-            f"{amounts.shape}. Write 0 where there is none.",
-            argument="added",
+            f"{amounts.shape}. Write 0 where there is none."
         )
     return amounts
 
@@ -349,14 +347,12 @@ def refit_covariance(sums: FloatArray, weights: FloatArray) -> FloatArray:
     if size < 2 or table.shape[1] != size:
         raise InputError(
             f"sums must hold those of each of K fits on each of K folds, at least 2; its shape is "
-            f"{table.shape}. Ask every fit about every case.",
-            argument="sums",
+            f"{table.shape}. Ask every fit about every case."
         )
     if shares.shape != (size,) or not shares.any():
         raise InputError(
             f"weights must hold those of the {size} folds, not all zero; its shape is "
-            f"{shares.shape}, its largest {shares.max(initial=0.0):g}. Add those of the cases.",
-            argument="weights",
+            f"{shares.shape}, its largest {shares.max(initial=0.0):g}. Add those of the cases."
         )
     first, second = np.triu_indices(size, 1)
     some = shares[first] + shares[second] > 0

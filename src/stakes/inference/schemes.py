@@ -55,6 +55,7 @@ class Scheme(Value, ABC):
     """
 
     words: ClassVar[str] = ""  # what follows "2000 bootstrap replicates"
+    of_clusters: ClassVar[bool] = False  # whether clusters were drawn, or single cases
 
     def whole(self, tally: T) -> T:
         """The tally of all cases, whose measure is the value of the estimate.
@@ -328,6 +329,7 @@ class Clusters(Scheme):
     """
 
     words = "of clusters"
+    of_clusters = True
 
     def whole(self, tally: T) -> T:
         """The tally summed over its clusters.
@@ -436,20 +438,26 @@ def checked_replicates(scheme: object, replicates: object, rng: object) -> int:
     return _check.draws("replicates", replicates, low=2)
 
 
-def checked_scheme(scheme: object) -> None:
-    """Refuse what is not a scheme, such as a class instead of its instance.
+def checked_scheme(scheme: object) -> Scheme:
+    """The scheme; anything else is refused, such as a class instead of its instance.
 
     Parameters
     ----------
     scheme : what was drawn at random
 
+    Returns
+    -------
+    the same scheme
+
     Examples
     --------
     >>> checked_scheme(AllCases())
+    AllCases()
     """
     if not isinstance(scheme, Scheme):
         evidence = f"the class {scheme.__name__}" if isinstance(scheme, type) else repr(scheme)
         raise InputError(f"scheme must be a scheme; got {evidence}. Pass one, such as AllCases().")
+    return scheme
 
 
 def _run_starts(owner: IntArray) -> IntArray:

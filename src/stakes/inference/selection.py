@@ -19,9 +19,9 @@ from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
 from stakes._value import Value
 from stakes.errors import InputError
-from stakes.inference.blind_ratios import MOST_BLIND
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
 from stakes.inference.max_law import bonferroni_law, max_law
+from stakes.inference.profile import MOST_BLIND
 from stakes.inference.sampling import CostErrors, cost_errors
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import difference_support
@@ -355,13 +355,9 @@ def with_blind(
     places = _cheapest_blind(joint, problem, named)
     names = tuple(f"always {problem.decisions[place]}" for place in places)
     constant = np.broadcast_to(places, (len(joint.cells), len(places)))
-    wider = JointCounts._trusted(
+    wider = joint._but(
         cells=np.concatenate([joint.cells.T, constant.T]).T,  # columns are what will be read
-        weights=joint.weights,
         models=_check.labels("models", (*joint.models, *names)),
-        classes=joint.classes,
-        decisions=joint.decisions,
-        groups=joint.groups,
     )
     every = np.ones((len(joint.models), problem.n_decisions), dtype=np.bool_)
     return wider, np.concatenate([every, np.eye(problem.n_decisions, dtype=np.bool_)[places]])

@@ -248,8 +248,9 @@ def sampled_cells(tally: Counts | JointCounts, squares: object, scheme: Clusters
         )
     weights = whole_cells(tally, _REMEDY) if squares is None else cells_of(tally).cell_weights
     classes, size = tally.cell_classes, len(tally.class_names)
-    shape = tally.values.shape if isinstance(tally, Counts) else tally.weights.shape
-    squared = None if squares is None else checked_squares(squares, shape).reshape(weights.shape)
+    squared = None
+    if squares is not None:
+        squared = checked_squares(squares, tally.weights_shape).reshape(weights.shape)
     if scheme is None and not tally.has_clusters:
         return Cells(weights, classes, size, squared)
     if weights.ndim < 2:

@@ -144,7 +144,6 @@ def checked_squares(squares: object, shape: tuple[int, ...]) -> FloatArray:
     if squared.shape != shape:
         raise InputError(
             f"squares must have the shape {shape} of the weights of the tally, a sum of squared "
-            f"weights for each; the shape is {squared.shape}. Add them up as the weights.",
-            argument="squares",
+            f"weights for each; the shape is {squared.shape}. Add them up as the weights."
         )
     return squared

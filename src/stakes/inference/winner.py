@@ -265,7 +265,7 @@ def _widened(choice: Contenders, rivals: CostErrors) -> CostErrors:
     missing = np.sqrt(np.maximum(choice.standard_errors[places] ** 2 - known, 0.0))
     alike = variances == 0  # as each is with itself
     covariance = rivals.covariance + np.outer(missing, missing) * (1 + alike) / 2
-    return rivals._trusted(**{**vars(rivals), "covariance": covariance})
+    return rivals._but(covariance=covariance)
 
 
 def _kept(rivals: CostErrors) -> float:

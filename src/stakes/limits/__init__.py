@@ -18,9 +18,8 @@ from stakes.limits.capacity import (
 )
 from stakes.limits.deployed_cases import ROUNDING
 from stakes.limits.fitted_prices import FittedPrices
-from stakes.limits.limit_check import LimitCheck
 from stakes.limits.one_price import Breakpoints, grouped_breakpoints, leaving_prices, price_at
-from stakes.limits.priced import PricedLimits, plus, price_limits, priced_cases
+from stakes.limits.priced import LimitCheck, PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [
     "ROUNDING",

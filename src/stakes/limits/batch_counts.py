@@ -77,8 +77,7 @@ def _refuse_impossible(bounds: dict[int, tuple[int, int]], decisions: Labels, n_
         fault = f"they allow at most {high} of {n_cases} cases, and every case needs a decision"
         gap = n_cases - high
     raise InputError(
-        f"limits must be counts that this batch can have; {fault}. Loosen one of them by {gap}.",
-        argument="limits",
+        f"limits must be counts that this batch can have; {fault}. Loosen one of them by {gap}."
     )
 
 

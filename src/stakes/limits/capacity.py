@@ -183,7 +183,6 @@ def capacity_curve(
     >>> curve.cost([0, 0.25, 1]).round(3).tolist()
     [10.575, 6.575, 2.95]
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     column = limited_column(problem, decision)
     cases = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
     expected = mean_costs(cases.rows, cases.costs)
@@ -213,8 +212,7 @@ def limited_column(problem: Problem, decision: object) -> int:
     if not is_label or decision not in problem.decisions or problem.n_decisions < 2:
         raise InputError(
             f"decision must be one of several decisions of the problem, {problem.decisions}; got "
-            f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality.",
-            argument="decision",
+            f"{repr(decision) if is_label else type(decision).__name__}. Labels match by equality."
         )
     return problem.decisions.index(decision)
 
@@ -295,7 +293,6 @@ def coverage_curve(
     >>> curve.break_even([0.5, 1]).round(3).tolist()
     [0.1, 0.5]
     """
-    _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     cases = read_deployed(posteriors, problem, y_true, data, weights, posterior_prior)
     expected = mean_costs(cases.rows, cases.costs)
     best = cheapest_decisions(cases.rows, cases.costs)

@@ -306,10 +306,7 @@ def read_deployed(
     wrapped = posteriors if isinstance(posteriors, Posteriors) else Posteriors(posteriors)
     rows = wrapped.read("posteriors", problem.classes)
     if not len(rows):
-        raise InputError(
-            "posteriors must hold at least one case; there are none. Pass some rows.",
-            argument="posteriors",
-        )
+        raise InputError("posteriors must hold at least one case; there are none. Pass some rows.")
     truth = None if y_true is None else _check.codes("y_true", y_true, problem.classes)
     if truth is not None:
         _check.same_length(posteriors=rows, y_true=truth)
@@ -364,8 +361,7 @@ def _refuse_lost(
         raise InputError(
             f"{'y_true' if labelled else 'posteriors'} must hold cases of every class that the "
             f"prior expects; {label!r} has none, so that "
-            f"its rates are unknown. Add cases of it, or set its prior to zero.",
-            argument="y_true" if labelled else "posteriors",
+            f"its rates are unknown. Add cases of it, or set its prior to zero."
         )
 
 
@@ -374,7 +370,6 @@ def _moved(rows: FloatArray, start: FloatArray, prior: FloatArray) -> FloatArray
     if np.isnan(moved).any():
         raise InputError(
             "posteriors must not be certain of classes whose prior is zero; some are. Leave these "
-            "cases out, or correct the prior.",
-            argument="posteriors",
+            "cases out, or correct the prior."
         )
     return moved

@@ -176,6 +176,5 @@ def _no_rule(cases: CountedCases) -> InputError:
     return InputError(
         f"limits must leave room for a rule that decides equal cases alike; {listed} do not: too "
         f"many of these {cases.mass.size} cases have the same posteriors. Loosen a limit, or keep "
-        f"counts of each batch with rule.decide(batch, limits=[Limit.count(…)]).",
-        argument="limits",
+        f"counts of each batch with rule.decide(batch, limits=[Limit.count(…)])."
     )

@@ -51,7 +51,7 @@ def one_vs_rest(counts: Counts) -> Counts:
         diagonal(values),
     ]
     tables = np.stack(cells, axis=-1).reshape(*values.shape[:-1], 2, 2)
-    return Counts._trusted(values=tables, classes=None, decisions=None, groups=counts.groups)
+    return Counts._unlabelled(tables, counts.groups)
 
 
 # Over all cases ----------------------------------------------------------------------------------

@@ -297,8 +297,7 @@ def coefficients_on(terms: tuple[str, ...], problem: Problem) -> FloatArray:
         raise InputError(
             f"problem must have costs that are linear in the terms whose sums are known, "
             f"{', '.join(terms)}; they depend on {unknown[0]}, too. Evaluate again with these "
-            f"costs.",
-            argument="problem",
+            f"costs."
         )
     by_term = np.zeros((*coefficients.shape[:2], len(terms)))
     by_term[..., [terms.index(name) for name in names]] = np.nan_to_num(coefficients)

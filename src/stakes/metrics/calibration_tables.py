@@ -17,12 +17,7 @@ from stakes.calibration import (
     smooth_calibration_errors,
     smooth_curve,
 )
-from stakes.inference import (
-    Estimate,
-    ExpandedPercentile,
-    bootstrap,
-    profile_threshold,
-)
+from stakes.inference import Estimate, ExpandedPercentile, bootstrap, profile_threshold
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.tally import ScoreTable, two_classes
 

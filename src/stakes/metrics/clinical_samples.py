@@ -115,8 +115,7 @@ def _refuse_one_cluster(clusters: object) -> None:
     if clusters is not None and len(_check.clusters(clusters).labels) == 1:
         raise InputError(
             "clusters must be two or more; there is one, which says nothing about how clusters "
-            "differ. Leave clusters out where cases were drawn one by one.",
-            argument="clusters",
+            "differ. Leave clusters out where cases were drawn one by one."
         )
 
 
@@ -128,7 +127,7 @@ def summed(counts: Counts, scheme: Clusters | None) -> Counts:
 def at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
     """The table under a prior, without labels: its second row and column are positive."""
     moved = counts if prior is None else counts.with_prior(prior)
-    return Counts._trusted(values=moved.values, classes=None, decisions=None, groups=None)
+    return Counts._unlabelled(moved.values)
 
 
 def difference_rows(

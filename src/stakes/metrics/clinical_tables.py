@@ -113,10 +113,7 @@ def clinical_table(
     level = _check.level(level)
     tests = decisions if isinstance(decisions, Mapping) else {ALONE: decisions}
     if not tests:
-        raise InputError(
-            "decisions must hold one test at least; the mapping is empty. Add one.",
-            argument="decisions",
-        )
+        raise InputError("decisions must hold one test at least; the mapping is empty. Add one.")
     sample = TestedCases.of(y_true, tests, problem, sample_weight, clusters, level)
     gains = _gains(problem, threshold)
     first, *others = sample.joint.models
@@ -135,9 +132,7 @@ def clinical_table(
     )
 
 
-def _checked_threshold(problem: object) -> float:
-    _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=…, miss=…).")
-    assert isinstance(problem, Problem)
+def _checked_threshold(problem: Problem) -> float:
     if problem.costs.shape != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, the second of each positive; it has "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stakes import _check, measures
@@ -129,13 +131,9 @@ def utility_yield(
     1.0
     """
     # Not a minus sign: a cost of zero would become −0.0, which prints as such.
+    options: dict[str, Any] = {"data": data, "case_costs": case_costs}
     return 0.0 - expected_cost(
-        y_true,
-        y_pred,
-        problem=problem,
-        sample_weight=sample_weight,
-        data=data,
-        case_costs=case_costs,
+        y_true, y_pred, problem=problem, sample_weight=sample_weight, **options
     )
 
 
@@ -178,17 +176,9 @@ def bayes_cost(
     0.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
-    posteriors = _posteriors(y_proba, classes)
-    with _check.renamed(posteriors="y_proba"):
-        decided = bayes_decisions(posteriors, problem, data=data, case_costs=case_costs)
-    return expected_cost(
-        y_true,
-        decided,
-        problem=problem,
-        sample_weight=sample_weight,
-        data=data,
-        case_costs=case_costs,
-    )
+    options: dict[str, Any] = {"data": data, "case_costs": case_costs}
+    decided = _decided(y_proba, classes, problem, options)
+    return expected_cost(y_true, decided, problem=problem, sample_weight=sample_weight, **options)
 
 
 def normalized_bayes_cost(
@@ -228,30 +218,23 @@ def normalized_bayes_cost(
     1.0
     """
     _check.aligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight, data=data)
-    posteriors = _posteriors(y_proba, classes)
-    with _check.renamed(posteriors="y_proba"):
-        decided = bayes_decisions(posteriors, problem, data=data, case_costs=case_costs)
-    return normalized_cost(
-        y_true,
-        decided,
-        problem=problem,
-        sample_weight=sample_weight,
-        data=data,
-        case_costs=case_costs,
-    )
+    options: dict[str, Any] = {"data": data, "case_costs": case_costs}
+    decided = _decided(y_proba, classes, problem, options)
+    return normalized_cost(y_true, decided, problem=problem, sample_weight=sample_weight, **options)
 
 
-def _posteriors(y_proba: object, classes: object) -> object:
-    """Posteriors whose columns are named where their classes are stated."""
+def _decided(y_proba: object, classes: object, problem: Problem, options: dict[str, Any]) -> Any:
+    """Bayes decisions by posteriors whose columns are named where their classes are stated."""
     _check.refuse_lazy("y_proba", y_proba)
-    if classes is None:
-        return y_proba
-    if isinstance(y_proba, Posteriors) or _check.frame_columns(y_proba) is not None:
+    named = isinstance(y_proba, Posteriors) or _check.frame_columns(y_proba) is not None
+    if classes is not None and named:
         raise InputError(
             "classes must name the columns of an array; those of y_proba have names already. "
             "Leave classes out, or pass the values alone."
         )
-    return Posteriors(y_proba, classes)
+    with _check.renamed(posteriors="y_proba"):
+        posteriors = y_proba if classes is None else Posteriors(y_proba, classes)
+        return bayes_decisions(posteriors, problem, **options)
 
 
 def _counts(y_true: object, y_pred: object, problem: Problem, sample_weight: object) -> Counts:

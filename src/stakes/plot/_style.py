@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stakes._check import FloatArray, described
-from stakes.errors import InputError, MissingExtraError
+from stakes.errors import InputError, extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,13 +26,8 @@ def axes_for(
     """The Axes that were passed, or those of a new figure, whose size is in inches."""
     if ax is not None:
         return _checked_axes(ax)
-    try:
+    with extra("plot", "a picture"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError(
-            "pictures need matplotlib, which is not installed. "
-            "Install it with: pip install 'stakes[plot]'"
-        ) from None
     size = size or ((4.2, 4.0) if square else (5.0, 3.4))
     return Figure(figsize=size, dpi=150, layout="constrained").add_subplot()
 
@@ -42,8 +37,7 @@ def _checked_axes(ax: Any) -> Axes:
         return ax  # type: ignore[no-any-return]
     raise InputError(
         f"ax must be one Axes of matplotlib; got {described(ax)}. "
-        f"Pass one, such as axes[0], or leave it out for a new figure.",
-        argument="ax",
+        f"Pass one, such as axes[0], or leave it out for a new figure."
     )
 
 

@@ -71,8 +71,7 @@ def _shaped(name: str, values: object, shape: tuple[int | None, ...]) -> FloatAr
     if any(have != (need or max(have, 1)) for have, need in zip(array.shape, shape, strict=True)):
         raise InputError(
             f"{name} must have shape ({', '.join(str(size or 'n') for size in shape)}); it has "
-            f"{array.shape}. Pass one number for each cell.",
-            argument=name,
+            f"{array.shape}. Pass one number for each cell."
         )
     return array
 

@@ -49,9 +49,7 @@ class Between(Value):
         low, high = _check.number("low", self.low), _check.number("high", self.high)
         if not low < high:
             remedy = f"Write {low:g}" if low == high else f"Write Between({high:g}, {low:g})"
-            raise InputError(
-                f"low must be below high; got {low:g} and {high:g}. {remedy}.", argument="low"
-            )
+            raise InputError(f"low must be below high; got {low:g} and {high:g}. {remedy}.")
         self._fill({"low": low, "high": high})
 
     @property

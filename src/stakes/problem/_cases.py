@@ -265,8 +265,7 @@ def array_costs(case_costs: object, classes: Labels, decisions: Labels) -> CaseC
         raise InputError(
             f"case_costs must have shape (n, {shape[0]}, {shape[1]}), one matrix of classes (rows) "
             f"by decisions (columns) for each case; its shape is {costs.shape}. Transpose or stack "
-            f"the matrices.",
-            argument="case_costs",
+            f"the matrices."
         )
     refuse_large("case_costs", costs)
     return CaseCosts(len(costs), classes, decisions, array=costs)
@@ -323,15 +322,13 @@ def _column(data: Any, name: str) -> FloatArray:
     if names is None:
         raise InputError(
             f"data must be a frame or a mapping from column to numbers; got "
-            f"{type(data).__name__}. Write {{{name!r}: […]}}.",
-            argument="data",
+            f"{type(data).__name__}. Write {{{name!r}: […]}}."
         )
     if name not in names:
         listed = ", ".join(map(repr, names[:8])) + ", …" * (len(names) > 8)
         raise InputError(
             f"data must have the column {name!r}, which the costs need; it has {listed or 'none'}. "
-            f"Add it, or write the costs with another.",
-            argument="data",
+            f"Add it, or write the costs with another."
         )
     argument, column = f"data[{name!r}]", data[name]
     try:

@@ -46,8 +46,7 @@ class Charged(Value):
             f"problem must have one cost for each class and decision here; its costs depend on the "
             f"columns of each case: {names}. Take problem.at({first}=…) for the costs of one kind "
             f"of case or problem.mean(data) for mean costs; evaluate, bayes_decisions and metrics "
-            f"charge every case its own costs with data=, and stakes_table weighs scores by them.",
-            argument="problem",
+            f"charge every case its own costs with data=, and stakes_table weighs scores by them."
         )
 
     @property
@@ -117,8 +116,7 @@ class Charged(Value):
             raise InputError(
                 f"values must be one for each of the columns of the costs, "
                 f"{', '.join(map(repr, self.columns)) or 'of which there are none'}; {fault}. "
-                f"Write problem.at(**{{{call}}}).",
-                argument="values",
+                f"Write problem.at(**{{{call}}})."
             )
         checked = {name: [_check.number(name, value)] for name, value in values.items()}
         return self._with_costs(self.case_costs(checked)[0]) if self.columns else self
@@ -172,8 +170,7 @@ class Charged(Value):
             raise InputError(
                 f"data must hold the columns that the costs depend on: {names}. Pass data=, a "
                 f"frame or a mapping with them, or case_costs=, or take problem.at(…) or "
-                f"problem.mean(data).",
-                argument="data",
+                f"problem.mean(data)."
             )
         return self._of_columns(data)
 
@@ -195,8 +192,7 @@ class Charged(Value):
         if costs is None or costs.array is None:
             raise InputError(
                 "case_costs must hold a cost for every case, class and decision; there are none. "
-                "Pass an array (n, K, M).",
-                argument="case_costs",
+                "Pass an array (n, K, M)."
             )
         columns: dict[str, FloatArray] = {}
         written = []
@@ -244,8 +240,7 @@ class Charged(Value):
         if not self._expressions:
             raise InputError(
                 "problem must have costs that are expressions of columns; all of these are "
-                "numbers, the same for every case. Use problem.costs.",
-                argument="problem",
+                "numbers, the same for every case. Use problem.costs."
             )
         return column_costs(data, self._constants, self._expressions, self.classes, self.decisions)
 
@@ -255,4 +250,4 @@ class Charged(Value):
     def _but(self, **changes: Any) -> Self:
         if "_constants" in changes:  # the distributions were those of the old costs
             changes = {"_beliefs": (), **changes}
-        return self._trusted(**{**vars(self), **changes})
+        return super()._but(**changes)

@@ -74,8 +74,7 @@ def refuse_many(size: int) -> None:
         gigabytes = 8 * _MOST_CLASSES**2 / 2**30
         raise InputError(
             f"classes must be at most {_MOST_CLASSES:,}, whose table of costs takes "
-            f"{gigabytes:.1f} GiB; got {shown}. Merge classes that are treated alike.",
-            argument="classes",
+            f"{gigabytes:.1f} GiB; got {shown}. Merge classes that are treated alike."
         )
 
 
@@ -246,8 +245,7 @@ def table_shape(costs: Any) -> tuple[int, int]:
         raise InputError(
             f"costs must be a table of classes (rows) by decisions (columns); its shape is "
             f"{array.shape}. Per-case costs go to evaluate, bayes_decisions and metrics as "
-            f"case_costs.",
-            argument="costs",
+            f"case_costs."
         )
     return int(array.shape[0]), int(array.shape[1])
 
@@ -266,6 +264,5 @@ def refuse_large(name: str, costs: FloatArray) -> None:
     if (largest := max(map(abs, extremes))) > LARGEST:
         raise InputError(
             f"{name} must lie within {LARGEST:g} of zero; the largest is {largest:g}. "
-            f"Choose a larger unit.",
-            argument=name,
+            f"Choose a larger unit."
         )

@@ -72,7 +72,7 @@ def _parsed(path: str | Path) -> dict[str, Any]:
     import tomllib
 
     if not str(path):
-        raise InputError("path must be the name of a file; it is empty. Name one.", argument="path")
+        raise InputError("path must be the name of a file; it is empty. Name one.")
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} must be a file; it is a folder, a pipe or a device. Name a file.")
     try:

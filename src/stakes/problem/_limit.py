@@ -69,8 +69,7 @@ class Limit(Value):
         if bounds.get("at_least", 0) > bounds.get("at_most", np.inf):
             raise InputError(
                 f"at_least must not exceed at_most; got {bounds['at_least']:g} and "
-                f"{bounds['at_most']:g} for {decision!r}. Exchange them.",
-                argument="at_least",
+                f"{bounds['at_most']:g} for {decision!r}. Exchange them."
             )
         self._fill({"decision": decision, "given": within, **bounds})
 
@@ -78,14 +77,12 @@ class Limit(Value):
         if not isinstance(self.counted, bool):
             raise InputError(
                 f"counted must be True or False; got {self.counted!r}. Write Limit.count, "
-                f"Limit.share or Limit.rate.",
-                argument="counted",
+                f"Limit.share or Limit.rate."
             )
         if self.counted and self.given is not None:
             raise InputError(
                 f"given must be left out of a count, because the classes of a batch are not known; "
-                f"the one on {decision!r} has {self.given!r}. Write Limit.rate, or leave it out.",
-                argument="given",
+                f"the one on {decision!r} has {self.given!r}. Write Limit.rate, or leave it out."
             )
 
     @classmethod
@@ -141,8 +138,7 @@ class Limit(Value):
         if given is None:
             raise InputError(
                 "given must be a class of the problem; got None. Write Limit.share for a share of "
-                "all cases.",
-                argument="given",
+                "all cases."
             )
         return cls(decision, given, at_most, at_least)
 
@@ -226,8 +222,7 @@ class Limit(Value):
         if not prior[row] > 0:
             raise InputError(
                 f"limits must be on classes that occur; the prior of {self.given!r} is zero, so "
-                f"that its rate is undefined. Leave this limit out.",
-                argument="limits",
+                f"that its rate is undefined. Leave this limit out."
             )
         counted[row, column] = 1 / prior[row]
         return counted
@@ -292,9 +287,7 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
     if strange:
         fault = f"one is {type(strange[0]).__name__}"
     if fault:
-        raise InputError(
-            f"limits must be a list of Limit; {fault}. Write [{example}].", argument="limits"
-        )
+        raise InputError(f"limits must be a list of Limit; {fault}. Write [{example}].")
     return listed
 
 
@@ -317,8 +310,7 @@ def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Lim
             if label is not None and label not in known:
                 raise InputError(
                     f"limits must name a {name} of the problem; {label!r} is none of {known}. "
-                    f"Labels match by equality: 1 and '1' are different labels.",
-                    argument="limits",
+                    f"Labels match by equality: 1 and '1' are different labels."
                 )
     _refuse_contradictions(listed, decisions)
     return listed
@@ -369,6 +361,5 @@ def infeasible(limit: Limit, closest: float, because: str = "the limits before i
     return InputError(
         f"limits must be such that some rule keeps all of them; {str(limit)!r} cannot be kept: "
         f"the closest value that {because} allow is {closest:.6g}. Write {word}={closest:.6g}, or "
-        f"loosen another limit.",
-        argument="limits",
+        f"loosen another limit."
     )

@@ -429,9 +429,7 @@ class Problem(Charged):
             raise
         except (KeyError, TypeError, ValueError):
             raise InputError(
-                f"parts must be what Problem.plain gives; got {_check.described(parts)}. "
-                f"Pass that.",
-                argument="parts",
+                f"parts must be what Problem.plain gives; got {_check.described(parts)}. Pass that."
             ) from None
         return cls(**stated, answers=answers, limits=limits)
 

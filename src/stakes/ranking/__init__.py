@@ -20,7 +20,6 @@ from stakes.ranking.areas import (
     standardized_partial_auc,
     weighted_auc,
 )
-from stakes.ranking.hull import hull_cuts, is_convex, roc_hull, single
 from stakes.ranking.points import (
     equal_error_rate,
     kolmogorov_smirnov,
@@ -30,7 +29,7 @@ from stakes.ranking.points import (
     specificity_at_sensitivity,
 )
 from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
-from stakes.ranking.roc import Roc, roc, weights_above
+from stakes.ranking.roc import Roc, hull_cuts, is_convex, roc, roc_hull, single, weights_above
 from stakes.ranking.score_ranges import Certified, certified, exact_bins
 
 __all__ = [

@@ -7,8 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Numbers, unwrapped
-from stakes.ranking.hull import hull_cuts
-from stakes.ranking.roc import scaled, weights_above
+from stakes.ranking.roc import hull_cuts, scaled, weights_above
 from stakes.tally import ScoreTable
 
 _PIECE = 1 << 16  # scores that fit into the cache: pairs are counted within, then between pieces

@@ -12,7 +12,7 @@ import numpy as np
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking.hull import hull_cuts, single
+from stakes.ranking.roc import hull_cuts, single
 from stakes.tally import ScoreTable
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -27,8 +27,10 @@ from stakes.measures import expected_cost_per_class
 from stakes.problem import Problem
 from stakes.regions.partition import Regions, lowest
 from stakes.regions.remade import DecidedAnew, Moving, remade_curve
-from stakes.tally import Counts, JointCounts, JointScores, ScoreTable
+from stakes.tally import Counts, JointCounts, JointScores, JointTally, ScoreTable, tallies_by_model
 from stakes.thresholds import Method
+
+T = TypeVar("T", Counts, ScoreTable)
 
 Models = JointCounts | Mapping[Any, Any]  # to Counts, or to DecidedAnew of two classes
 Tables = JointScores | Mapping[Any, ScoreTable]
@@ -49,6 +51,8 @@ class Axis(Value, ABC):
     cost proportion [0.333]
     false alarm : miss [0.5]
     """
+
+    kind: ClassVar[type[JointTally]] = JointCounts  # what all models are tallied in
 
     @property
     @abstractmethod
@@ -98,9 +102,8 @@ class Axis(Value, ABC):
         """
         return lowest(self.curves(models), axis=self.name)
 
-    @abstractmethod
     def checked(self, tally: Any) -> Any:
-        """Return the tally of all models if it can be resampled, and refuse any other.
+        """Return the tally of all models if it is of the axis's kind, and refuse any other.
 
         Parameters
         ----------
@@ -117,6 +120,12 @@ class Axis(Value, ABC):
         >>> CostProportion().checked(joint) is joint
         True
         """
+        if not isinstance(tally, self.kind):
+            raise InputError(
+                f"tally must be {self.kind.__name__}; got {type(tally).__name__}. Tally all models "
+                f"together, by JointCounts.from_decisions or JointScores.from_scores."
+            )
+        return tally
 
     @abstractmethod
     def located(self, tally: Any, borders: list[Border], near: FloatArray) -> FloatArray:
@@ -253,14 +262,6 @@ class StraightAxis(Axis):
             self.endpoint_costs(joint.model(model)) for model in (first, second)
         )
         return start - other_start, end - other_end
-
-    def checked(self, tally: object) -> JointCounts:  # noqa: D102
-        if not isinstance(tally, JointCounts):
-            raise InputError(
-                f"tally must be JointCounts; got {type(tally).__name__}. Tally the decisions of "
-                f"all models together with JointCounts.from_decisions."
-            )
-        return tally
 
     def located(  # noqa: D102
         self, tally: JointCounts, borders: list[Border], near: FloatArray
@@ -463,6 +464,8 @@ class Classifiers(Axis):
     ('at the costs',)
     """
 
+    kind = JointScores
+
     pairs: Mapping[Any, tuple[Label, Method]]
     over: Condition | type[Condition]
 
@@ -483,19 +486,11 @@ class Classifiers(Axis):
         0.25
         """
         self._refuse_odd_pairs()
-        tables = _tables(models)
+        tables = _same_cases(models, ScoreTable, "ScoreTable.from_scores")
         return {
             name: method.loss_curve(_named(tables, model), self.over)
             for name, (model, method) in self.pairs.items()
         }
-
-    def checked(self, tally: object) -> JointScores:  # noqa: D102
-        if not isinstance(tally, JointScores):
-            raise InputError(
-                f"scores must be JointScores; got {type(tally).__name__}. Tally the scores of all "
-                f"models together with JointScores.from_scores."
-            )
-        return tally
 
     def located(  # noqa: D102
         self, tally: JointScores, borders: list[Border], near: FloatArray
@@ -563,18 +558,14 @@ def separated(models: Any) -> tuple[dict[Label, Counts], dict[Label, DecidedAnew
     shares = [
         tally.shares for tally in (*fixed.values(), *(tally.table for tally in anew.values()))
     ]
-    if not all(
-        np.allclose(tally, shares[0], rtol=0, atol=1e-9, equal_nan=True) for tally in shares
-    ):
+    if not _one_set_of_shares(shares):
         _refuse_other_cases()
     return fixed, anew
 
 
 def counts_of(models: Models) -> dict[Label, Counts]:
     """The counts of every model, whose cases must be the same."""
-    if isinstance(models, JointCounts):
-        return {model: models.model(model) for model in models.models}
-    tables = _mapping(models, Counts, "JointCounts", "Counts.from_decisions")
+    tables = _same_cases(models, Counts, "Counts.from_decisions")
     first = next(iter(tables.values()))
     decisions: Labels | None = None
     for counts in tables.values():
@@ -584,34 +575,24 @@ def counts_of(models: Models) -> dict[Label, Counts]:
     return tables
 
 
-def _tables(models: Tables) -> dict[Label, ScoreTable]:
-    """The score tables of every model, whose cases must be the same."""
-    if isinstance(models, JointScores):
-        return {model: models.table(model) for model in models.models}
-    return _mapping(models, ScoreTable, "JointScores", "ScoreTable.from_scores")
-
-
-def _mapping(models: object, kind: type[Any], joint: str, remedy: str) -> dict[Label, Any]:
+def _same_cases(models: object, kind: type[T], remedy: str) -> dict[Label, T]:
     """Tallies by model: of one kind, with the same classes in the same shares."""
-    if not isinstance(models, Mapping) or not models:
-        raise InputError(
-            f"models must be {joint}, or a mapping from model to {kind.__name__}; got "
-            f"{type(models).__name__}. Name at least one model."
-        )
-    first = next(iter(models.values()))
+    tallies = tallies_by_model(models, kind, remedy)
     classes: Labels | None = None
-    for model, tally in models.items():
-        if not isinstance(tally, kind):
-            raise InputError(
-                f"models must be {joint}, or a mapping from model to {kind.__name__}; that of "
-                f"{model!r} is {type(tally).__name__}. Tally its cases with {remedy}."
-            )
+    for tally in tallies.values():
         classes = _check.same_labels("the classes of the models", classes, tally.classes)
-        if tally.shares.shape != first.shares.shape or not np.allclose(
-            tally.shares, first.shares, rtol=0, atol=1e-9, equal_nan=True
-        ):
-            _refuse_other_cases()
-    return dict(models)
+    if not _one_set_of_shares([tally.shares for tally in tallies.values()]):
+        _refuse_other_cases()
+    return tallies
+
+
+def _one_set_of_shares(shares: list[FloatArray]) -> bool:
+    """Whether all models have the same class shares, of one shape."""
+    first = shares[0]
+    return all(
+        part.shape == first.shape and np.allclose(part, first, rtol=0, atol=1e-9, equal_nan=True)
+        for part in shares
+    )
 
 
 def _refuse_other_cases() -> None:

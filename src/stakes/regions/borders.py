@@ -364,5 +364,4 @@ def _checked(axis: object) -> Axis:
 def _scheme(scheme: Scheme | None, axis: Axis, tally: Tally) -> Scheme:
     if scheme is None:
         return Clusters() if tally.has_clusters else axis.scheme
-    checked_scheme(scheme)
-    return scheme
+    return checked_scheme(scheme)

@@ -163,7 +163,7 @@ class Regions(Value):
         parts.sort(key=lambda part: (part.low, part.high))
         zones = (sorted(map(transform, zone)) for zone in self.unclear)
         unclear = tuple(sorted((low, high) for low, high in zones))
-        return self._trusted(axis=axis, models=self.models, parts=tuple(parts), unclear=unclear)
+        return self._but(axis=axis, parts=tuple(parts), unclear=unclear)
 
     def columns(self) -> dict[str, list[Any]]:
         """Lower and upper limit and the cheapest models of every interval.

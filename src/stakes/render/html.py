@@ -20,7 +20,7 @@ from typing import Any
 from stakes._expression import column_text
 from stakes._files import write_whole
 from stakes._text import percent, probability
-from stakes.errors import MissingExtraError
+from stakes.errors import extra
 from stakes.problem import Problem
 from stakes.render.against import AGAINST
 from stakes.render.flip_tables import UNKNOWN, moves_factors, nearest_change
@@ -203,12 +203,8 @@ def _frame() -> dict[str, str]:
 @cache
 def _template() -> Any:
     """The template of the page, with its filters."""
-    try:
+    with extra("report", "the page"):
         from jinja2 import Environment, StrictUndefined, pass_context
-    except ImportError as error:
-        raise MissingExtraError(
-            "the page needs jinja2, which is not installed. Run: pip install 'stakes[report]'"
-        ) from error
     world = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

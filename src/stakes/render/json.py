@@ -16,7 +16,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray, described, writable
-from stakes._files import format_fault, sealed, text_of, verify, write_whole
+from stakes._files import TO_JSON, format_fault, sealed, text_of, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -201,14 +201,16 @@ def from_json(source: str | Path) -> Report:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise InputError(
-            f"source must be the JSON of a report; it is not: {error}. Pass what to_json wrote.",
+            f"source must be the JSON of a report; it is not: {error}.",
             argument="source",
+            remedy=TO_JSON,
         ) from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema is None and isinstance(data, dict) and "format" in data:
         raise InputError(
-            f"source must be a report; {format_fault(data, SCHEMA)}. Pass what to_json wrote.",
+            f"source must be a report; {format_fault(data, SCHEMA)}.",
             argument="source",
+            remedy=TO_JSON,
         )
     if schema != SCHEMA:
         raise InputError(

@@ -313,7 +313,6 @@ def read_decisions(decisions: Label) -> bool:
     if decisions not in ("remade", "kept"):
         raise InputError(
             f"decisions must be 'remade', which follow the costs and the prior, or 'kept', which "
-            f"stay as they are; got {decisions!r}. Write report.flips('remade').",
-            argument="decisions",
+            f"stay as they are; got {decisions!r}. Write report.flips('remade')."
         )
     return decisions == "kept"

@@ -139,8 +139,7 @@ class Report(Value):
             models = ", ".join(map(repr, dict.fromkeys(system.model for system in self.systems)))
             raise InputError(
                 f"{argument} must be the name of a system or of a model; there is none called "
-                f"{name!r}. The systems are {known}; the models are {models}.",
-                argument=argument,
+                f"{name!r}. The systems are {known}; the models are {models}."
             )
         return cheapest_of(named)
 
@@ -172,8 +171,7 @@ class Report(Value):
             raise InputError(
                 f"system must be named, because the verdict is to deploy none. "
                 f"{self.verdict.reason} If you want the rule of {self.best.name} all the same, "
-                f"write report.rule({self.best.name!r}).",
-                argument="system",
+                f"write report.rule({self.best.name!r})."
             )
         if chosen.name not in self.rules:
             raise InputError(
@@ -357,7 +355,6 @@ class Report(Value):
         >>> report.costs_under(Problem([[0, 8], ["2*amount", 0]]))["always 0"]
         25.5
         """
-        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         for name in ("classes", "decisions"):
             ours, theirs = getattr(self.problem, name), getattr(problem, name)
             _check.same_labels(f"the {name} of report and problem", ours, theirs)
@@ -367,8 +364,7 @@ class Report(Value):
             raise InputError(
                 "report must hold sums of the terms of its costs; it does not: there are more than "
                 "32, they are too large, or the report is an older one. Evaluate again with the "
-                "other costs.",
-                argument="report",
+                "other costs."
             )
         coefficients = coefficients_on(self.problem.terms.names if known else ("1",), problem)
         sums = [

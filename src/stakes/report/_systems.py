@@ -186,16 +186,14 @@ def judged_intervals(
         raise InputError(
             f"system must be another than the baseline, {baseline.system}; "
             f"{'it is the same' if named else 'there is no other model'}. Name a system: "
-            f"{', '.join(repr(entry.name) for entry in systems)}.",
-            argument="system",
+            f"{', '.join(repr(entry.name) for entry in systems)}."
         )
     intervals: list[Measured] = [getattr(entry, attribute) for entry in named]
     undefined = [n.name for n, entry in zip(named, intervals, strict=True) if isnan(entry.high)]
     if undefined:
         raise InputError(
             f"system must have a difference to the baseline; that of {undefined[0]} is "
-            f"undefined. Gather the cases that it needs.",
-            argument="system",
+            f"undefined. Gather the cases that it needs."
         )
     return intervals
 
@@ -204,7 +202,6 @@ def _known(baseline: Baseline | None) -> Baseline:
     if baseline is None:
         raise InputError(
             "baseline must be named before anything can be compared with it; this report has "
-            "none. Evaluate again with baseline=, the name of a model or a system.",
-            argument="baseline",
+            "none. Evaluate again with baseline=, the name of a model or a system."
         )
     return baseline

@@ -132,8 +132,7 @@ class Rule(Value):
         )
         if self.takes not in WRAPPERS:
             raise InputError(
-                f"takes must be one of {', '.join(WRAPPERS)}; got {self.takes!r}. Say which.",
-                argument="takes",
+                f"takes must be one of {', '.join(WRAPPERS)}; got {self.takes!r}. Say which."
             )
         if self.map is not None:
             _check.require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
@@ -563,8 +562,7 @@ class Rule(Value):
             fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(
             f"source must be a whole rule as to_json wrote it; it is not: {fault.rstrip('.')}. "
-            f"Make it again.",
-            argument="source",
+            f"Make it again."
         )
 
     @classmethod

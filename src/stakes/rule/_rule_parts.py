@@ -51,8 +51,7 @@ def refuse_unpriced(problem: Problem, added: FloatArray | None) -> None:
     if added is not None and added.shape != (len(limits), *shape):
         raise InputError(
             f"added must have shape ({len(limits)}, {shape[0]}, {shape[1]}), a table for each "
-            f"limit of the problem; its shape is {added.shape}. Pass what price_limits found.",
-            argument="added",
+            f"limit of the problem; its shape is {added.shape}. Pass what price_limits found."
         )
     if limits and added is None:
         raise InputError(
@@ -84,8 +83,7 @@ def wrapped(predictions: Any, takes: str) -> Predicted:
     if not isinstance(predictions, WRAPPERS[takes]):
         raise InputError(
             f"predictions must be {takes}, which the rule takes; got "
-            f"{type(predictions).__name__}. Pass what the model gave when it was evaluated.",
-            argument="predictions",
+            f"{type(predictions).__name__}. Pass what the model gave when it was evaluated."
         )
     return predictions
 
@@ -95,8 +93,7 @@ def _refuse_labels(predictions: object) -> None:
     if _check.array("predictions", predictions).dtype.kind not in "fO":
         raise InputError(
             "predictions must be posteriors, which are numbers with a fraction; these are labels "
-            "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors.",
-            argument="predictions",
+            "or whole numbers. Pass predict_proba, not predict, or wrap them in Posteriors."
         )
 
 

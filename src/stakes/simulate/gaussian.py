@@ -172,10 +172,6 @@ class GaussianWorld(Value):
             )
         return self._but(temperature=self.temperature * heat, bias=self.bias / heat + biases)
 
-    def _but(self, **changes: Any) -> Self:
-        names = ("means", "variances", "prior", "classes", "temperature", "bias")
-        return self._trusted(**{**{name: getattr(self, name) for name in names}, **changes})
-
     # Cases ---------------------------------------------------------------------------------------
 
     def sample(self, n_cases: int, *, rng: np.random.Generator) -> SimulatedCases:
@@ -441,12 +437,7 @@ class SimulatedCases(Value):
         array([0.002, 0.938])
         """
         world = self.world.misreported(temperature=temperature, bias=bias)
-        return self._trusted(
-            world=world,
-            y_true=self.y_true,
-            features=self.features,
-            posteriors=world.posteriors(self.features),
-        )
+        return self._but(world=world, posteriors=world.posteriors(self.features))
 
     def __repr__(self) -> str:
         return f"{self.features.size} simulated cases of {self.world!r}"

@@ -72,7 +72,7 @@ def random_confusion(
     values = np.empty((problems, models, 2, 2))
     values[..., (0, 1), (0, 1)] = shares * correct
     values[..., (0, 1), (1, 0)] = shares * (1 - correct)
-    return Counts._trusted(values=values, classes=None, decisions=None, groups=None)
+    return Counts._unlabelled(values)
 
 
 def rising_rates(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:

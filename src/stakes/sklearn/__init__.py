@@ -14,7 +14,7 @@ Needs the extra ``sklearn`` (scikit-learn 1.7 or newer).
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stakes.errors import MissingExtraError
+from stakes.errors import extra
 
 if TYPE_CHECKING:
     from stakes.sklearn.bayes_classifier import BayesDecisionClassifier
@@ -33,15 +33,8 @@ __all__ = ["BayesDecisionClassifier", "evaluate_estimators", "make_scorer"]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'stakes.sklearn' has no attribute {name!r}")
-    try:
+    with extra("sklearn", f"stakes.sklearn.{name}"):
         value = getattr(import_module(f"stakes.sklearn.{_HOME[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("sklearn", "joblib"):
-            raise
-        raise MissingExtraError(
-            f"stakes.sklearn.{name} needs scikit-learn 1.7 or newer; {error.name} is not "
-            f"installed. Install it: pip install 'stakes[sklearn]'."
-        ) from error
     globals()[name] = value
     return value
 

@@ -388,23 +388,20 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if kind is None or kind == DECISIONS or isinstance(self.estimator, type):
             raise InputError(
                 f"estimator must be a classifier with predict_proba or decision_function; "
-                f"{self.estimator!r} has neither. Pass one, such as LogisticRegression().",
-                argument="estimator",
+                f"{self.estimator!r} has neither. Pass one, such as LogisticRegression()."
             )
         if kind == SCORES and problem.n_classes > 2:
             raise InputError(
                 f"estimator must have predict_proba for more than two classes; there are "
                 f"{problem.n_classes}, and {type(self.estimator).__name__} has decision_function "
                 f"alone: Only binary classification is supported. Wrap it in "
-                f"sklearn.calibration.CalibratedClassifierCV.",
-                argument="estimator",
+                f"sklearn.calibration.CalibratedClassifierCV."
             )
         if kind == SCORES and isinstance(self.calibrator, Identity):
             raise InputError(
                 f"calibrator must make posteriors of the scores of "
                 f"{type(self.estimator).__name__}, which has no predict_proba; Identity() leaves "
-                f"them as they are. Pass another, or None.",
-                argument="calibrator",
+                f"them as they are. Pass another, or None."
             )
         return kind
 
@@ -447,8 +444,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 raise InputError(
                     f"{name} must reach {_READERS[name]} by metadata routing; the fit of "
                     f"{type(self.estimator).__name__} does not take it. Turn routing on: "
-                    f"sklearn.set_config(enable_metadata_routing=True).",
-                    argument=name,
+                    f"sklearn.set_config(enable_metadata_routing=True)."
                 )
         if sample_weight is None:
             return fit_params, None
@@ -475,8 +471,7 @@ def _mass(problem: Problem, codes: IntArray, weights: FloatArray | None) -> Floa
     if not mass.all():
         raise InputError(
             f"sample_weight must give weight to every class; all cases of the class "
-            f"{problem.classes[int(np.argmin(mass))]!r} have none. Leave the class out.",
-            argument="sample_weight",
+            f"{problem.classes[int(np.argmin(mass))]!r} have none. Leave the class out."
         )
     return mass
 

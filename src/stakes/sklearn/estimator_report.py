@@ -173,8 +173,7 @@ def _named(estimators: Any) -> Mapping[str, Any]:
         raise InputError(
             f"estimators must be a mapping from name to classifier, with one at least; got "
             f"{type(estimators).__name__ if not isinstance(estimators, Mapping) else 'none'}. "
-            f"Write {{'forest': RandomForestClassifier()}}.",
-            argument="estimators",
+            f"Write {{'forest': RandomForestClassifier()}}."
         )
     return estimators
 
@@ -214,8 +213,7 @@ def _refuse_options(
         if name not in known:
             remedy = _MEANT.get(name, f"They are {', '.join(sorted(known))}.")
             raise InputError(
-                f"options must be those of stakes.evaluate; {name!r} is none of them. {remedy}",
-                argument="options",
+                f"options must be those of stakes.evaluate; {name!r} is none of them. {remedy}"
             )
     _check.level(options.get("level", 0.95))
     if options.get("calibrator") is not None:

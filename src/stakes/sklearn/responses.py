@@ -39,8 +39,7 @@ def require_method(estimator: Any, kind: str) -> None:
     if not hasattr(estimator, METHODS[kind]):
         raise InputError(
             f"estimator must have {METHODS[kind]} to give {kind}; {type(estimator).__name__} does "
-            f"not. Take another, or wrap it in sklearn.calibration.CalibratedClassifierCV.",
-            argument="estimator",
+            f"not. Take another, or wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
 
 
@@ -73,8 +72,7 @@ def _scores(values: npt.NDArray[Any], order: list[int]) -> npt.NDArray[Any]:
         raise InputError(
             f"estimator must have predict_proba for more than two classes; it has "
             f"decision_function, of shape {values.shape}, alone. Wrap it in "
-            f"sklearn.calibration.CalibratedClassifierCV.",
-            argument="estimator",
+            f"sklearn.calibration.CalibratedClassifierCV."
         )
     # decision_function is for the second class of scikit-learn, which may be the first here.
     return values if order == [0, 1] else -values
@@ -95,8 +93,7 @@ def column_order(estimator: Any, problem: Problem) -> list[int]:
     if not hasattr(estimator, "classes_"):
         raise InputError(
             f"estimator must be a fitted classifier; {type(estimator).__name__} has no classes_. "
-            f"Fit it, or pass a classifier.",
-            argument="estimator",
+            f"Fit it, or pass a classifier."
         )
     return order_of(_check.labels("the classes of estimator", estimator.classes_), problem)
 
@@ -121,8 +118,7 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     if y is None:
         raise InputError(
             "y must hold the class of every case; a classifier requires y to be passed, but the "
-            "target y is None. Pass the labels.",
-            argument="y",
+            "target y is None. Pass the labels."
         )
     try:
         target = column_or_1d(y, warn=True)
@@ -140,8 +136,7 @@ def read_target(y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     if len(classes) < 2:
         raise InputError(
             f"y must hold cases of two classes or more; there are {len(target)} cases, of "
-            f"{'one class' if len(classes) else 'no class'}. Gather cases of another.",
-            argument="y",
+            f"{'one class' if len(classes) else 'no class'}. Gather cases of another."
         )
     return target, classes, codes
 

@@ -59,8 +59,7 @@ def make_scorer(metric: Metric | ScoringRule, problem: Problem) -> Scorer:
         known = ", ".join(name.__name__ for name in METRICS)
         raise InputError(
             f"metric must be a function of stakes.metrics ({known}) or a scoring rule such as "
-            f"LogLoss(); got {_description(metric)}",
-            argument="metric",
+            f"LogLoss(); got {_description(metric)}"
         )
     return Scorer(metric, problem)
 
@@ -82,8 +81,7 @@ def _refuse_decisions(y_true: object, decided: object, **options: object) -> flo
     """Takes the place of a metric of probabilities when scikit-learn tunes a threshold by it."""
     raise InputError(
         "scoring must judge decisions for a threshold to be chosen by it; this metric judges "
-        "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem).",
-        argument="scoring",
+        "probabilities, which no threshold changes. Write make_scorer(expected_cost, problem)."
     )
 
 
@@ -129,8 +127,7 @@ class Scorer:
             raise InputError(
                 f"estimator must predict decisions of the problem, {self.problem.decisions}; "
                 f"{type(estimator).__name__} predicts classes. Score its probabilities with "
-                f"bayes_cost, or wrap it in BayesDecisionClassifier.",
-                argument="estimator",
+                f"bayes_cost, or wrap it in BayesDecisionClassifier."
             )
 
     def set_score_request(self, *, sample_weight: Any = UNCHANGED, data: Any = UNCHANGED) -> Self:

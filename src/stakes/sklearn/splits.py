@@ -36,11 +36,10 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
         except Exception:  # its text is shown, which may fail, too
             raise InputError(
                 f"cv must be a number of folds, a splitter of scikit-learn, or an iterable of "
-                f"training and test cases; got {_check.described(cv)}. Write cv=5.",
-                argument="cv",
+                f"training and test cases; got {_check.described(cv)}. Write cv=5."
             ) from None
     if cv < 2:
-        raise InputError(f"cv must be 2 folds or more; got {cv}. 5 is usual.", argument="cv")
+        raise InputError(f"cv must be 2 folds or more; got {cv}. 5 is usual.")
     owner = np.arange(codes.size) if clusters is None else clusters
     sizes = [np.unique(owner[codes == k]).size for k in range(len(names))]
     if min(sizes) < 2:
@@ -48,8 +47,7 @@ def splitter(cv: Any, y: Any, codes: IntArray, clusters: IntArray | None, names:
         raise InputError(
             f"y must hold two {what} of every class at least, for two folds; "
             f"{names[int(np.argmin(sizes))]!r} has {min(sizes)}. Gather more, or leave the class "
-            f"out.",
-            argument="y",
+            f"out."
         )
     # Each class must be in every training set: no single test fold may hold all of its cases.
     folds = min(int(cv), *sizes)
@@ -72,13 +70,11 @@ def read_splits(
             if groups is not None or "groups" not in str(error):
                 raise InputError(
                     f"cv must split the cases into training and test cases; it does not: "
-                    f"{type(error).__name__}: {error}. Write cv=5.",
-                    argument="cv",
+                    f"{type(error).__name__}: {error}. Write cv=5."
                 ) from error
             raise InputError(
                 f"cv must be given groups where it is a {type(chosen).__name__}; there are none. "
-                f"Pass clusters= to evaluate_estimators, or groups= to fit with metadata routing.",
-                argument="cv",
+                f"Pass clusters= to evaluate_estimators, or groups= to fit with metadata routing."
             ) from error
     # A case tested twice would count as two independent cases in the intervals.
     places = np.concatenate([np.empty(0, dtype=np.intp), *(test for _, test in splits)])
@@ -89,23 +85,20 @@ def read_splits(
         raise InputError(
             f"cv must put every case into exactly one test fold; {fault}. Repeated, random and "
             f"time-ordered splits do not: use KFold, StratifiedKFold or GroupKFold, with shuffle "
-            f"where order matters.",
-            argument="cv",
+            f"where order matters."
         )
     for fold, (train, test) in enumerate(splits):
         if np.intersect1d(train, test).size:
             raise InputError(
                 f"cv must keep test cases out of the fit; fold {fold} has "
                 f"{np.intersect1d(train, test).size} cases in both. Use a splitter whose train "
-                f"and test sets are disjoint.",
-                argument="cv",
+                f"and test sets are disjoint."
             )
         absent = np.flatnonzero(np.bincount(codes[train], minlength=len(names)) == 0)
         if absent.size:
             raise InputError(
                 f"cv must leave cases of every class in each fit; that of fold {fold} has none of "
-                f"the class {names[absent[0]]!r}. Use StratifiedKFold, or fewer folds.",
-                argument="cv",
+                f"the class {names[absent[0]]!r}. Use StratifiedKFold, or fewer folds."
             )
     return splits
 
@@ -122,8 +115,7 @@ def refuse_cut_clusters(splits: list[Split], clusters: IntArray) -> None:
         if cut:
             raise InputError(
                 f"cv must keep clusters whole; fold {fold} has {cut} of them on both sides. Pass "
-                f"a number of folds, GroupKFold or StratifiedGroupKFold.",
-                argument="cv",
+                f"a number of folds, GroupKFold or StratifiedGroupKFold."
             )
 
 
@@ -195,8 +187,7 @@ def _fit_and_ask(
     if answers.shape[:1] != asked.shape:
         raise InputError(
             f"estimator must give a prediction for every case; {type(estimator).__name__} gave "
-            f"{_check.described(answers)} for {len(asked)} cases. Take another.",
-            argument="estimator",
+            f"{_check.described(answers)} for {len(asked)} cases. Take another."
         )
     return answers
 

@@ -1,19 +1,19 @@
 """Tallies: sums over cases, from which everything else is computed.
 
 Rows are read once and become a tally; after that, rows are not needed again. Tallies merge with
-``+``, carry leading axes (groups, replicates, thresholds) and do not depend on costs. `Tally` and
-`CellTally` are their contracts.
+``+``, carry leading axes (groups, replicates, thresholds) and do not depend on costs. `Tally`,
+`CellTally` and `JointTally` are their contracts.
 """
 
 from stakes._check import guard
-from stakes.tally.base import CellTally, Tally
+from stakes.tally.base import CellTally, JointTally, Tally, tallies_by_model
 from stakes.tally.binned_scores import Bins, BinSums
 from stakes.tally.bit_bins import BitGrid
 from stakes.tally.counts import Counts
+from stakes.tally.distinct_scores import blocks
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
-from stakes.tally.pooling import blocks
 from stakes.tally.read_rows import Labelled, read_rows, refuse_too_many
 from stakes.tally.score_table import ScoreTable, two_classes
 from stakes.tally.sorted_runs import SortedRuns
@@ -26,6 +26,7 @@ __all__ = [
     "Counts",
     "JointCounts",
     "JointScores",
+    "JointTally",
     "Labelled",
     "LossMoments",
     "ScoreTable",
@@ -34,6 +35,7 @@ __all__ = [
     "blocks",
     "read_rows",
     "refuse_too_many",
+    "tallies_by_model",
     "two_classes",
 ]
 

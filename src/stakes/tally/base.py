@@ -2,14 +2,15 @@
 
 A `Tally` is a sum over cases: it merges with ``+``, carries leading axes, can be reweighted to a
 prior and summed over clusters. A `CellTally` is one whose sums are the weights of cells, each of
-one class: its cases can be resampled.
+one class: its cases can be resampled. A `JointTally` is a cell tally of several models on the same
+cases.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels, Numbers
 from stakes._value import Value
 from stakes.errors import InputError
+
+T = TypeVar("T", bound="Tally")
 
 
 class Tally(Value, ABC):
@@ -71,6 +74,19 @@ class Tally(Value, ABC):
     @abstractmethod
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
+
+    def _shared(self, other: Self, *labels: str) -> dict[str, Any]:
+        """The labels and groups that two tallies share; others, or other axes, are refused."""
+        shared = {
+            name: _check.same_labels(f"the {name}", getattr(self, name), getattr(other, name))
+            for name in (*labels, "groups")
+        }
+        if self.leading != other.leading:
+            raise InputError(
+                f"both {type(self).__name__} must have the same leading axes; they have "
+                f"{self.leading} and {other.leading}. Name all groups in both."
+            )
+        return shared
 
     def __radd__(self, other: object) -> Self:
         """Let ``sum(tallies)`` start from nothing."""
@@ -239,14 +255,124 @@ class CellTally(Tally):
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; the cells stay."""
         chosen = leading_index(self.cell_weights, 1, index)
-        return self._trusted(**{**vars(self.with_cell_weights(chosen)), "groups": None})
+        return self.with_cell_weights(chosen)._but(groups=None)
 
     def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
             return self.with_cell_weights(self.cell_weights * factors[..., self.cell_classes])
 
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        """The shape of the weights as the tally holds them."""
+        return self.cell_weights.shape
+
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
         return self.with_cell_weights(_summed(times, self.cell_weights))
+
+
+class JointTally(CellTally):
+    """What several models said about the same cases: distinct tuples and their weights.
+
+    Attributes
+    ----------
+    cells : (T, 1 + J) the position of the class, and of what each model said
+    weights : (…, T)
+    models : J names
+
+    Examples
+    --------
+    >>> from stakes.tally import JointScores
+    >>> joint = JointScores.from_scores([0, 0, 1], {"a": [1, 2, 2], "b": [5, 6, 8]})
+    >>> joint.models, joint.cell_classes.tolist()
+    (('a', 'b'), [0, 0, 1])
+    """
+
+    cells: IntArray
+    weights: FloatArray
+    models: Labels
+
+    @property
+    def cell_weights(self) -> FloatArray:  # noqa: D102
+        return self.weights
+
+    @property
+    def cell_classes(self) -> IntArray:  # noqa: D102
+        return self.cells[:, 0]
+
+    def with_cell_weights(self, weights: FloatArray) -> Self:
+        """The same tuples with other weights of shape (…, T), such as resampled ones.
+
+        Examples
+        --------
+        >>> from stakes.tally import JointScores
+        >>> joint = JointScores.from_scores([0, 0, 1], {"a": [1, 2, 2], "b": [5, 6, 8]})
+        >>> joint.with_cell_weights(np.array([2.0, 0.0, 3.0])).table("a").weights
+        array([[2., 0.],
+               [0., 3.]])
+        """
+        groups = self.groups if weights.shape == self.weights.shape else None
+        return self._but(weights=weights.view(), groups=groups)
+
+    @abstractmethod
+    def by_model(self) -> dict[Label, Any]:
+        """The tally of each model, with the leading axes of the weights.
+
+        Returns
+        -------
+        model → its tally
+
+        Examples
+        --------
+        >>> from stakes.tally import JointScores
+        >>> JointScores.from_scores([0, 0, 1], {"a": [1, 2, 2]}).by_model()
+        {'a': ScoreTable of 3 cases, 1 positive, 2 distinct scores from 1 to 2}
+        """
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(str, self.models))
+        size = f"shape {self.leading}" if self.leading else f"{self.n_cases:.7g} cases"
+        name, tuples = type(self).__name__, len(self.cells)
+        return f"{name} of {size}, models {shown}, {tuples} distinct tuples"
+
+
+def tallies_by_model(models: object, kind: type[T], remedy: str) -> dict[Label, T]:
+    """The tally of each model: of a joint tally, a mapping, or along a leading axis of models.
+
+    Parameters
+    ----------
+    models : a joint tally, model → tally, or a tally whose first leading axis is the models
+    kind : what the tally of each model must be
+    remedy : what makes such a tally of rows, for messages
+
+    Returns
+    -------
+    model → its tally
+
+    Examples
+    --------
+    >>> from stakes.tally import Counts
+    >>> both = Counts([[[8, 2], [1, 9]], [[9, 1], [3, 7]]])
+    >>> tallies_by_model(both, Counts, "Counts.from_decisions")[1].values.tolist()
+    [[9.0, 1.0], [3.0, 7.0]]
+    """
+    tallies = models
+    if isinstance(models, JointTally):
+        tallies = models.by_model()
+    elif isinstance(models, kind) and models.leading:
+        tallies = dict(zip(models.groups or range(len(models)), models, strict=True))
+    expected = (
+        f"models must be a joint tally, a mapping from model to {kind.__name__}, or a "
+        f"{kind.__name__} with a leading axis of models"
+    )
+    if not isinstance(tallies, Mapping) or not tallies:
+        raise InputError(f"{expected}; got {type(models).__name__}. Name at least one model.")
+    for model, tally in tallies.items():
+        if not isinstance(tally, kind):
+            raise InputError(
+                f"{expected}; that of {model!r} is {type(tally).__name__}. Tally its cases with "
+                f"{remedy}."
+            )
+    return dict(zip(_check.labels("the models", tallies), tallies.values(), strict=True))
 
 
 def _summed(times: FloatArray, part: FloatArray) -> FloatArray:

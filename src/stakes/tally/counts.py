@@ -226,6 +226,11 @@ class Counts(CellTally):
             groups=rows.groups,
         )
 
+    @classmethod
+    def _unlabelled(cls, values: FloatArray, groups: Labels | None = None) -> Self:
+        """Counts without labels, of values that need no check."""
+        return cls._trusted(values=values, classes=None, decisions=None, groups=groups)
+
     @property
     def n_classes(self) -> int:
         """K."""
@@ -245,12 +250,8 @@ class Counts(CellTally):
                 f"both Counts must have one shape; they have {self.values.shape} and "
                 f"{other.values.shape}. Name all classes, decisions and groups in both."
             )
-        return self._trusted(
-            values=self.values + other.values,
-            classes=_check.same_labels("the classes", self.classes, other.classes),
-            decisions=_check.same_labels("the decisions", self.decisions, other.decisions),
-            groups=_check.same_labels("the groups", self.groups, other.groups),
-        )
+        shared = self._shared(other, "classes", "decisions")
+        return self._trusted(values=self.values + other.values, **shared)
 
     def smoothed(self, alpha: float) -> Self:
         """Add `alpha` cases to every cell.
@@ -270,7 +271,7 @@ class Counts(CellTally):
                [1.5, 2.5]])
         """
         alpha = _check.number("alpha", alpha, low=0)
-        return self._with(self.values + alpha, groups=self.groups)
+        return self._but(values=self.values + alpha)
 
     def normalized(self) -> Self:
         """Shares of all cases; they sum to one, or are nan without cases.
@@ -285,9 +286,7 @@ class Counts(CellTally):
         [[0.6, 0.2], [0.1, 0.1]]
         """
         with np.errstate(invalid="ignore"):
-            return self._with(
-                self.values / np.asarray(self.n_cases)[..., None, None], groups=self.groups
-            )
+            return self._but(values=self.values / np.asarray(self.n_cases)[..., None, None])
 
     def answering(self, problem: Answering) -> Self:
         """Predicted classes, (…, K, K): each decision counts for the class that it stands for.
@@ -324,12 +323,8 @@ class Counts(CellTally):
             )
         # As objects, labels are compared one by one; numpy would turn mixed labels into text.
         answer = np.array(problem.answers, dtype=object)[:, None] == np.array(classes, dtype=object)
-        return self._trusted(
-            values=self.values @ answer.astype(np.float64),
-            classes=classes,
-            decisions=classes,
-            groups=self.groups,
-        )
+        values = self.values @ answer.astype(np.float64)
+        return self._but(values=values, classes=classes, decisions=classes)
 
     @property
     def class_weights(self) -> FloatArray:  # noqa: D102
@@ -340,17 +335,17 @@ class Counts(CellTally):
         return self.values.reshape(*self.values.shape[:-2], -1)
 
     @property
+    def weights_shape(self) -> tuple[int, ...]:  # noqa: D102
+        return self.values.shape
+
+    @property
     def cell_classes(self) -> IntArray:  # noqa: D102
         return np.repeat(np.arange(self.n_classes), self.n_decisions)
 
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
         values = weights.reshape(*weights.shape[:-1], *self.values.shape[-2:])
-        return self._with(values, self.groups if values.shape == self.values.shape else None)
-
-    def _with(self, values: FloatArray, groups: Labels | None) -> Self:
-        return self._trusted(
-            values=values, classes=self.classes, decisions=self.decisions, groups=groups
-        )
+        groups = self.groups if values.shape == self.values.shape else None
+        return self._but(values=values, groups=groups)
 
     def _table(self) -> tuple[list[object], list[list[object]]]:
         classes = self.classes or tuple(range(self.n_classes))

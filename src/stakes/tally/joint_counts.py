@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally.base import CellTally, class_factors
+from stakes.tally.base import JointTally, class_factors
 from stakes.tally.counts import Counts
 from stakes.tally.read_rows import Labelled, distinct_cells, read_rows
 
@@ -21,7 +21,7 @@ _FEW_ROWS = 16  # up to this many tables, adding row by row is faster than a mat
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class JointCounts(CellTally):
+class JointCounts(JointTally):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 
     This is the tally for paired comparisons: differences between models on the same cases are sums
@@ -166,17 +166,17 @@ class JointCounts(CellTally):
             groups=rows.groups,
         )
 
+    @classmethod
+    def _of_cells(
+        cls, cells: IntArray, weights: FloatArray, models: Labels, problem: Labelled
+    ) -> Self:
+        """The tally of cells that are distinct and in order, and need no check."""
+        labels = {"classes": problem.classes, "decisions": problem.decisions}
+        return cls._trusted(cells=cells, weights=weights, models=models, **labels, groups=None)
+
     @property
     def class_weights(self) -> FloatArray:  # noqa: D102
         return self._sums_over(self.cells[:, 0], (len(self.classes),))
-
-    @property
-    def cell_weights(self) -> FloatArray:  # noqa: D102
-        return self.weights
-
-    @property
-    def cell_classes(self) -> IntArray:  # noqa: D102
-        return self.cells[:, 0]
 
     def model(self, name: object) -> Counts:
         """The counts of one model.
@@ -210,6 +210,9 @@ class JointCounts(CellTally):
             groups=self.groups,
         )
 
+    def by_model(self) -> dict[Label, Counts]:  # noqa: D102
+        return {name: self.model(name) for name in self.models}
+
     def with_prior(self, prior: object) -> Self:
         """Reweight the classes to these shares; the total weight stays the same.
 
@@ -230,55 +233,22 @@ class JointCounts(CellTally):
         nothing = np.zeros((*self.weights.shape[:-1], absent.size))
         weights = np.concatenate([self.weights, nothing], axis=-1)
         order = np.lexsort(cells.T[::-1])
-        return self._with(cells[order], weights[..., order], self.groups)
-
-    def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as resampled ones.
-
-        Examples
-        --------
-        >>> from stakes import Problem
-        >>> decided = {"old": [0, 1, 1, 0], "new": [0, 0, 1, 0]}
-        >>> joint = JointCounts.from_decisions([0, 0, 1, 1], decided, Problem.zero_one(2))
-        >>> joint.with_cell_weights(np.array([4.0, 0.0, 0.0, 1.0])).model("old").values
-        array([[4., 0.],
-               [0., 1.]])
-        """
-        groups = self.groups if weights.shape == self.weights.shape else None
-        return self._with(self.cells, weights.view(), groups)
+        return self._but(cells=cells[order], weights=weights[..., order])
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
         if not isinstance(other, JointCounts):
             return NotImplemented
-        for name in ("models", "classes", "decisions"):
-            _check.same_labels(f"the {name}", getattr(self, name), getattr(other, name))
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        leading = self.weights.shape[:-1]
-        if other.weights.shape[:-1] != leading:
-            raise InputError(
-                f"both JointCounts must have the same leading axes; they have {leading} and "
-                f"{other.weights.shape[:-1]}. Name all groups in both."
-            )
+        shared = self._shared(other, "models", "classes", "decisions")
         cells, where = np.unique(
             np.concatenate([self.cells, other.cells]), axis=0, return_inverse=True
         )
         where = where.reshape(-1)
         split = len(self.cells)
-        weights = np.zeros((*leading, len(cells)))
+        weights = np.zeros((*self.leading, len(cells)))
         weights[..., where[:split]] += self.weights
         weights[..., where[split:]] += other.weights
-        return self._with(cells, weights, groups)
-
-    def _with(self, cells: IntArray, weights: FloatArray, groups: Labels | None) -> Self:
-        return self._trusted(
-            cells=cells,
-            weights=weights,
-            models=self.models,
-            classes=self.classes,
-            decisions=self.decisions,
-            groups=groups,
-        )
+        return self._trusted(cells=cells, weights=weights, **shared)
 
     def _sums_over(self, cell: IntArray, shape: tuple[int, ...]) -> FloatArray:
         """Sum the tuples into cells, for all leading axes at once."""
@@ -295,18 +265,6 @@ class JointCounts(CellTally):
         if unknown.any():
             sums = np.where(unknown @ indicator > 0, np.nan, sums)
         return np.asarray(sums.reshape(*leading, *shape))
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.models))
-        if self.weights.ndim > 1:
-            return (
-                f"JointCounts of shape {self.weights.shape[:-1]}, models {shown}, "
-                f"{len(self.cells)} distinct tuples"
-            )
-        return (
-            f"JointCounts of {self.n_cases:.7g} cases, models {shown}, "
-            f"{len(self.cells)} distinct tuples"
-        )
 
 
 def _checked_cells(

@@ -11,13 +11,13 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
-from stakes.tally.base import CellTally
+from stakes.tally.base import JointTally
 from stakes.tally.read_rows import distinct_cells, packed, read_rows
 from stakes.tally.score_table import ScoreTable, two_classes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointScores(CellTally):
+class JointScores(JointTally):
     """The distinct tuples (class, score of model 1, … , score of model J) and their weights.
 
     This is for scores what `JointCounts` is for decisions. It is made by `from_scores`; two
@@ -117,14 +117,6 @@ class JointScores(CellTally):
         )
 
     @property
-    def cell_weights(self) -> FloatArray:  # noqa: D102
-        return self.weights
-
-    @property
-    def cell_classes(self) -> IntArray:  # noqa: D102
-        return self.cells[:, 0]
-
-    @property
     def has_clusters(self) -> bool:  # noqa: D102
         return self.clusters is not None
 
@@ -171,18 +163,8 @@ class JointScores(CellTally):
             groups=self.groups,
         )
 
-    def with_cell_weights(self, weights: FloatArray) -> Self:
-        """The same tuples with other weights of shape (…, T), such as resampled ones.
-
-        Examples
-        --------
-        >>> joint = JointScores.from_scores([0, 0, 1], {"a": [1, 2, 2], "b": [5, 6, 8]})
-        >>> joint.with_cell_weights(np.array([2.0, 0.0, 3.0])).table("a").weights
-        array([[2., 0.],
-               [0., 3.]])
-        """
-        groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(**{**vars(self), "weights": weights.view(), "groups": groups})
+    def by_model(self) -> dict[Label, ScoreTable]:  # noqa: D102
+        return {name: self.table(name) for name in self.models}
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all; those with clusters cannot be added.
@@ -193,10 +175,12 @@ class JointScores(CellTally):
         """
         if not isinstance(other, JointScores):
             return NotImplemented
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        classes = _check.same_labels("the classes", self.classes, other.classes)
-        _check.same_labels("the models", self.models, other.models)
-        self._refuse_apart(other)
+        shared = self._shared(other, "models", "classes")
+        if self.clusters is not None or other.clusters is not None:
+            raise InputError(
+                "JointScores that name clusters cannot be added: clusters are numbered within one "
+                "tally. Read all rows at once."
+            )
         # Positions refer to the scores of each tally; in the sum they refer to the common scores.
         scores = tuple(map(np.union1d, self.scores, other.scores))
         cells = np.concatenate([_recoded(tally, scores) for tally in (self, other)])
@@ -209,36 +193,15 @@ class JointScores(CellTally):
             cells=cells[order][starts],
             weights=np.add.reduceat(weights[..., order], starts, axis=-1),
             scores=tuple(_check.frozen(column) for column in scores),
-            models=self.models,
-            classes=classes,
-            groups=groups,
             clusters=None,
+            **shared,
         )
-
-    def _refuse_apart(self, other: Self) -> None:
-        """Refuse what cannot be added up: named clusters, and other leading axes."""
-        if self.clusters is not None or other.clusters is not None:
-            raise InputError(
-                "JointScores that name clusters cannot be added: clusters are numbered within one "
-                "tally. Read all rows at once."
-            )
-        if self.weights.shape[:-1] != other.weights.shape[:-1]:
-            raise InputError(
-                f"both JointScores must have the same leading axes; they have "
-                f"{self.weights.shape[:-1]} and {other.weights.shape[:-1]}. Name all groups in "
-                f"both."
-            )
 
     def _content(self) -> tuple[Any, ...]:
         scores = tuple(column.tobytes() for column in self.scores)
         cells = (self.cells.tobytes(), self.weights.shape, self.weights.tobytes())
         clusters = None if self.clusters is None else self.clusters.tobytes()
         return (scores, cells, self.models, self.classes, self.groups, clusters)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.models))
-        cases = f"{self.n_cases:.7g} cases" if self.weights.ndim == 1 else f"{self.n_cases.shape}"
-        return f"JointScores of {cases}, models {shown}, {len(self.cells)} distinct tuples"
 
 
 def _columns(scores: object) -> tuple[Labels, list[FloatArray]]:

@@ -240,32 +240,21 @@ class LossMoments(Tally):
 
     def _times(self, factors: FloatArray) -> Self:
         with np.errstate(invalid="ignore"):
-            return self._with(
-                self.groups,
-                self.weight * factors,
-                self.sums * factors[..., None],
-                self.scatter * factors[..., None, None],
+            return self._but(
+                weight=self.weight * factors,
+                sums=self.sums * factors[..., None],
+                scatter=self.scatter * factors[..., None, None],
             )
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; losses and classes stay."""
-        parts = enumerate((self.weight, self.sums, self.scatter), start=1)
-        return self._with(None, *(leading_index(part, axes, index) for axes, part in parts))
+        parts = ("weight", 1), ("sums", 2), ("scatter", 3)
+        chosen = {name: leading_index(getattr(self, name), axes, index) for name, axes in parts}
+        return self._but(groups=None, **chosen)
 
     def sum_clusters(self, times: FloatArray) -> Self:  # noqa: D102
-        return self._with(None, *_pooled(times, self.weight, self.sums, self.scatter))
-
-    def _with(
-        self, groups: Labels | None, weight: FloatArray, sums: FloatArray, scatter: FloatArray
-    ) -> Self:
-        return self._trusted(
-            weight=weight,
-            sums=sums,
-            scatter=scatter,
-            names=self.names,
-            classes=self.classes,
-            groups=groups,
-        )
+        weight, sums, scatter = _pooled(times, self.weight, self.sums, self.scatter)
+        return self._but(weight=weight, sums=sums, scatter=scatter, groups=None)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all."""
@@ -278,14 +267,8 @@ class LossMoments(Tally):
             )
         both = ((self.weight, other.weight), (self.sums, other.sums), (self.scatter, other.scatter))
         weight, sums, scatter = _pooled(np.ones((1, 2)), *map(np.stack, both))
-        return self._trusted(
-            weight=weight[0],
-            sums=sums[0],
-            scatter=scatter[0],
-            names=_check.same_labels("the names", self.names, other.names),
-            classes=_check.same_labels("the classes", self.classes, other.classes),
-            groups=_check.same_labels("the groups", self.groups, other.groups),
-        )
+        parts = {"weight": weight[0], "sums": sums[0], "scatter": scatter[0]}
+        return self._trusted(**parts, **self._shared(other, "names", "classes"))
 
     def __repr__(self) -> str:
         names = "" if self.names is None else " " + ", ".join(map(str, self.names))
@@ -369,6 +352,4 @@ def _loss_matrix(losses: object) -> tuple[Labels | None, FloatArray]:
 
 def _refuse_none(number: int) -> None:
     if not number:
-        raise InputError(
-            "losses must hold at least one loss; there are none. Add one.", argument="losses"
-        )
+        raise InputError("losses must hold at least one loss; there are none. Add one.")

@@ -12,7 +12,7 @@ from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.errors import InputError
 from stakes.tally.base import CellTally, leading_index
 from stakes.tally.counts import Counts
-from stakes.tally.pooling import pooled
+from stakes.tally.distinct_scores import pooled
 from stakes.tally.read_rows import Rows, read_rows
 
 
@@ -176,6 +176,10 @@ class ScoreTable(CellTally):
     def cell_classes(self) -> IntArray:  # noqa: D102
         return np.repeat(np.arange(2), self.scores.size)
 
+    @property
+    def weights_shape(self) -> tuple[int, ...]:  # noqa: D102
+        return self.weights.shape
+
     def with_cell_weights(self, weights: FloatArray) -> Self:  # noqa: D102
         columns = weights.reshape(*weights.shape[:-1], 2, self.scores.size)
         return self._with(np.swapaxes(columns, -1, -2))
@@ -246,9 +250,7 @@ class ScoreTable(CellTally):
     def _with(self, weights: FloatArray) -> Self:
         """The same scores with weights that need no check."""
         groups = self.groups if weights.shape == self.weights.shape else None
-        return self._trusted(
-            scores=self.scores, weights=weights.view(), classes=self.classes, groups=groups
-        )
+        return self._but(weights=weights.view(), groups=groups)
 
     def binned(self, edges: object) -> Self:
         """Pool the scores between edges; each bin (low, high] has the mean score of its cases.
@@ -298,24 +300,17 @@ class ScoreTable(CellTally):
         """Tallies of two sets of cases as the tally of all, over the union of their scores."""
         if not isinstance(other, ScoreTable):
             return NotImplemented
-        classes = _check.same_labels("the classes", self.classes, other.classes)
-        groups = _check.same_labels("the groups", self.groups, other.groups)
-        leading = self.weights.shape[:-2]
-        if other.weights.shape[:-2] != leading:
-            raise InputError(
-                f"both ScoreTables must have the same leading axes; they have {leading} and "
-                f"{other.weights.shape[:-2]}. Name all groups in both."
-            )
+        shared = self._shared(other, "classes")
         scores = np.union1d(self.scores, other.scores)
-        weights = np.zeros((*leading, scores.size, 2))
+        weights = np.zeros((*self.leading, scores.size, 2))
         weights[..., np.searchsorted(scores, self.scores), :] += self.weights
         weights[..., np.searchsorted(scores, other.scores), :] += other.weights
-        return self._trusted(scores=scores, weights=weights, classes=classes, groups=groups)
+        return self._trusted(scores=scores, weights=weights, **shared)
 
     def __getitem__(self, index: Any) -> Self:
         """Index the leading axes; scores and classes stay."""
         chosen = self._with(leading_index(self.weights, 2, index))
-        return self._trusted(**{**vars(chosen), "groups": None})
+        return chosen._but(groups=None)
 
     def __repr__(self) -> str:
         span = f"{self.scores.size} distinct scores from {self.scores[0]:g} to {self.scores[-1]:g}"
@@ -331,8 +326,7 @@ def _checked_weights(weights: object, size: int) -> FloatArray:
     if weight.ndim < 2 or weight.shape[-2:] != (size, 2) or size == 0:
         raise InputError(
             f"weights must have shape (…, {size}, 2), one row for each score and one column for "
-            f"each class; the shape is {weight.shape}. The positive class is second.",
-            argument="weights",
+            f"each class; the shape is {weight.shape}. The positive class is second."
         )
     return weight
 

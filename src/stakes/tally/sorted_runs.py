@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check import FloatArray, IntArray
-from stakes.tally.pooling import Keys, packed, unpacked, weighed_again
+from stakes.tally.distinct_scores import Keys, packed, unpacked, weighed_again
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once

@@ -17,7 +17,7 @@ Needs the extra ``torch``.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from stakes.errors import MissingExtraError
+from stakes.errors import extra
 
 if TYPE_CHECKING:
     from stakes.torch.device_bins import BinnedScores, Scale, score_bins
@@ -57,14 +57,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _FILE_OF:
         raise AttributeError(f"module 'stakes.torch' has no attribute {name!r}")
-    try:
+    with extra("torch", f"stakes.torch.{name}"):
         value = getattr(import_module(f"stakes.torch.{_FILE_OF[name]}"), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("torch", "torchmetrics"):
-            raise
-        raise MissingExtraError(
-            f"stakes.torch.{name} needs {error.name}, which is not installed. "
-            f"Install it: pip install 'stakes[torch]'."
-        ) from error
     globals()[name] = value
     return value

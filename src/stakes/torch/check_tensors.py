@@ -112,27 +112,23 @@ def _tensor(
     if not isinstance(values, Tensor):
         raise InputError(
             f"{name} must be a tensor; got {type(values).__name__}. "
-            f"For arrays use stakes.tally, or torch.as_tensor.",
-            argument=name,
+            f"For arrays use stakes.tally, or torch.as_tensor."
         )
     if values.layout != torch.strided or values.is_nested:
         kind = "nested" if values.is_nested else values.layout
         raise InputError(
-            f"{name} must be a dense tensor; it is {kind}. Pass {name}.to_dense(), or pad it.",
-            argument=name,
+            f"{name} must be a dense tensor; it is {kind}. Pass {name}.to_dense(), or pad it."
         )
     if values.dtype not in kinds:
         raise InputError(
             f"{name} must hold {what}; its dtype is {values.dtype}. "
-            f"Convert it, as in {name}.to({kinds[-1]}).",
-            argument=name,
+            f"Convert it, as in {name}.to({kinds[-1]})."
         )
     if values.ndim not in ndim:
         shapes = " or ".join({1: "(n,)", 2: "(n, columns)"}[size] for size in ndim)
         raise InputError(
             f"{name} must have shape {shapes}; its shape is {tuple(values.shape)}. "
-            f"Flatten or squeeze it.",
-            argument=name,
+            f"Flatten or squeeze it."
         )
     return values.detach()
 
@@ -152,14 +148,12 @@ def aligned(tensors: Mapping[str, Tensor | None]) -> int:
         if tensor.device != first[1].device:
             raise InputError(
                 f"{name} must be on the device of {first[0]}, {first[1].device}; it is on "
-                f"{tensor.device}. Move it: {name}.to({first[0]}.device).",
-                argument=name,
+                f"{tensor.device}. Move it: {name}.to({first[0]}.device)."
             )
         if len(tensor) != len(first[1]):
             raise InputError(
                 f"{name} must have one entry for each of the {len(first[1])} cases of {first[0]}; "
-                f"it has {len(tensor)}. Pass both from the same batch.",
-                argument=name,
+                f"it has {len(tensor)}. Pass both from the same batch."
             )
     return len(first[1])
 
@@ -168,8 +162,7 @@ def refuse_total(weights: Tensor) -> None:
     """Refuse weights whose sum overflows."""
     if not isfinite(float(weights.double().sum())):
         raise InputError(
-            "weights must have a total that is a number; the sum is too large. Scale them down.",
-            argument="weights",
+            "weights must have a total that is a number; the sum is too large. Scale them down."
         )
 
 

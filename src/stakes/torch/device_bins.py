@@ -405,8 +405,7 @@ def two_labels(classes: object) -> Labels:
     if len(names) != 2:
         raise InputError(
             f"classes must be two labels, negative then positive; got {len(names)}. "
-            f"Leave others out.",
-            argument="classes",
+            f"Leave others out."
         )
     return names
 
@@ -425,8 +424,7 @@ def refuse_none(name: str, some: bool) -> None:
     """Refuse a tally without cases."""
     if not some:
         raise InputError(
-            f"{name} must hold at least one case of positive weight; there are none. Pass some.",
-            argument=name,
+            f"{name} must hold at least one case of positive weight; there are none. Pass some."
         )
 
 

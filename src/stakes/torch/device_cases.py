@@ -213,8 +213,7 @@ def refuse_width(name: str, predictions: Tensor, problem: Problem) -> None:
     if width != problem.n_classes:
         raise InputError(
             f"{name} must have one column for each of the {problem.n_classes} classes; the shape "
-            f"is {tuple(predictions.shape)}. One dimension stands for P(second class) of two.",
-            argument=name,
+            f"is {tuple(predictions.shape)}. One dimension stands for P(second class) of two."
         )
 
 

@@ -79,7 +79,7 @@ def _moments_by_numpy(
         classes=range(len(classes)),
         weights=None if weight is None else _array(weight),
     )
-    return LossMoments._trusted(**{**vars(moments), "classes": classes})
+    return moments._but(classes=classes)
 
 
 def _array(values: Tensor) -> FloatArray:
@@ -124,9 +124,7 @@ def _loss_columns(
         parts = floating("losses", losses, ndim=(2,)).unbind(dim=1)
         columns = {f"losses[:, {k}]": part for k, part in enumerate(parts)}
     if not columns:
-        raise InputError(
-            "losses must hold at least one loss; there are none. Add one.", argument="losses"
-        )
+        raise InputError("losses must hold at least one loss; there are none. Add one.")
     return names, columns
 
 

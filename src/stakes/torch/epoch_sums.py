@@ -185,8 +185,7 @@ class EpochSums:
         if not LIGHTEST <= usual <= HEAVIEST:
             raise InputError(
                 f"weights must be of a size whose squares are numbers, from {LIGHTEST:g} to "
-                f"{HEAVIEST:g}; these are not. Scale them all alike.",
-                argument="weights",
+                f"{HEAVIEST:g}; these are not. Scale them all alike."
             )
 
     def _evidence(self, name: str, bins: BinnedScores | None) -> Evidence:
@@ -234,16 +233,10 @@ class EpochSums:
 
     def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
         """Counts of the decisions as a sample; fractional weights come with their squares."""
-        counts, problem = self.counts(), self.problem
+        counts = self.counts()
         used = counts.values > 0
-        joint = JointCounts._trusted(
-            cells=np.argwhere(used),
-            weights=counts.values[used],
-            models=systems,
-            classes=problem.classes,
-            decisions=problem.decisions,
-            groups=None,
-        )
+        cells = np.argwhere(used)
+        joint = JointCounts._of_cells(cells, counts.values[used], systems, self.problem)
         squares = self.squares.cpu().numpy().reshape(used.shape)[used]
         sizes = rows if fractional else counts.class_weights
         return Sample(joint=joint, sizes=sizes, squares=squares if fractional else None)

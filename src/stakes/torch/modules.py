@@ -22,14 +22,7 @@ from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.report import Report
 from stakes.tally import Counts
-from stakes.torch.check_tensors import (
-    aligned,
-    floating,
-    no_faults,
-    positions,
-    refuse,
-    weights_of,
-)
+from stakes.torch.check_tensors import aligned, floating, no_faults, positions, refuse, weights_of
 from stakes.torch.device_bins import BinnedScores, DeviceBins, Scale, two_labels
 from stakes.torch.device_cases import (
     add_cells,
@@ -108,8 +101,7 @@ class _Tallied(Metric):
         if not isinstance(states, dict) or not self._are_like(states):
             raise InputError(
                 f"incoming_state must be a metric like this one, {type(self).__name__}, or its "
-                f"states by name; got {described(incoming_state)}. Make both alike.",
-                argument="incoming_state",
+                f"states by name; got {described(incoming_state)}. Make both alike."
             )
         super().merge_state(states)
         self._filled()
@@ -149,8 +141,7 @@ class _Tallied(Metric):
         if preds.device != self.faults.device:
             raise InputError(
                 f"preds must be on the device of the metric, {self.faults.device}; it is on "
-                f"{preds.device}. Move the metric: metric.to({str(preds.device)!r}).",
-                argument="preds",
+                f"{preds.device}. Move the metric: metric.to({str(preds.device)!r})."
             )
         if problem is not None:
             refuse_width("preds", preds, problem)
