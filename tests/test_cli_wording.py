@@ -71,3 +71,33 @@ def test_a_complaint_keeps_its_argument_when_it_is_sent_to_another_process():
 
     sent = pickle.loads(pickle.dumps(InputError("by must be a column.", argument="by")))
     assert (str(sent), sent.argument) == ("by must be a column.", "by")
+
+
+def test_a_remedy_that_was_passed_by_itself_can_be_replaced_and_no_other_word():
+    error = InputError(
+        "text must be JSON; it is not.", argument="text", remedy="Pass what x wrote."
+    )
+    assert str(error) == "text must be JSON; it is not. Pass what x wrote."
+    assert error.complaint == "text must be JSON; it is not."
+    told = error.renamed("rule.json", remedy="Write one.")
+    assert (str(told), told.argument) == (
+        "rule.json must be JSON; it is not. Write one.",
+        "rule.json",
+    )
+    assert str(error.renamed("source")) == "source must be JSON; it is not. Pass what x wrote."
+    bare = InputError("text must be JSON; it is not. Pass another.")
+    assert str(bare.renamed("a", remedy="Write one.")) == "a must be JSON; it is not. Pass another."
+
+
+@pytest.mark.parametrize(
+    ("message", "argument"),
+    [
+        ("--level must lie in [0, 1].", "--level"),
+        ("models['a]b'] must hold labels.", "models['a]b']"),
+        ("by['x'].codes must be whole.", "by['x'].codes"),
+        ("the models must be the same.", None),
+        ("y_true and models must describe the same cases.", None),
+    ],
+)
+def test_a_message_that_begins_with_an_argument_names_it(message, argument):
+    assert InputError(message).argument == argument

@@ -21,6 +21,7 @@ from stakes import (
     expected_cost,
 )
 from stakes.measures import recall
+from stakes.tally import JointScores, tallies_by_model
 from stakes.tally.base import class_factors
 
 PROBLEM = Problem(
@@ -394,3 +395,32 @@ def test_groups_of_joint_counts_name_the_first_of_several_leading_axes():
 def test_scores_of_a_table_are_distinct_and_increasing(scores):
     with pytest.raises(InputError, match=r"^scores must be distinct and increasing"):
         ScoreTable(scores, [[1, 0], [0, 1]])
+
+
+def test_models_are_read_alike_from_a_joint_tally_a_mapping_and_a_leading_axis():
+    decided = {"a": ["approve", "block", "review"], "b": ["review", "block", "approve"]}
+    joint = JointCounts.from_decisions(["legit", "fraud", "fraud"], decided, PROBLEM)
+    by_model = joint.by_model()
+    assert by_model == {name: joint.model(name) for name in "ab"}
+    stacked = Counts._trusted(
+        values=np.stack([counts.values for counts in by_model.values()]),
+        classes=PROBLEM.classes,
+        decisions=PROBLEM.decisions,
+        groups=("a", "b"),
+    )
+    for models in (joint, by_model, stacked):
+        assert tallies_by_model(models, Counts, "Counts.from_decisions") == by_model
+    unnamed = tallies_by_model(Counts(stacked.values), Counts, "Counts.from_decisions")
+    assert list(unnamed) == [0, 1]
+
+
+@pytest.mark.parametrize("wrong", [{}, [1], Counts([[1, 2], [3, 4]]), None])
+def test_what_holds_no_models_is_refused(wrong):
+    with pytest.raises(InputError, match="models must be a joint tally, a mapping from model to C"):
+        tallies_by_model(wrong, Counts, "Counts.from_decisions")
+
+
+def test_models_of_another_kind_of_tally_are_refused():
+    joint = JointScores.from_scores([0, 1], {"a": [0.2, 0.7]})
+    with pytest.raises(InputError, match=r"that of 'a' is ScoreTable. Tally its cases with Counts"):
+        tallies_by_model(joint, Counts, "Counts.from_decisions")

@@ -855,7 +855,7 @@ def untyped(value: Any) -> Any:
         (lambda: ScoreFixed(np.nan), "t must hold numbers that can be ordered"),
         (lambda: RateFixed(1.2), "r must be one real number within"),
         (lambda: expected_loss(TABLE, Optimal(), untyped(Beta(2, 2))), r"Wrap it: CostProportions"),
-        (lambda: loss(TABLE, untyped(Optimal)), r"method must be .* Pass ScoreDriven\(\)"),
+        (lambda: loss(TABLE, untyped(Optimal)), r"method must be a Method; .* Optimal\(\)"),
         (lambda: expected_loss(TABLE, Optimal(), untyped(CostProportions)), r"condition must say"),
         (
             lambda: Optimal().loss_curve(TABLE, untyped(Uniform())),

@@ -48,6 +48,7 @@ from stakes._check.plain_kinds import (
 from stakes.errors import InputError, StakesError
 
 _MADE_BY = {
+    "Binning": "Write EqualWidth(10), EqualMass(10) or HullBins().",
     "Comparison": "compare_costs and related functions make one.",
     "Contenders": "contenders(joint, problem) makes one.",
     "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",

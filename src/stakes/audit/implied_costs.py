@@ -128,17 +128,6 @@ class RawScores(Scale):
         return float("nan")
 
 
-def read_scale(scale: Scale) -> Scale:
-    """The scale; anything else, such as a class instead of its instance, is refused."""
-    if not isinstance(scale, Scale):
-        shown = scale.__name__ if isinstance(scale, type) else repr(scale)
-        raise InputError(
-            f"scale must be Probabilities(), LogOdds() or RawScores(); got {shown}. "
-            f"Write the brackets: a class itself is not a scale."
-        )
-    return scale
-
-
 # Results -----------------------------------------------------------------------------------------
 
 
@@ -373,7 +362,7 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     (array([0.67, 2.33]), array([0.5, 2. ]))
     """
     read_metric(metric)
-    cuts = _cuts(table, read_scale(scale))
+    cuts = _cuts(table, scale)
     counts = cuts.counts()
     best = np.flatnonzero(picked(metric.goodness(counts)))
     if not best.size:
@@ -407,7 +396,7 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
     (0.5, 1.0, array([0.5, 2. ]))
     """
     (score,) = _check.real_scores("threshold", [threshold]).tolist()
-    cuts = _cuts(table, read_scale(scale))
+    cuts = _cuts(table, scale)
     cut = int(np.searchsorted(cuts.below[:-1], score, side="right"))
     alike = _optimum(cuts, cut, scale)
     return ThresholdCosts._trusted(

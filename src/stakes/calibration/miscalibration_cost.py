@@ -20,7 +20,7 @@ from stakes.errors import InputError
 from stakes.measures import expected_cost
 from stakes.problem import Problem
 from stakes.rows import read_posteriors
-from stakes.scoring import probability_scores, require_table
+from stakes.scoring import probability_scores
 from stakes.tally import Counts, ScoreTable
 
 
@@ -93,7 +93,6 @@ def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfM
     (0.4, 0.4)
     """
     _require_two(problem)
-    require_table(table)
     weighted = table if problem.prior is None else table.with_prior(problem.prior)
     scores = np.broadcast_to(probability_scores(table), table.weights.shape[:-1])
     # Isotonic regression is the optimum for every pair of costs at once (hernandez-orallo,

@@ -216,6 +216,9 @@ def cost_lines(table: ScoreTable, over: Condition | type[Condition]) -> CostLine
     )
 
 
+# Capacity and coverage ---------------------------------------------------------------------------
+
+
 def capacity_curve(table: ScoreTable, problem: Problem, decision: Label) -> CapacityCurve:
     """Cost per case against the share of cases that may get a decision, on labelled cases.
 

@@ -311,6 +311,9 @@ def _assumptions(
     )
 
 
+# Rules that decide new cases ---------------------------------------------------------------------
+
+
 def shipped_rules(evidence: Evidence, seed: int) -> Rules:
     """A rule for every system that can decide new cases; maps are fitted when they are needed."""
     origin = Origin(

@@ -223,6 +223,9 @@ def _proportion_line(costs: Costs) -> _Line:
     return _Line(start, slope, costs.problem.prior, None, (0.0, 1.0))
 
 
+# Where costs differ from case to case ------------------------------------------------------------
+
+
 def case_regions(systems: tuple[System, ...], evidence: Evidence) -> tuple[Regions, ...]:
     """Where each system is the cheapest, as the prior of the last class varies."""
     rivals, stand_in = _stand_ins(systems, evidence)

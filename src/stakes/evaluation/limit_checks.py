@@ -130,6 +130,9 @@ def _shares(
         yield LimitCheck(limit, value, float(low), float(high))
 
 
+# In plain sentences ------------------------------------------------------------------------------
+
+
 def limit_sentences(system: System, evidence: Evidence, level: float) -> list[str]:
     """How a system meets every limit, and what a slightly looser limit would save."""
     sentences = []

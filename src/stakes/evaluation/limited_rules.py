@@ -39,6 +39,7 @@ from stakes.report import MOVED, RECALIBRATED
 
 _TIED = 1e-12  # relative to the largest cost: decisions whose costs differ by less are tied
 _FACTORS = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8)  # multiples of the limit, shown beside it
+Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
 
 
 class OtherFolds(NamedTuple):
@@ -171,9 +172,6 @@ def _first_least(costs: FloatArray, without: int | None) -> IntArray:
     for d, column in reversed(listed[:-1]):
         chosen[column <= least] = d
     return chosen
-
-
-Capacity = tuple[tuple[float, float, float], ...]  # share, cost per case, price there
 
 
 @dataclass(frozen=True, eq=False)

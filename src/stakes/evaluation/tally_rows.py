@@ -367,6 +367,9 @@ def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
     return rows.argmax(axis=1) if rows.shape[1] > 2 else rows[:, 1] > rows[:, 0]
 
 
+# Cost against coverage, from bins of hardness ----------------------------------------------------
+
+
 def hardness_unit(largest: float) -> float:
     """Where the innermost run of bins ends, for hardness up to some distance from zero.
 

@@ -192,6 +192,9 @@ def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:
     return Interval._trusted(low=np.array(low), high=np.array(high), level=level)
 
 
+# Ratios to the cost of blind decisions -----------------------------------------------------------
+
+
 def normalized_bounds(
     cells: Cells, able: BoolArray, regrets: FloatArray, threshold: FloatArray, added: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -124,6 +124,9 @@ def roc(table: ScoreTable) -> Roc:
     )
 
 
+# The convex hull ---------------------------------------------------------------------------------
+
+
 def single(table: ScoreTable, what: str) -> FloatArray:
     """Weights (S, 2) of a table without leading axes; any other is refused.
 

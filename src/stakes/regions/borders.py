@@ -111,7 +111,7 @@ def cost_curves(models: Any, axis: Axis) -> dict[Label, Curve]:
     >>> float(curves["careful"](0.5))
     0.225
     """
-    return _checked(axis).curves(models)
+    return axis.curves(models)
 
 
 def cheapest_regions(models: Any, axis: Axis) -> Regions:
@@ -157,7 +157,7 @@ def cheapest_regions(models: Any, axis: Axis) -> Regions:
     0.35 to 0.6      at one half, at the costs
     0.6 to 1                       at the costs
     """
-    return _checked(axis).regions(models)
+    return axis.regions(models)
 
 
 def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis) -> FloatArray:
@@ -270,7 +270,7 @@ def bootstrap_crossings(
     ...     print(border)
     careful | bold at 0.3333 (95% 0.2083 to 0.4444, 999 bootstrap replicates)
     """
-    chosen = _scheme(scheme, _checked(axis), axis.checked(tally))
+    chosen = _scheme(scheme, axis, axis.checked(tally))
     on_all = axis.regions(chosen.whole(tally))
     borders = borders_of(on_all)
     if not borders:
@@ -350,15 +350,6 @@ def probability_cheapest(
     chosen = _scheme(scheme, axis, joint)
     estimate = bootstrap(measure, joint, replicates=replicates, rng=rng, scheme=chosen)
     return mean_defined(estimate.replicates)
-
-
-def _checked(axis: object) -> Axis:
-    if not isinstance(axis, Axis):
-        raise InputError(
-            f"axis must be a value such as CostProportion(), CostRatio(), Prior(problem, label) or "
-            f"Classifiers(pairs, CostProportions); got {axis!r}. Pass one of these."
-        )
-    return axis
 
 
 def _scheme(scheme: Scheme | None, axis: Axis, tally: Tally) -> Scheme:

@@ -23,7 +23,6 @@ from stakes.scoring.bins import (
     EqualWidth,
     HullBins,
     bin_sums,
-    require_table,
 )
 from stakes.scoring.case_scores import (
     case_scores,
@@ -102,7 +101,6 @@ __all__ = [
     "probability_scores",
     "read_forecasts",
     "refinement_loss",
-    "require_table",
     "score_moments",
     "shape_of",
     "table_score",

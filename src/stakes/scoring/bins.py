@@ -24,22 +24,6 @@ from stakes.tally import ScoreTable
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def require_table(table: object) -> None:
-    """Refuse anything that is not a table of scores.
-
-    Parameters
-    ----------
-    table : distinct scores and the weight of each class at them, (…, S, 2)
-
-    Examples
-    --------
-    >>> require_table(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]))
-    """
-    _check.require(
-        "table", table, ScoreTable, "ScoreTable.from_scores(y_true, scores) makes one of rows."
-    )
-
-
 class Binning(Value, ABC):
     """A rule that assigns every score of a table to a bin.
 
@@ -280,8 +264,6 @@ def bin_sums(table: ScoreTable, bins: Binning) -> BinTotals:
     >>> sums.shares
     array([0.2, 1. ])
     """
-    require_table(table)
-    _check.require("bins", bins, Binning, "Write EqualWidth(10), EqualMass(10) or HullBins().")
     leading = table.weights.shape[:-2]
     numbers = np.broadcast_to(bins.numbers(table), (*leading, table.scores.size))
     size = int(numbers.max(initial=0)) + 1

@@ -15,7 +15,7 @@ from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.ranking import auc
-from stakes.scoring.bins import Binning, HullBins, bin_sums, require_table
+from stakes.scoring.bins import Binning, HullBins, bin_sums
 from stakes.scoring.case_scores import read_forecasts
 from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
 from stakes.tally import ScoreTable
@@ -39,7 +39,6 @@ def probability_scores(table: ScoreTable) -> FloatArray:
     >>> probability_scores(ScoreTable([0.2, 0.7], [[3, 0], [1, 2]]))
     array([0.2, 0.7])
     """
-    require_table(table)
     if table.scores[0] >= 0 and table.scores[-1] <= 1:  # they are in order
         return table.scores
     outside = np.flatnonzero(~((table.scores >= 0) & (table.scores <= 1)))
@@ -280,7 +279,6 @@ def cllr(table: ScoreTable) -> Numbers:
     >>> float(cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
     0.766
     """
-    require_table(table)
     signed = np.stack([table.scores, -table.scores], axis=-1)
     losses = np.logaddexp(0.0, signed) / np.log(2)
     return _balanced_bits(table.weights, losses)
@@ -307,7 +305,6 @@ def min_cllr(table: ScoreTable) -> Numbers:
     >>> float(min_cllr(ScoreTable.from_scores([0, 0, 1, 1], [-2.0, 0.5, -0.5, 3.0])).round(4))
     0.5
     """
-    require_table(table)
     ranks = ScoreTable(np.arange(table.scores.size), table.weights)  # infinite scores have no mean
     # With equal class shares, the pooled shares of positives are posteriors at even prior odds.
     pooled = bin_sums(ranks.with_prior([0.5, 0.5]), HullBins()).weights

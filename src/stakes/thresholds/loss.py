@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, require, unwrapped
 from stakes.conditions import Condition, CostProportions, Distribution
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
@@ -50,11 +50,7 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
     >>> round(float(expected_loss(table, RateDriven(), CostProportions())), 6)
     0.208333
     """
-    if not isinstance(method, Method):
-        raise InputError(
-            f"method must be a threshold-choice method; got {method!r}. "
-            f"Pass ScoreDriven(), Optimal() or another of stakes.thresholds."
-        )
+    require("method", method, Method, "Write ScoreDriven(), Optimal() or another.")
     if not isinstance(condition, Condition):
         raise InputError(
             f"condition must say what the distribution is about; got {condition!r}. "
