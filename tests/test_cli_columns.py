@@ -719,14 +719,16 @@ def test_other_sizes_are_refused(text):
 
 def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_path):
     rows = {**ROWS, "age": [10, 9, 10], "dose": [10.5, 0.5, 9], "site": ["x", "", "y"]}
+    told = r"^by\['dose'\] must hold labels.*0\.5 is no whole number"
     with source_of(csv_file(tmp_path, rows)) as source:
-        loaded = read(source, TWO, by=("site", "age", "dose")).by
+        loaded = read(source, TWO, by=("site", "age")).by
+        with pytest.raises(InputError, match=told):
+            read(source, TWO, by=("dose",))
     assert loaded is not None
     groups = {name: _check.groups("by", column) for name, column in loaded.items()}
     assert {name: (*group.labels, group.codes.tolist()) for name, group in groups.items()} == {
         "site": ("x", "y", "(missing)", [0, 2, 1]),
         "age": (9, 10, [1, 0, 1]),
-        "dose": ("0.5", "9", "10.5", [2, 0, 1]),
     }
 
 

@@ -249,6 +249,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def quoted(column: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
 def refuse_torn(files: Files, columns: Sequence[str], connection: Any) -> None:
     """Refuse files that name a column twice, and CSV files whose rows differ in their length.
 

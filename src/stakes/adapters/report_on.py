@@ -199,7 +199,7 @@ def _tallied(
     if source.is_text:
         passes.advance(0, "columns of text")
     return tallied_evidence(
-        source.lazy(numbers, labels, memory=limit, key=columns.key),
+        source.lazy(numbers, labels, list(columns.groups), memory=limit, key=columns.key),
         columns,
         problem,
         source=source.name,

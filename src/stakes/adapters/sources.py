@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from stakes import _check
-from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    columns_of,
+    group_name,
+    key_name,
+    no_key,
+)
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
+from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, MissingExtraError
 from stakes.problem import Problem
 from stakes.rows import Decisions
@@ -86,8 +94,9 @@ class Source:
         return bool(self.types[column].is_integer())
 
     def is_label(self, column: str) -> bool:
-        """Whether every engine writes the entries of a column as the same text."""
-        return not (self.types[column].is_nested() or self.types[column] == nw.Duration)
+        """Whether a column can hold labels."""
+        kind = self.types[column]
+        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary))
 
     def most(self, column: str) -> int:
         """The largest of the whole numbers of a column, or 0 where there are none."""
@@ -132,6 +141,7 @@ class Source:
         """The columns that are needed, and no others, in memory."""
         needed = [column for group in columns.read(problem).values() for column in group]
         needed += [column_labels.column for column_labels in columns.labels(problem).values()]
+        needed += columns.groups
         needed += [] if columns.key is None else [columns.key]
         data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
         labels = columns.labels(problem)
@@ -165,13 +175,20 @@ class Source:
         )
 
     def lazy(
-        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+        self,
+        numbers: Sequence[str],
+        labels: Sequence[str],
+        groups: Sequence[str] = (),
+        *,
+        memory: int,
+        key: str | None = None,
     ) -> Lazy:
-        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
+        """Some columns for the engine to work on: numbers, labels as text, groups and a key."""
         plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
         texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
+        kept = [self._group(column).alias(group_name(column)) for column in groups]
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
-        rows = self.frame.lazy().select(*plain, *texts, *keys)
+        rows = self._hashable(groups).lazy().select(*plain, *texts, *kept, *keys)
         return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
 
     def _as_text(self, data: nw.DataFrame[Any], known: LabelColumn) -> bool:
@@ -210,6 +227,34 @@ class Source:
         number = nw.when(is_whole).then(label).otherwise(nw.lit(0.0)).cast(nw.Int64)
         text = nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
         return nw.when(text.str.to_lowercase() != "nan").then(text)
+
+    def category_orders(self) -> dict[str, list[str]]:
+        """Columns of categories that are text, of a frame in memory, and their order."""
+        named = [name for name, kind in self.types.items() if kind in (nw.Categorical, nw.Enum)]
+        known = {name: _check.categories(self.frame[name].to_native()) for name in named}
+        return {
+            name: coded.values
+            for name, coded in known.items()
+            if coded is not None and all(isinstance(value, str) for value in coded.values)
+        }
+
+    def _hashable(self, groups: Sequence[str]) -> nw.DataFrame[Any] | Lazy:
+        """The frame; pandas would group texts by what stands before a NUL character, Arrow not."""
+        texts = [column for column in groups if self.types[column] == nw.String]
+        if not texts or self.engine not in ("pandas", "dask"):
+            return self.frame
+        known: nw.DataFrame[Any] | Lazy = nw.from_native(
+            self.frame.to_native().astype(dict.fromkeys(texts, "string[pyarrow]"))
+        )
+        return known
+
+    def _group(self, column: str) -> nw.Expr:
+        """The group of a row, as the engine has it; nan is missing."""
+        group = nw.col(column)
+        if not self.types[column].is_float():
+            return group
+        # Text, because DuckDB may not see nan in a comparison; see `text`.
+        return nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
@@ -254,11 +299,15 @@ class Source:
         known = self.require(column, argument)
         if not self.is_label(known):
             where = f"column {known!r} of {self.name}"
-            raise InputError(
-                f"{where} must hold labels: text, categories, whole numbers, dates or times; its "
-                f"type is {self.types[known]}. Make text of it, or name another column.",
-                argument=where,
-            )
+            raise _check.no_labels(where, f"its type is {self.types[known]}")
+        return known
+
+    def require_group(self, column: object, argument: str) -> str:
+        """The name of the column, after a check that it exists and can hold groups."""
+        known = self.require_label(column, argument)
+        if self.types[known] == nw.Object and isinstance(self.frame, nw.DataFrame):
+            # Of objects only a look at all of them tells.
+            _check.groups(f"column {known!r} of {self.name}", self.frame[known].to_native())
         return known
 
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
@@ -348,7 +397,7 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     # DuckDB reads the memory of Arrow without a copy.
     source = frame_source(frame)
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
-        return _relation(source.frame.to_arrow())
+        return _relation(source.frame.to_arrow(), source.category_orders())
     return nullcontext(source)
 
 
@@ -364,10 +413,12 @@ def _spark_files(paths: Sequence[str]) -> AbstractContextManager[Source]:
     return spark_files(paths)
 
 
-def _relation(rows: Any) -> AbstractContextManager[Source]:
+def _relation(
+    rows: Any, orders: Mapping[str, Sequence[str]] | None = None
+) -> AbstractContextManager[Source]:
     from stakes.adapters.duck import opened_rows
 
-    return opened_rows(rows)
+    return opened_rows(rows, orders or {})
 
 
 def _path(path: Any) -> str:
@@ -379,81 +430,3 @@ def _path(path: Any) -> str:
             f"text.",
             argument="frame",
         ) from None
-
-
-# Frames of Dask -----------------------------------------------------------------------------------
-
-Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
-
-
-@dataclass(frozen=True, eq=False)
-class Partitions:
-    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
-
-    Dask's optimizer goes through every column of every step again for each column that a later step
-    needs, which takes minutes for a few dozen steps. Here, steps that work row by row are collected
-    and applied to each partition, a frame of pandas, by a single function, which the optimizer does
-    not look into. All other methods are those of the frame after these steps.
-    """
-
-    native: Any
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def implementation(self) -> nw.Implementation:
-        """The library of the frame."""
-        return nw.Implementation.DASK
-
-    def with_columns(self, *columns: Any, **named: nw.Expr) -> Partitions:
-        """The rows with more columns."""
-        return self._then("with_columns", columns, named)
-
-    def filter(self, *conditions: Any) -> Partitions:
-        """The rows for which all conditions hold."""
-        return self._then("filter", conditions, {})
-
-    def select(self, *columns: Any, **named: nw.Expr) -> Any:
-        """Some columns of the rows, or one row with sums over all of them."""
-        selected = self._then("select", columns, named)
-        # The metadata is a frame without rows: only sums make a row of it.
-        is_sum = len(_done(self.native._meta, selected.steps)) > 0
-        return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
-
-    def _then(self, method: str, some: tuple[Any, ...], named: dict[str, nw.Expr]) -> Partitions:
-        arguments = (*_flat(some), *(each.alias(name) for name, each in named.items()))
-        return Partitions(self.native, (*self.steps, (method, arguments)))
-
-    def _settled(self) -> nw.LazyFrame[Any]:
-        """The Dask frame after all steps."""
-        meta = _done(self.native._meta, self.steps)
-        done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
-        settled: nw.LazyFrame[Any] = nw.from_native(done)
-        return settled
-
-    def __getattr__(self, method: str) -> Any:
-        return getattr(self._settled(), method)
-
-
-def stacked(frames: Iterable[Any]) -> Any:
-    """The rows of several lazy frames of one library, with the same columns, as one."""
-    listed = list(frames)
-    if isinstance(listed[0], Partitions):
-        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
-    return nw.concat(listed)
-
-
-def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
-    """The arguments of a narwhals method one by one; lists of them are flattened."""
-    for argument in arguments:
-        if isinstance(argument, str | nw.Expr):
-            yield argument
-        else:
-            yield from _flat(argument)
-
-
-def _done(part: Any, steps: tuple[Step, ...]) -> Any:
-    """A partition, which is a frame of pandas, after some steps."""
-    frame = nw.from_native(part)
-    for method, arguments in steps:
-        frame = getattr(frame, method)(*arguments)
-    return frame.to_native()
