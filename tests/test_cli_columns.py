@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -215,6 +217,42 @@ def test_an_empty_file_is_refused(tmp_path):
         source_of(tmp_path / "rows.csv").__enter__()
     with pytest.raises(InputError, match="standard input must hold rows"):
         source_of("-").__enter__()
+
+
+BLANK = {  # files without a row
+    "line.csv": b"\n",
+    "lines.csv": b"\r\n \t\r\n",
+    "mark.csv": b"\xef\xbb\xbf",
+    "nothing.csv.gz": gzip.compress(b""),
+    "line.csv.gz": gzip.compress(b"\n"),
+    "list.json": b"[]\n",
+    "object.jsonl": b"{}",
+    "line.json": b"\n",
+}
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_a_file_with_nothing_in_it_is_empty(tmp_path, name):
+    (tmp_path / name).write_bytes(BLANK[name])
+    told = rf"{name} must hold rows; it is empty\. Name a file with"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(tmp_path / name, TWO)
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_size(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("truth,p,note\n" + "0,0.5,short\n" * 3 + f"1,0.5,{'x' * 3_000_000}\n")
+    told = r"lines of at most 2000000 bytes; one that begins with '.+' has 30000\d\d\. Leave its"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(path, TWO)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_with_two_names_is_not_counted_twice(tmp_path, link):
+    link(csv_file(tmp_path, ROWS, "a.csv"), tmp_path / "b.csv")
+    told = r"must name every file once; one appears twice, as .*a\.csv and .*b\.csv\. Leave"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(str(tmp_path / "*.csv"), TWO)
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow", "rows.csv.gz", "rows.jsonl"])

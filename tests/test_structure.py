@@ -70,11 +70,11 @@ PLAN: dict[str, tuple[str, ...]] = {
 FLOORS: dict[str, str] = {
     "_check": "kinds encoding frames labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
-        "data_files report_tables engine_work label_texts columns frame partitions sources "
-        "checked_columns cluster meant_texts duck expressions lazy zoom_bins streamed_scores "
-        "frame_rows frame_tallies "
-        "map_columns lazy_decisions case_costs lazy_models newton_sums class_maps refits "
-        "joint_decisions engine_fits engine_evidence report_on"
+        "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
+        "sources checked_columns cluster meant_texts duck expressions lazy zoom_bins "
+        "streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
+        "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
+        "report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement settings "

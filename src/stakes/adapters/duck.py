@@ -39,6 +39,7 @@ from stakes.adapters.data_files import (
     refuse_alike,
     refuse_torn,
 )
+from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, GroupCoder, LabelColumn, text_name
 from stakes.adapters.meant_texts import meant, typed, with_types
@@ -88,15 +89,9 @@ class FileSource(Source):
         """A context in which errors of the engine become an InputError."""
         return engine_errors(self.files)
 
-    def asked(self, **questions: nw.Expr) -> dict[str, Any]:
-        """The answers to questions about all rows, such as their number."""
-        with self.engine_errors():
-            return super().asked(**questions)
-
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
-        with self.engine_errors():
-            return Source.distinct(self._read_as([column]), column, at_most)
+        return Source.distinct(self._read_as([column]), column, at_most)
 
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers, with the first entry that is not one."""
@@ -325,7 +320,8 @@ def opened_rows(rows: Any, orders: Mapping[str, Sequence[str]]) -> Iterator[Sour
         if 0 < len(values) <= _MOST_CATEGORIES
     }
     with connected() as connection:
-        relation = with_types(connection.from_arrow(rows), enums)
+        with frame_errors("the frame", "duckdb", "frame"):
+            relation = with_types(connection.from_arrow(rows), enums)
         yield replace(frame_source(relation), interrupt=connection.interrupt)
 
 

@@ -85,7 +85,7 @@ def _located(columns: Columns, source: Source) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise columns.located(error, source.name) from None
+        raise columns.located(error, source.name) from error.__cause__
     except RuntimeError as error:
         if "interrupted" not in str(error):
             raise

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from stakes import _check
@@ -22,6 +23,7 @@ from stakes.adapters.columns import (
     key_name,
     no_key,
 )
+from stakes.adapters.engine_errors import frame_error, frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
 from stakes.adapters.partitions import Partitions
@@ -31,7 +33,7 @@ from stakes.rows import Decisions
 
 try:
     import narwhals.stable.v2 as nw
-    from narwhals.exceptions import DuplicateError
+    from narwhals.exceptions import DuplicateError, NarwhalsError
 except ImportError:
     raise MissingExtraError(
         "frames need the package narwhals; it is not installed. "
@@ -66,6 +68,7 @@ class Source:
     frame: nw.DataFrame[Any] | Lazy
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
+    argument: str = field(default="frame", kw_only=True)  # that the caller passed the rows as
     is_text = False  # whether the rows are text, which is parsed once for all passes
 
     @property
@@ -104,10 +107,13 @@ class Source:
 
     def asked(self, **questions: nw.Expr) -> dict[str, Any]:
         """The answers to questions about all rows, such as their number."""
-        answers: dict[str, Any] = (
-            self.frame.lazy().select(**questions).collect().rows(named=True)[0]
-        )
+        answers: dict[str, Any] = self._collected(**questions).rows(named=True)[0]
         return answers
+
+    def _collected(self, *columns: Any, **named: nw.Expr) -> nw.DataFrame[Any]:
+        """Some columns of all rows, or sums over them, in memory."""
+        with self.engine_errors():
+            return self.frame.lazy().select(*columns, **named).collect()
 
     def is_single(self, columns: Sequence[str]) -> bool:
         """Whether all of some columns hold numbers of single precision."""
@@ -122,7 +128,8 @@ class Source:
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
         texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
-        values = set(texts.head(at_most + 1).collect()["text"].to_list())
+        with self.engine_errors():
+            values = set(texts.head(at_most + 1).collect()["text"].to_list())
         return None if len(values) > at_most or None in values else values
 
     def within_unit(self, columns: Sequence[str]) -> list[str]:
@@ -143,7 +150,7 @@ class Source:
         needed += [column_labels.column for column_labels in columns.labels(problem).values()]
         needed += columns.groups
         needed += [] if columns.key is None else [columns.key]
-        data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
+        data = self._collected(*dict.fromkeys(needed))
         labels = columns.labels(problem)
         if columns.key is not None and (gaps := data[columns.key].null_count()):
             raise no_key(gaps, len(data))
@@ -258,7 +265,7 @@ class Source:
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
-        return nullcontext()
+        return frame_errors(self.name, self.engine, self.argument)
 
     def require(
         self,
@@ -337,26 +344,32 @@ def without_rows(name: str) -> InputError:
     return InputError(f"{name} must hold at least one row; there are none. Pass data with rows.")
 
 
-def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> Source:
-    """The rows of a frame of any library that narwhals supports."""
+def frame_source(
+    frame: Any, name: str = "the frame", watch: Watch | None = None, argument: str = "frame"
+) -> Source:
+    """The rows of a frame of any library that narwhals supports, passed as an argument."""
+    engine = type(frame).__module__.partition(".")[0].strip("_")
     try:
-        known = nw.from_native(frame)
-        types = dict(known.collect_schema())
+        with frame_errors(name, engine, argument):
+            known = nw.from_native(frame)
+            types = dict(known.collect_schema())
     except DuplicateError as error:
         twice = re.search("'.*'", str(error))
         raise InputError(
-            f"frame must name every column once; {twice[0] if twice else 'one name'} appears "
+            f"{argument} must name every column once; {twice[0] if twice else 'one name'} appears "
             f"twice. Rename one.",
-            argument="frame",
+            argument=argument,
         ) from None
+    except NarwhalsError as error:  # no expression of ours is in the query yet
+        raise frame_error(error, name, engine, argument) from error
     except TypeError:
         raise InputError(
-            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
-            f"Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one "
-            f"of these.",
-            argument="frame",
+            f"{argument} must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame "
+            f"of Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one of "
+            f"these.",
+            argument=argument,
         ) from None
-    return Source(name, types, known, watch=watch or Watch())
+    return Source(name, types, known, watch=watch or Watch(), argument=argument)
 
 
 # Whatever a caller hands over ---------------------------------------------------------------------
@@ -394,11 +407,26 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
-    # DuckDB reads the memory of Arrow without a copy.
-    source = frame_source(frame)
+    source = _with_decimals(frame_source(frame))
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
-        return _relation(source.frame.to_arrow(), source.category_orders())
+        # Names of pandas may be numbers, which neither Arrow nor DuckDB has. DuckDB reads the
+        # memory of Arrow without a copy.
+        named = [name for name in source.types if isinstance(name, str)]
+        with source.engine_errors():
+            rows = source.frame.select(*named).to_arrow()
+        return _relation(rows, source.category_orders())
     return nullcontext(source)
+
+
+def _with_decimals(source: Source) -> Source:
+    """Decimals of pandas, which has no type for them, as numbers like those of other libraries."""
+    if source.engine != "pandas" or not isinstance(source.frame, nw.DataFrame):
+        return source
+    objects = [name for name, kind in source.types.items() if kind == nw.Object]
+    infer = sys.modules["pandas"].api.types.infer_dtype
+    decimals = [name for name in objects if infer(source.frame[name].to_native()) == "decimal"]
+    frame = source.frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
+    return replace(source, frame=frame, types=dict(frame.schema)) if decimals else source
 
 
 def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
