@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -215,6 +217,42 @@ def test_an_empty_file_is_refused(tmp_path):
         source_of(tmp_path / "rows.csv").__enter__()
     with pytest.raises(InputError, match="standard input must hold rows"):
         source_of("-").__enter__()
+
+
+BLANK = {  # files without a row
+    "line.csv": b"\n",
+    "lines.csv": b"\r\n \t\r\n",
+    "mark.csv": b"\xef\xbb\xbf",
+    "nothing.csv.gz": gzip.compress(b""),
+    "line.csv.gz": gzip.compress(b"\n"),
+    "list.json": b"[]\n",
+    "object.jsonl": b"{}",
+    "line.json": b"\n",
+}
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_a_file_with_nothing_in_it_is_empty(tmp_path, name):
+    (tmp_path / name).write_bytes(BLANK[name])
+    told = rf"{name} must hold rows; it is empty\. Name a file with"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(tmp_path / name, TWO)
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_size(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("truth,p,note\n" + "0,0.5,short\n" * 3 + f"1,0.5,{'x' * 3_000_000}\n")
+    told = r"lines of at most 2000000 bytes; one that begins with '.+' has 30000\d\d\. Leave its"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(path, TWO)
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_with_two_names_is_not_counted_twice(tmp_path, link):
+    link(csv_file(tmp_path, ROWS, "a.csv"), tmp_path / "b.csv")
+    told = r"must name every file once; one appears twice, as .*a\.csv and .*b\.csv\. Leave"
+    with pytest.raises(InputError, match=told):
+        Columns.guess(str(tmp_path / "*.csv"), TWO)
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow", "rows.csv.gz", "rows.jsonl"])
@@ -719,14 +757,16 @@ def test_other_sizes_are_refused(text):
 
 def test_groups_that_are_numbers_come_by_size_and_gaps_are_the_last_group(tmp_path):
     rows = {**ROWS, "age": [10, 9, 10], "dose": [10.5, 0.5, 9], "site": ["x", "", "y"]}
+    told = r"^by\['dose'\] must hold labels.*0\.5 is no whole number"
     with source_of(csv_file(tmp_path, rows)) as source:
-        loaded = read(source, TWO, by=("site", "age", "dose")).by
+        loaded = read(source, TWO, by=("site", "age")).by
+        with pytest.raises(InputError, match=told):
+            read(source, TWO, by=("dose",))
     assert loaded is not None
     groups = {name: _check.groups("by", column) for name, column in loaded.items()}
     assert {name: (*group.labels, group.codes.tolist()) for name, group in groups.items()} == {
         "site": ("x", "y", "(missing)", [0, 2, 1]),
         "age": (9, 10, [1, 0, 1]),
-        "dose": ("0.5", "9", "10.5", [2, 0, 1]),
     }
 
 

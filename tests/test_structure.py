@@ -68,12 +68,13 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds encoding labels numbers plain_kinds doors groups alignment shares",
+    "_check": "kinds encoding frames labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
-        "data_files report_tables engine_work label_texts columns frame sources checked_columns "
-        "cluster duck expressions lazy zoom_bins streamed_scores frame_rows frame_tallies "
-        "map_columns lazy_decisions case_costs lazy_models newton_sums class_maps refits "
-        "joint_decisions engine_fits engine_evidence report_on"
+        "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
+        "sources checked_columns cluster meant_texts duck expressions lazy zoom_bins "
+        "streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
+        "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
+        "report_on"
     ),
     "audit": (
         "metric utility_space compliance suitability against_yield disagreement settings "
@@ -108,8 +109,7 @@ FLOORS: dict[str, str] = {
         "deployment multiplicity straight_moves contender_exits winner"
     ),
     "limits": (
-        "batch_counts deployed_cases capacity one_price several_prices "
-        "fitted_prices priced"
+        "batch_counts deployed_cases capacity one_price several_prices fitted_prices priced"
     ),
     "measures": "cost confusion clinical",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",

@@ -115,7 +115,7 @@ def evidence_of(
     asked = {"posterior_prior": None, "calibrator": None, "limit": 1 << 20, **extra}
     asked |= {"source": "rows", "singles": (), "passes": PASSES}
     with opened(ENGINES[engine](columns)) as source:
-        lazy = source.lazy(numbers, labels, memory=1 << 20)
+        lazy = source.lazy(numbers, labels, list(named.groups), memory=1 << 20)
         return tallied_evidence(lazy, named, problem, **asked)
 
 

@@ -16,6 +16,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",  # times without a zone stay so
 }
 
 

@@ -29,6 +29,16 @@ from engine_reports import (
     rows,
     three_classes,
 )
+from slice_values import (
+    COLUMNS,
+    LEVELS,
+    ROWS,
+    SLICES,
+    check_order,
+    check_slices,
+    check_tallies,
+    spread,
+)
 from stakes import InputError, Problem, evaluate_frame
 from stakes.cli.commands import stakes as command
 
@@ -179,9 +189,43 @@ def test_an_interrupt_ends_the_jobs_of_spark_and_leaves_the_session(spark):
 
 
 def test_files_that_spark_cannot_read_are_refused_in_a_sentence(spark, tmp_path):
-    with pytest.raises(InputError, match=r"none\.parquet cannot be read by Spark"):
+    told = r"none\.parquet must hold rows that spark can read; it raised AnalysisException: .*path"
+    with pytest.raises(InputError, match=told):
         evaluate_frame(
             str(tmp_path / "none.parquet"), PROBLEM, y_true="y", models={"m": "p"}, engine="spark"
         )
     with pytest.raises(InputError, match=r"for Spark to read; the names end in \.arrow"):
         evaluate_frame("rows.arrow", PROBLEM, y_true="y", models={"m": "p"}, engine="spark")
+
+
+WIDE = {"beyond 63 bits": pa.decimal128(20)}  # integers of Spark have 63 bits
+
+
+@pytest.mark.parametrize("engine", [None, "spark"])
+def test_equal_values_make_equal_slices_in_spark(spark, engine):
+    typed = {name: pa.array(values, WIDE.get(name)) for name, values in COLUMNS.items()}
+    kinds = [kind for kind in SLICES if kind != "times"]  # Spark has no times of a day
+    frame = spark.createDataFrame(pa.table(typed).select([*ROWS, *kinds]))
+    check_slices(frame, kinds, engine=engine)
+    if engine is None:
+        check_tallies(frame, kinds)
+
+
+@pytest.mark.parametrize("engine", [None, "dask"])
+def test_equal_values_make_equal_slices_in_dask(engine):
+    """Values that have a type: Dask makes text of other objects."""
+    kinds = ["booleans", "whole", "whole, one missing", "whole floats", "moments", "text"]
+    frame = pd.DataFrame({name: COLUMNS[name] for name in (*ROWS, *kinds)})
+    check_slices(dd.from_pandas(frame, npartitions=2), kinds, engine=engine)
+    frame["g"] = pd.Categorical(spread(LEVELS), categories=LEVELS)
+    check_order(dd.from_pandas(frame, npartitions=2), "g", LEVELS, engine=engine)
+
+
+@pytest.mark.parametrize("engine", [None, "spark"])
+def test_errors_of_spark_are_refused_with_their_cause(spark, engine):
+    frame = spark.createDataFrame(pa.table({"y": [0, 1] * 20, "p": ["low", "high"] * 20}))
+    frame = frame.selectExpr("y", "CAST(p AS DOUBLE) AS p")
+    told = r"^the frame must hold rows that spark can read; it raised \w+: .*CAST_INVALID_INPUT"
+    with pytest.raises(InputError, match=told) as caught:
+        evaluate_frame(frame, TWO, y_true="y", models={"m": "p"}, engine=engine)
+    assert caught.value.__cause__ is not None

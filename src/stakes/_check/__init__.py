@@ -7,6 +7,8 @@ violate it, and the first of them), and the remedy.
 
 from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
 from stakes._check.doors import guard
+from stakes._check.encoding import categories
+from stakes._check.frames import in_columns, refuse_lazy
 from stakes._check.groups import (
     ClusterLabels,
     Groups,
@@ -15,7 +17,6 @@ from stakes._check.groups import (
     columns_of,
     frame_columns,
     groups,
-    missing_label,
 )
 from stakes._check.kinds import (
     BoolArray,
@@ -41,10 +42,9 @@ from stakes._check.labels import (
     decisions,
     distinct,
     encoded,
-    in_columns,
     is_listed,
     labels,
-    refuse_lazy,
+    no_labels,
     same_labels,
 )
 from stakes._check.numbers import (
@@ -88,6 +88,7 @@ __all__ = [
     "array",
     "as_array",
     "by_label",
+    "categories",
     "clusters",
     "codes",
     "columns_of",
@@ -108,7 +109,7 @@ __all__ = [
     "least_weight",
     "level",
     "masses",
-    "missing_label",
+    "no_labels",
     "no_leading_axes",
     "non_negative",
     "number",

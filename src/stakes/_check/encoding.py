@@ -40,6 +40,12 @@ def categories(values: Any) -> Categories | None:
     if str(getattr(values, "dtype", "")).startswith("Enum("):  # polars
         names = list(values.dtype.categories)
         return Categories(names, np.asarray(values.to_physical().cast(int).fill_null(-1)))
+    if hasattr(getattr(values, "type", None), "index_type"):  # an array of Arrow
+        is_chunked = hasattr(values, "chunks")
+        whole = values.unify_dictionaries().combine_chunks() if is_chunked else values
+        if hasattr(whole, "indices") and not whole.dictionary.null_count:
+            codes = whole.indices.cast("int64").fill_null(-1)
+            return Categories(whole.dictionary.to_pylist(), np.asarray(codes))
     return None
 
 

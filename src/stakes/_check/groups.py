@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check.encoding import categories
-from stakes._check.kinds import IntArray, Label, Labels
-from stakes._check.labels import in_order, label_array, labels, missing, plain, refuse_lazy
+from stakes._check.encoding import Categories, categories
+from stakes._check.frames import refuse_lazy
+from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described
+from stakes._check.labels import (
+    in_order,
+    label_array,
+    labels,
+    missing,
+    no_labels,
+    objects,
+    plain,
+)
 from stakes.errors import InputError
 
 MISSING = "(missing)"  # the group of cases without a label
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
-_MIDNIGHT = "T00:00:00"
+_READABLE = 10_000  # groups beyond which nobody reads their order, and natural order would be slow
+_DIGITS = re.compile("([0-9]+)")
+_ROUNDED = 2.0**53  # beyond, not every integer is a double
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,26 +49,26 @@ class Groups:
 
 
 def groups(name: str, values: object) -> Groups:
-    """The groups of a column of labels, dates, periods, intervals, or categories in their order.
+    """The groups of a column of labels, dates, times, periods, intervals, or categories.
 
-    Labels other than text, whole numbers and booleans become text, sorted by what they mean. Cases
-    without a label are a group of their own, the last one.
+    Categories keep their order. Numbers, booleans and times are sorted by what they mean, text in
+    natural order. Equal values have equal labels, whatever holds them: whole numbers of any type
+    are of type int, and times are text, in UTC with a Z where they have a zone. Cases without a
+    label are a group of their own, the last one.
     """
     coded = categories(values)
     if coded is None:
-        array = label_array(name, values, _ONE_COLUMN)
-        gaps = missing(array)
-        distinct = in_order(name, array[~gaps])
-        codes = np.full(array.shape, len(distinct), dtype=np.intp)
-        codes[~gaps] = _places(array[~gaps], distinct)
+        distinct, codes = _sorted(name, values)
+        known = _labels_of(name, distinct, zoned=_has_zone(values))
     else:
         used = np.flatnonzero(np.bincount(coded.codes[coded.codes >= 0], minlength=1))
-        distinct = [coded.values[k] for k in used] if (coded.codes >= 0).any() else []
-        codes = np.searchsorted(used, coded.codes)
-        gaps = coded.codes < 0
-        codes[gaps] = len(distinct)
-    known = _labels_of(name, distinct, is_category=coded is not None)
-    return Groups((*known, missing_label(known)) if gaps.any() else known, codes)
+        codes = np.where(coded.codes < 0, -1, np.searchsorted(used, coded.codes))
+        distinct = [coded.values[k] for k in used] if (codes >= 0).any() else []
+        known = labels(name, [_label(name, value, is_category=True) for value in distinct])
+    gaps = codes < 0
+    if not gaps.any():
+        return Groups(known, codes)
+    return Groups((*known, missing_label(known)), np.where(gaps, len(known), codes))
 
 
 class ClusterLabels(tuple[Label, ...]):
@@ -80,7 +94,7 @@ def clusters(values: object) -> Groups:
     return Groups(ClusterLabels(by_cluster.labels), by_cluster.codes)
 
 
-def absent(name: str, values: object) -> npt.NDArray[np.bool_]:
+def absent(name: str, values: object) -> BoolArray:
     """Which cases of a column have no label."""
     coded = categories(values)
     return missing(label_array(name, values, _ONE_COLUMN)) if coded is None else coded.codes < 0
@@ -94,6 +108,38 @@ def missing_label(known: Sequence[object]) -> str:
     return label
 
 
+# Values and their labels --------------------------------------------------------------------------
+
+
+def _sorted(name: str, values: Any) -> Categories:
+    """The sorted distinct values, and for every case the position of its own; −1 where missing."""
+    array = label_array(name, values, _ONE_COLUMN)
+    is_float = array.dtype.kind == "f" and not isinstance(values, np.ndarray)
+    if is_float and np.max(np.abs(array), initial=0, where=array == array) >= _ROUNDED:
+        # Numpy rounds large integers beside gaps, and beside larger ones: they stay Python's.
+        array = objects(values.to_pylist() if hasattr(values, "to_pylist") else list(values))
+    gaps = missing(array)
+    present = array[~gaps]
+    distinct = in_order(name, present)
+    codes = np.full(array.shape, -1, dtype=np.intp)
+    codes[~gaps] = _places(present, distinct)
+    if len(distinct) <= _READABLE and all(isinstance(value, str) for value in distinct):
+        texts = list(map(str, distinct))
+        keys = list(map(_natural, texts))
+        order = sorted(range(len(texts)), key=keys.__getitem__)
+        codes[~gaps] = np.argsort(order)[codes[~gaps]]
+        return Categories([texts[place] for place in order], codes)
+    return Categories(distinct, codes)
+
+
+def _natural(text: str) -> tuple[list[str], str]:
+    """A key that sorts texts by the numbers in them: ``5-9`` comes before ``10-14``."""
+    words = _DIGITS.split(text)
+    # Numbers by their length and digits, since int() refuses very long ones.
+    words[1::2] = [f"{len(digits := part.lstrip('0')):06d}{digits}" for part in words[1::2]]
+    return words, text
+
+
 def _places(array: npt.NDArray[Any], distinct: Any) -> IntArray:
     if array.dtype.kind != "O":
         return np.asarray(np.searchsorted(distinct, array))
@@ -101,24 +147,53 @@ def _places(array: npt.NDArray[Any], distinct: Any) -> IntArray:
     return np.fromiter(map(place.__getitem__, array.tolist()), np.intp, array.size)
 
 
-def _labels_of(name: str, distinct: Sequence[Any], *, is_category: bool) -> Labels:
-    """Labels of distinct values: as they are, or all of them as text."""
+def _has_zone(values: Any) -> bool:
+    """Whether a column of Polars or Arrow holds times with a zone, which numpy has in UTC."""
+    kind = getattr(values, "dtype", getattr(values, "type", None))
+    return getattr(kind, "time_zone", getattr(kind, "tz", None)) is not None
+
+
+def _labels_of(name: str, distinct: Sequence[Any], *, zoned: bool) -> Labels:
     if isinstance(distinct, np.ndarray) and distinct.dtype.kind == "M":
-        return tuple(np.datetime_as_string(distinct, unit="auto").tolist())
-    values: list[Any] = [plain(value) for value in distinct]
-    broken = [value for value in values if isinstance(value, float)]
-    if broken and not is_category:
-        raise InputError(
-            f"{name} must hold labels, not measurements; {broken[0]:g} is no whole number. "
-            f"Cut them into intervals, or convert them to text.",
-            argument=name,
-        )
-    if all(isinstance(value, str | int) for value in values):
-        return labels(name, values)
-    texts = [value.isoformat() if hasattr(value, "isoformat") else str(value) for value in values]
-    if all(text.endswith(_MIDNIGHT) for text in texts):
-        texts = [text.removesuffix(_MIDNIGHT) for text in texts]
-    return labels(name, texts)
+        return tuple(_times(distinct, zoned=zoned))
+    if isinstance(distinct, np.ndarray) and distinct.dtype.kind == "m":
+        distinct = distinct.astype("m8[us]").tolist()
+    if {*map(type, distinct)} != {str}:
+        distinct = [_label(name, value, is_category=False) for value in distinct]
+    return labels(name, distinct)
+
+
+def _label(name: str, value: Any, *, is_category: bool) -> Label:
+    """The label of a value: a whole number, a boolean, or text."""
+    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
+        return int(value)
+    value = plain(value)
+    is_measured = isinstance(value, float | Decimal | timedelta) and not is_category
+    if is_measured or isinstance(value, bytes):
+        is_number = isinstance(value, float | Decimal)
+        evidence = f"{value} is no whole number" if is_number else f"one is {described(value)}"
+        raise no_labels(name, evidence)
+    if isinstance(value, datetime):
+        (text,) = _times(np.array([_moment(value)]), zoned=value.tzinfo is not None)
+        return text
+    if isinstance(value, date | time):
+        return re.sub(r"(\.\d{3})000$", r"\1", value.isoformat())  # as numpy writes milliseconds
+    return value if isinstance(value, str | int) else str(value)
+
+
+def _moment(value: datetime) -> np.datetime64:
+    """A moment without its zone; where it has one, in UTC."""
+    if hasattr(value, "to_datetime64"):  # pandas, which counts nanoseconds
+        return np.datetime64(value.to_datetime64())
+    return np.datetime64(
+        value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    )
+
+
+def _times(moments: npt.NDArray[Any], *, zoned: bool) -> list[str]:
+    """Moments as text, each as short as it can be; those of a column with a zone end with Z."""
+    texts: list[str] = np.datetime_as_string(moments, unit="auto").tolist()
+    return [f"{text}Z" if "T" in text else f"{text}T00:00Z" for text in texts] if zoned else texts
 
 
 def columns_of(name: str, values: Any) -> list[tuple[str | None, Any]]:

@@ -21,6 +21,7 @@ from stakes._check.encoding import (
     numbered_objects,
     text_positions,
 )
+from stakes._check.frames import refuse_frames
 from stakes._check.kinds import (
     BoolArray,
     IntArray,
@@ -151,7 +152,7 @@ def same_labels(what: str, ours: Labels | None, theirs: Labels | None) -> Labels
 
 def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
     """One label per row, which may be missing: an array of kind b, i, u, f, U, M, m or O."""
-    _refuse_frames(name, values)
+    refuse_frames(name, values)
     try:
         array = as_array(name, values)
     except InputError:
@@ -180,76 +181,6 @@ def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None
     return array
-
-
-def in_columns(values: object, columns: object = None, **beside: object) -> bool:
-    """Whether predictions are columns of a frame, which gets one more column with the decisions.
-
-    They are if the rows of the frame are still in an engine, or if columns are named. No other rows
-    can be aligned with such a frame.
-    """
-    if _in_engine(values) or (columns is not None and _is_frame(values)):
-        _refuse_beside(**beside)
-        return True
-    if columns is not None:
-        raise InputError(
-            f"columns must be left out unless the predictions are in a frame; got "
-            f"{described(values)}. Pass the columns themselves, or a frame; files become one by "
-            f"polars.scan_parquet or duckdb.read_parquet."
-        )
-    return False
-
-
-def _is_frame(values: object) -> bool:
-    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(values).__mro__}
-    return bool(kinds & {("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")})
-
-
-def _in_engine(values: object) -> bool:
-    kind = type(values)
-    home = kind.__module__.partition(".")[0]
-    if home in ("pyspark", "dask"):
-        return hasattr(kind, "columns")
-    return kind.__name__ in ("LazyFrame", "DuckDBPyRelation")
-
-
-def refuse_lazy(name: str, values: Any) -> None:
-    """Refuse rows that are still in an engine."""
-    if _in_engine(values) or hasattr(values, "collect"):
-        raise InputError(
-            f"{name} must hold rows; got a lazy {type(values).__name__}, whose rows were not read "
-            f"yet. Collect it first, or name its columns in evaluate_frame.",
-            argument=name,
-        )
-
-
-def _refuse_beside(**arguments: object) -> None:
-    """Refuse rows that would have to be aligned with those of a frame."""
-    for name, values in arguments.items():
-        if values is not None:
-            raise InputError(
-                f"{name} must be left out where the predictions are columns of a frame: what the "
-                f"costs depend on are columns of the same frame. Join them first, or pass the "
-                f"predictions themselves.",
-                argument=name,
-            )
-
-
-def _refuse_frames(name: str, values: Any) -> None:
-    """Refuse anything but a column: frames, text, mappings and rows that are still in an engine."""
-    refuse_lazy(name, values)
-    if hasattr(values, "__dataframe__") or hasattr(values, "columns"):
-        raise InputError(
-            f"{name} must hold one label for every case; got a {type(values).__name__}. "
-            f"Pass one of its columns.",
-            argument=name,
-        )
-    if isinstance(values, str | bytes | Mapping):
-        raise InputError(
-            f"{name} must hold one label for every case; got {described(values)}. "
-            f"Pass a list or an array.",
-            argument=name,
-        )
 
 
 def missing(array: npt.NDArray[Any]) -> BoolArray:
@@ -341,7 +272,7 @@ def codes(name: str, values: object, names: Labels, *, remedy: str = _ONE_EACH) 
     if coded is not None:
         used = np.flatnonzero(np.bincount(coded.codes))
         place = np.zeros(len(coded.values), dtype=np.intp)
-        place[used] = _positions(_objects([coded.values[k] for k in used]), names)
+        place[used] = _positions(objects([coded.values[k] for k in used]), names)
         if place.min(initial=0) < 0 and categories(values) is not None:
             codes(name, [coded.values[k] for k in used], names)  # says which one is unknown
         if place.min(initial=0) >= 0:
@@ -367,7 +298,8 @@ def decisions(name: str, values: object, names: Labels) -> IntArray:
     return codes(name, values, names, remedy="Pass posteriors through bayes_decisions first.")
 
 
-def _objects(values: list[Any]) -> npt.NDArray[Any]:
+def objects(values: list[Any]) -> npt.NDArray[Any]:
+    """An array of objects, as they are."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -403,7 +335,7 @@ def encoded(name: str, values: object) -> tuple[FoundLabels, IntArray]:
             coded = None
     if coded is not None and coded.codes.size:
         used = np.flatnonzero(np.bincount(coded.codes))
-        texts = _objects([coded.values[k] for k in used])
+        texts = objects([coded.values[k] for k in used])
         names = distinct(name, texts)
         place = np.zeros(len(coded.values), dtype=np.intp)
         place[used] = codes(name, texts, names)
@@ -443,13 +375,35 @@ def in_order(name: str, array: npt.NDArray[Any]) -> Any:
     if array.dtype.kind != "O":
         return np.unique(array)
     try:
-        return sorted(set(array.tolist()))
+        distinct = set(array.tolist())
+    except TypeError:
+        first = next(item for item in array.tolist() if not _is_hashable(item))
+        raise no_labels(name, f"one is {described(first)}") from None
+    try:
+        return sorted(distinct)
     except TypeError:
         raise InputError(
             f"{name} must hold labels that can be ordered; they are of mixed types. "
             f"State the labels, in the order you want, or make text of all of them.",
             argument=name,
         ) from None
+
+
+def no_labels(name: str, evidence: str) -> InputError:
+    """The error for a column of what cannot be labels."""
+    return InputError(
+        f"{name} must hold labels: text, categories, whole numbers, booleans, dates or times; "
+        f"{evidence}. Cut measurements into intervals, or make text of them.",
+        argument=name,
+    )
+
+
+def _is_hashable(item: object) -> bool:
+    try:
+        hash(item)
+    except TypeError:
+        return False
+    return True
 
 
 def answers(classes: Labels, decided: Labels) -> tuple[Label | None, ...]:

@@ -26,9 +26,9 @@ def checked(columns: Columns, source: Source, problem: Problem) -> Columns:
     by = columns.by
     source.require_label(columns.y_true, "y_true")
     for column in by:
-        source.require_label(column, "by")
+        source.require_group(column, "by")
     if columns.clusters is not None:
-        source.require_label(columns.clusters, "clusters")
+        source.require_group(columns.clusters, "clusters")
     if columns.weights is not None:
         source.require_number(columns.weights, "weights")
     source.require_costs(problem)

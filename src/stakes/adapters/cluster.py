@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
+from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.sources import Source, frame_source
 from stakes.errors import InputError, extra
@@ -32,14 +33,9 @@ def spark_files(
     reader, options = _reader(paths)
     active, session = _session(master)
     try:
-        try:
-            frame = session.read.options(**options).format(reader).load(list(paths))
-        except _errors() as error:
-            raise InputError(
-                f"{paths[0]} cannot be read by Spark: {str(error).splitlines()[0]}",
-                argument="frame",
-            ) from None
         name = paths[0] if len(paths) == 1 else f"{paths[0]} … {paths[-1]}"
+        with frame_errors(name, "spark", "frame"):
+            frame = session.read.options(**options).format(reader).load(list(paths))
         yield frame_source(frame, name, watch)
     finally:
         if not active:  # a session of the caller is left running
@@ -70,9 +66,3 @@ def _session(master: str | None) -> tuple[bool, Any]:
     builder: Any = SparkSession.builder
     builder = builder.appName("stakes")
     return False, (builder if master is None else builder.master(master)).getOrCreate()
-
-
-def _errors() -> Any:
-    from pyspark.errors import PySparkException
-
-    return PySparkException

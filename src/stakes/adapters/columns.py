@@ -114,7 +114,7 @@ class Columns:
         return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
 
     def labels(self, problem: Labelled) -> dict[Key, LabelColumn]:
-        """Columns of labels, by the argument that they belong to.
+        """Columns of classes and decisions, by the argument that they belong to.
 
         Parameters
         ----------
@@ -127,14 +127,16 @@ class Columns:
             From an argument and a name within it to the column and the labels that it may hold.
         """
         labels = {("y_true", ""): LabelColumn(self.y_true, "classes", problem.classes)}
-        for column in self.by:
-            labels["by", column] = LabelColumn(column, "groups", may_be_missing=True)
-        if self.clusters is not None:
-            labels["clusters", ""] = LabelColumn(self.clusters, "clusters")
         for name, model in self.models.items():
             if isinstance(model, Decisions):
                 labels["models", name] = LabelColumn(model.values, "decisions", problem.decisions)
         return labels
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Columns of groups and of clusters, and the argument that each belongs to."""
+        clusters = {} if self.clusters is None else {self.clusters: "clusters"}
+        return clusters | {column: f"by[{column!r}]" for column in self.by}
 
     def n_bytes(self, problem: Problem, n_rows: int) -> int:
         """The memory that these columns take as arrays: 8 bytes a number, 4 bytes a label.
@@ -153,7 +155,7 @@ class Columns:
         """
         numbers = sum(map(len, self.read(problem).values()))
         numbers += self.key is not None
-        return n_rows * (8 * numbers + 4 * len(self.labels(problem)))
+        return n_rows * (8 * numbers + 4 * (len(self.labels(problem)) + len(self.groups)))
 
     def located(self, error: InputError, source: str) -> InputError:
         """Add the columns that an argument names to an error about that argument.
@@ -173,7 +175,8 @@ class Columns:
         named: dict[str | None, tuple[str, ...]] = {
             model_argument(name): columns_of(model) for name, model in self.models.items()
         }
-        named |= {f"by[{column!r}]": (column,) for column in self.by}
+        named |= {argument: (column,) for column, argument in self.groups.items()}
+        named |= {"by": self.by} if len(self.by) == 1 else {}
         single = {"y_true": self.y_true, "weights": self.weights, "clusters": self.clusters}
         single["key"] = self.key
         named |= {name: (column,) for name, column in single.items() if column is not None}
@@ -193,6 +196,11 @@ def named_after_classes(columns: tuple[str, ...], problem: Problem) -> tuple[str
     """Columns by name where these are the names of the classes; others stay in their order."""
     names = tuple(map(str, problem.classes))
     return names if set(columns) == set(names) else columns
+
+
+def group_name(column: str) -> str:
+    """The name of the column that holds the groups of another column, as its engine has them."""
+    return f"_stakes_group_{column}"
 
 
 def key_name(column: str) -> str:

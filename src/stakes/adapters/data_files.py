@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, TextIO
 
 from stakes._check import writable
 from stakes._files import temporary_folder
+from stakes.adapters.engine_errors import first_line, is_of_engine
 from stakes.errors import InputError, extra
 
 with extra("frames", "a file"):
@@ -49,6 +50,7 @@ _PACKED = {".gz", ".zst"}  # suffixes of compressed files
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
 _FILL = "Name a file with a line of names and one line for each case."
+_START = 4096  # characters of a file that tell whether it is blank
 _DELIMITERS = ",;\t|"
 _UNREADABLE = OSError, UnicodeDecodeError, csv.Error
 _SNIFFED = 20_480  # rows from which DuckDB infers the dialect of a CSV file, by default
@@ -81,14 +83,15 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
         with temporary_folder() as folder:
             path = _spooled(standard_input, folder)
             _refuse_wide("standard input", path)
-            yield Files("standard input", (path,), _by_content("standard input", path))
+            files = Files("standard input", (path,), _by_content("standard input", path))
+            _refuse_blank(files)
+            yield files
         return
     if not patterns:
         raise InputError("frame must name at least one file; there is none. Name one.")
     name = patterns[0] if len(patterns) == 1 else f"{patterns[0]} … {patterns[-1]}"
     paths = tuple(path for pattern in patterns for path in _matches(pattern))
-    if len(set(map(os.path.realpath, paths))) < len(paths):
-        raise InputError(f"{name} must name every file once; one appears twice. Leave it out.")
+    _refuse_twice(name, paths)
     for path in paths:
         _refuse_wide(str(path), path)
     formats = {_format(path) for path in paths}
@@ -97,7 +100,32 @@ def located(patterns: Sequence[str], standard_input: BinaryIO | None) -> Iterato
         raise InputError(
             f"{name} must match files of one format; it matches {listed}. Narrow the pattern."
         )
-    yield Files(name, paths, formats.pop())
+    files = Files(name, paths, formats.pop())
+    _refuse_blank(files)
+    yield files
+
+
+def _refuse_twice(name: str, paths: Sequence[Path]) -> None:
+    """Refuse a file that has two names among these, also by a link: its rows would count twice."""
+    seen: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        status = path.stat()
+        other = seen.setdefault((status.st_dev, status.st_ino), path)
+        if other is not path:
+            raise InputError(
+                f"{name} must name every file once; one appears twice, as {other} and {path}. "
+                f"Leave one of them out."
+            )
+
+
+def _refuse_blank(files: Files) -> None:
+    """Refuse text files, packed or not, that hold nothing but blanks, a mark, or empty brackets."""
+    for path in files.paths if files.format in (Format.CSV, Format.JSON) else ():
+        with suppress(*_UNREADABLE), _opened_text(path) as file:
+            start = file.read(_START)
+            if len(start) < _START and not start.strip("\ufeff \t\r\n[]{}"):
+                name = files.name if len(files.paths) == 1 else str(path)
+                raise InputError(f"{name} must hold rows; it is empty. {_FILL}")
 
 
 def _why_none(pattern: str) -> str:
@@ -234,12 +262,17 @@ def _disk_error(error: duckdb.Error, path: Path) -> OSError:
     """The error of the operating system, taken out of the message in which DuckDB wraps it."""
     if number := re.search(r'"errno"\s*:\s*"?(\d+)', str(error)):
         return OSError(int(number[1]), os.strerror(int(number[1])), str(path))
-    return OSError(errno.EIO, _first_line(error).rpartition('": ')[2], str(path))
+    return OSError(errno.EIO, first_line(error).rpartition('": ')[2], str(path))
 
 
 def literal(text: str) -> str:
     """A string literal in SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quoted(column: str) -> str:
+    """The name of a column in SQL."""
+    return '"' + column.replace('"', '""') + '"'
 
 
 def refuse_torn(files: Files, columns: Sequence[str], connection: Any) -> None:
@@ -367,6 +400,11 @@ def listed(files: Files) -> str:
 
 _FAULTS = (  # what errors of DuckDB hold, and what is said of the file instead
     (
+        r"(?s)Original Line: (.*?)\s+Maximum line size of (\d+) bytes.*?Size: *(\d+)",
+        "must have lines of at most {1} bytes; one that begins with {0!r} has {2}. Leave its "
+        "longest column out, or write the rows as Parquet.",
+    ),
+    (
         r"(?s)on Line: (\d+).*not utf-8 encoded",
         "must be text in UTF-8; line {} is not. Convert it first, say with iconv -f latin1 "
         "-t utf-8.",
@@ -398,22 +436,18 @@ def engine_errors(files: Files) -> Iterator[None]:
     """Turn errors of the engine into an InputError that names the file."""
     try:
         yield
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
+    except Exception as error:
+        if not is_of_engine(error):
+            raise
         for pattern, text in _FAULTS:
             if match := re.search(pattern, str(error)):
                 parts = (part[:60] for part in match.groups())
-                raise InputError(f"{files.name} {text.format(*parts)}") from None
+                raise InputError(f"{files.name} {text.format(*parts)}") from error
         _check_texts(files, _refuse_lines)
-        fault = f"cannot be read: {_first_line(error)}. Repair the file."
+        fault = f"cannot be read: {first_line(error)}. Repair the file."
         if "sniffing" in str(error):
             fault = (
                 "must be comma-separated values; its columns cannot be told apart. Write a line "
                 "with their names, and then one line for each row."
             )
-        raise InputError(f"{files.name} {fault}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    text = re.sub(r": \S*stakes-\w+/input\S*", "", str(error))  # our copy of standard input
-    lines = (line.strip().rstrip(".") for line in text.splitlines())
-    return next((line for line in lines if line), "no reason given")
+        raise InputError(f"{files.name} {fault}") from error

@@ -19,7 +19,14 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import temporary_folder
-from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    columns_of,
+    group_name,
+    key_name,
+    no_key,
+)
 from stakes.adapters.data_files import (
     Files,
     Format,
@@ -28,11 +35,14 @@ from stakes.adapters.data_files import (
     listed,
     literal,
     located,
+    quoted,
     refuse_alike,
     refuse_torn,
 )
+from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
-from stakes.adapters.label_texts import Coded, Coder, LabelColumn, sorted_groups, text_name
+from stakes.adapters.label_texts import Coded, Coder, GroupCoder, LabelColumn, text_name
+from stakes.adapters.meant_texts import meant, typed, with_types
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -43,6 +53,8 @@ K = TypeVar("K", bound=Hashable)
 _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
 _ARROW = "arrow_rows"  # the table of Arrow files
+_NO_GROUPS: Mapping[str, str] = {}
+_MOST_CATEGORIES = 10_000  # more are no slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +63,7 @@ class FileArrays(Generic[K]):
 
     numbers: dict[K, FloatArray]
     labels: dict[K, Coded]
+    groups: dict[str, Coded]  # by column
     key: npt.NDArray[np.int64] | None  # from which folds are made
 
 
@@ -76,20 +89,14 @@ class FileSource(Source):
         """A context in which errors of the engine become an InputError."""
         return engine_errors(self.files)
 
-    def asked(self, **questions: nw.Expr) -> dict[str, Any]:
-        """The answers to questions about all rows, such as their number."""
-        with self.engine_errors():
-            return super().asked(**questions)
-
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
-        with self.engine_errors():
-            return Source.distinct(self._read_as([column]), column, at_most)
+        return Source.distinct(self._read_as([column]), column, at_most)
 
     def _why_none(self, column: str) -> str:
         """Why a column does not hold numbers, with the first entry that is not one."""
         table = _reader(self.files, {column: "VARCHAR"})
-        numbered = f"(SELECT {_name(column)}::VARCHAR AS entry, row_number() OVER () - 1 AS place "
+        numbered = f"(SELECT {quoted(column)}::VARCHAR AS entry, row_number() OVER () - 1 AS place "
         numbered += f"FROM {table})"
         wrong = "FILTER (WHERE entry IS NOT NULL AND TRY_CAST(entry AS DOUBLE) IS NULL)"
         select = f"count(*), count(entry), count(*) {wrong}, min(place) {wrong}"
@@ -112,7 +119,9 @@ class FileSource(Source):
         """The columns that are needed, and no others, in memory."""
         numbers, labels = columns.read(problem), columns.labels(problem)
         with self.watch.working(f"reading {self.name}", n_rows) as advance:
-            arrays = self.read(numbers, labels, n_rows=n_rows, advance=advance, key=columns.key)
+            arrays = self.read(
+                numbers, labels, columns.groups, n_rows=n_rows, advance=advance, key=columns.key
+            )
         for key, names in numbers.items():
             refuse_gaps(self.name, names, arrays.numbers[key])
         models: dict[str, Predicted] = {}
@@ -124,13 +133,16 @@ class FileSource(Source):
             if isinstance(model, Posteriors):
                 _refuse_beyond(self.name, columns_of(model), values)
             models[name] = type(model)(values)
-        clusters = arrays.labels.get(("clusters", ""))
+        clusters = arrays.groups.get(columns.clusters or "")
+        if clusters is not None and (gaps := int((clusters.codes < 0).sum())):
+            known = LabelColumn(columns.clusters or "", "clusters")
+            raise known.refused(self.name, gaps, n_rows, None)
         return RowArrays(
             arrays.labels["y_true", ""],
             models,
             arrays.numbers.get(("weights", "")),
-            {column: sorted_groups(arrays.labels["by", column]) for column in columns.by} or None,
-            None if clusters is None else sorted_groups(clusters),
+            {column: arrays.groups[column] for column in columns.by} or None,
+            clusters,
             {column: arrays.numbers["data", column] for column in problem.columns} or None,
             arrays.key,
         )
@@ -139,13 +151,15 @@ class FileSource(Source):
         self,
         numbers: Mapping[K, Sequence[str]],
         labels: Mapping[K, LabelColumn],
+        groups: Mapping[str, str] = _NO_GROUPS,
         *,
         n_rows: int,
         advance: Callable[[int], None],
         key: str | None = None,
     ) -> FileArrays[K]:
-        """Read numbers, one or several columns for each key, and labels as arrays of n rows.
+        """Read numbers, one or several columns for each key, labels and groups of n rows.
 
+        `groups` maps a column to the argument that it belongs to.
         Columns of single precision keep it, because ties are decided within their rounding error.
         """
         arrays: dict[K, npt.NDArray[Any]] = {
@@ -156,12 +170,13 @@ class FileSource(Source):
             for name, group in numbers.items()
         }
         coded = {name: Coder(known, n_rows) for name, known in labels.items()}
+        grouped = {column: GroupCoder(argument) for column, argument in groups.items()}
         # Doubles would hold keys exactly only up to 2⁵³.
         keys, gaps = None if key is None else np.empty(n_rows, dtype=np.int64), 0
         plain = [column for group in numbers.values() for column in group]
         as_text = [known.column for known in labels.values()]
         at = 0
-        for batch in self._batches(self._selected(plain, as_text, key)):
+        for batch in self._batches(self._selected(plain, as_text, list(groups), key)):
             rows = slice(at, at + len(batch))
             at += len(batch)
             # The arrays were sized by an earlier count; a file that grew since is reported below.
@@ -173,6 +188,8 @@ class FileSource(Source):
                     target[rows] = _floats(batch.column(column))
             for name, coder in coded.items():
                 coder.add(rows, batch.column(text_name(labels[name].column)))
+            for column, group_coder in grouped.items():
+                group_coder.add(batch.column(group_name(column)))
             if keys is not None:
                 part = batch.column(key_name(key or ""))
                 keys[rows], gaps = part.fill_null(0).to_numpy(), gaps + part.null_count
@@ -182,7 +199,8 @@ class FileSource(Source):
         if gaps:
             raise no_key(gaps, n_rows)
         known = {name: coder.coded(self.name) for name, coder in coded.items()}
-        return FileArrays(arrays, known, keys)
+        named = {column: coder.coded(self._meant) for column, coder in grouped.items()}
+        return FileArrays(arrays, known, named, keys)
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool
@@ -198,10 +216,21 @@ class FileSource(Source):
             rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield rows, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
+    def _meant(self, distinct: Any) -> Any:
+        """Distinct groups of the type that they are meant to have."""
+        values = self.connection.from_arrow(pa.table({"value": distinct}))
+        return meant(values, ["value"], self.files.format).to_arrow_table()["value"]
+
     def lazy(
-        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+        self,
+        numbers: Sequence[str],
+        labels: Sequence[str],
+        groups: Sequence[str] = (),
+        *,
+        memory: int,
+        key: str | None = None,
     ) -> Lazy:
-        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`.
+        """Some columns for the engine to work on: numbers, labels as text, groups and a key.
 
         The engine uses at most `memory` bytes and spills to the folder of the source beyond that.
         Text formats are converted to Parquet first, so that they are parsed once for all queries.
@@ -211,16 +240,25 @@ class FileSource(Source):
             self.connection.execute(f"SET temp_directory = {literal(str(self.folder))}")
             # Sums do not depend on the order of rows, and keeping it would need more memory.
             self.connection.execute("SET preserve_insertion_order = false")
-            rows = self._selected(numbers, labels, key)
+            rows = self._selected(numbers, labels, groups, key)
             if not self.is_text:
                 return rows
             # Every pass would parse the text again; of Parquet only the needed columns are read.
             copy = str(self.folder / "columns.parquet")
-            rows.to_native().to_parquet(copy)
-            return _lazy(self.connection, f"read_parquet({literal(copy)})")
+            relation = rows.to_native()
+            wide = [name for name, kind in typed(relation).items() if kind == "HUGEINT"]
+            # Parquet has no integers of 128 bits, and DuckDB would write doubles instead.
+            with_types(relation, dict.fromkeys(wide, "DECIMAL(38, 0)")).to_parquet(copy)
+            parsed = self.connection.sql(f"FROM read_parquet({literal(copy)})")
+            names = [group_name(column) for column in groups]
+            copied: Lazy = nw.from_native(meant(parsed, names, self.files.format))
+            return copied
 
-    def _selected(self, numbers: Sequence[str], labels: Sequence[str], key: str | None) -> Lazy:
-        return Source.lazy(self._read_as(labels, numbers), numbers, labels, memory=0, key=key)
+    def _selected(
+        self, numbers: Sequence[str], labels: Sequence[str], groups: Sequence[str], key: str | None
+    ) -> Lazy:
+        source = self._read_as([*labels, *groups], numbers)
+        return Source.lazy(source, numbers, labels, groups, memory=0, key=key)
 
     def _read_as(self, text: Sequence[str], number: Sequence[str] = ()) -> FileSource:
         """The same rows; for CSV files the types of some columns are fixed."""
@@ -270,11 +308,21 @@ def opened_files(
 
 
 @contextmanager
-def opened_rows(rows: Any) -> Iterator[Source]:
-    """A table or an unread data set of PyArrow as a source of columns."""
+def opened_rows(rows: Any, orders: Mapping[str, Sequence[str]]) -> Iterator[Source]:
+    """A table or an unread data set of PyArrow as a source of columns.
+
+    `orders` are the categories of some columns, whose order DuckDB would not see.
+    """
     refuse_alike("the frame", rows.schema.names)
+    enums = {
+        column: f"ENUM({', '.join(map(literal, values))})"
+        for column, values in orders.items()
+        if 0 < len(values) <= _MOST_CATEGORIES
+    }
     with connected() as connection:
-        yield replace(frame_source(connection.from_arrow(rows)), interrupt=connection.interrupt)
+        with frame_errors("the frame", "duckdb", "frame"):
+            relation = with_types(connection.from_arrow(rows), enums)
+        yield replace(frame_source(relation), interrupt=connection.interrupt)
 
 
 def _arrow(paths: tuple[Path, ...]) -> Any:
@@ -305,10 +353,6 @@ def _reader(files: Files, types: Mapping[str, str]) -> str:
 def _lazy(connection: Any, table: str) -> Lazy:
     rows: Lazy = nw.from_native(connection.sql(f"SELECT * FROM {table}"))
     return rows
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
 
 
 # Entries that cannot be used ---------------------------------------------------------------------

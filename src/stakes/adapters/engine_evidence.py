@@ -172,7 +172,7 @@ def _joints(
 def _slices(columns: Columns, joints: Sequence[Joint]) -> Iterator[tuple[str, Label, Sample]]:
     """The name of each column of groups, with every group and its sample."""
     for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False)):
-        for part in joint.slices(by_column(place)):
+        for part in joint.slices(by_column(place), f"by[{name!r}]"):
             yield (name, *part)
 
 

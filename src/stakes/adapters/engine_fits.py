@@ -16,8 +16,9 @@ from stakes.adapters.engine_work import Passes
 from stakes.adapters.expressions import grouped, table_of
 from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
+from stakes.adapters.partitions import stacked
 from stakes.adapters.refits import LimitedModel, Refit, limited_model, refitted, score_cells
-from stakes.adapters.sources import Lazy, stacked
+from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation import (

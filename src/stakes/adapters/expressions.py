@@ -20,7 +20,7 @@ from stakes._check import FloatArray, IntArray
 from stakes.adapters.sources import Lazy
 from stakes.decide import MOST_WHOLE, ROUNDING, regrets, tie_slack
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, Any]  # arrays, and columns of groups as their library has them
 
 ROWS = "rows"  # how many rows a group of `grouped` has
 _KEY, _SUMMED = "key", "summed "
@@ -201,36 +201,37 @@ def grouped(
     frame: Lazy,
     sizes: Mapping[str, int],
     sums: Mapping[str, nw.Expr],
-    more: Sequence[str] = (),
+    groups: Sequence[str] = (),
     ranges: Sequence[str] = (),
     most: int | None = None,
+    *,
+    numbers: Sequence[str] = (),
 ) -> Arrays:
-    """Count rows and sum expressions for each combination of codes, and of `more` columns.
+    """Count rows and sum expressions for each combination of codes, groups and numbers.
 
     `sizes` maps a column of codes to the number of its codes. Codes are packed into integers, since
     engines group by one key faster than by several. The minimum and the maximum (`low_of`,
     `high_of`) of the columns `ranges` are added. Expressions become columns before they are summed,
     because pandas, PyArrow and Dask can only sum columns by groups. With `most`, no more than so
-    many groups leave the engine. Labels are texts, or None where they are missing.
+    many combinations leave the engine. Columns of groups stay as their library has them.
     """
     packs = _packs(sizes)
     keys = [f"{_KEY}{place}" for place in range(len(packs))]
     columns = {key: _packed(pack) for key, pack in zip(keys, packs, strict=True)}
     columns |= {f"{_SUMMED}{name}": each for name, each in sums.items()}
+    more = (*groups, *numbers)
     rows = frame.with_columns(**columns).select(*columns, *more, *ranges)
     aggregates = {ROWS: nw.len(), **{name: nw.col(f"{_SUMMED}{name}").sum() for name in sums}}
     aggregates |= {low_of(column): nw.col(column).min() for column in ranges}
     aggregates |= {high_of(column): nw.col(column).max() for column in ranges}
-    groups = rows.group_by(*keys, *more).agg(**aggregates)
-    frame_of_groups = (groups if most is None else groups.head(most)).collect()
+    cells = rows.group_by(*keys, *more).agg(**aggregates)
+    frame_of_cells = (cells if most is None else cells.head(most)).collect()
     arrays: Arrays = {}
     for key, pack in zip(keys, packs, strict=True):
-        codes = np.unravel_index(frame_of_groups[key].to_numpy(), tuple(pack.values()))
+        codes = np.unravel_index(frame_of_cells[key].to_numpy(), tuple(pack.values()))
         arrays |= {name: code.astype(np.intp) for name, code in zip(pack, codes, strict=True)}
-    for name in (*more, *aggregates):
-        is_text = frame_of_groups.schema[name] == nw.String
-        arrays[name] = (texts_of if is_text else _numbers_of)(frame_of_groups[name])
-    return arrays
+    arrays |= {name: _numbers_of(frame_of_cells[name]) for name in (*numbers, *aggregates)}
+    return arrays | {name: frame_of_cells[name].to_native() for name in groups}
 
 
 def low_of(column: str) -> str:

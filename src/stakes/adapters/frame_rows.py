@@ -25,7 +25,7 @@ from stakes.adapters.expressions import (
     texts_of,
     whether,
 )
-from stakes.adapters.label_texts import LabelColumn, group_labels, groups_of, spellings, text_name
+from stakes.adapters.label_texts import LabelColumn, group_labels, spellings, text_name
 from stakes.adapters.lazy import WEIGHT, by_column, checks_of, column_of, facts_of, prepared
 from stakes.adapters.sources import Lazy, Source, opened
 from stakes.adapters.streamed_scores import can_stream, scores_of, within
@@ -90,7 +90,7 @@ def opened_columns(frame: Any, columns: Columns) -> Iterator[Source]:
     with opened(frame) as source, source.engine_errors():
         source.require_label(columns.y_true, "y_true")
         for column in columns.by:
-            source.require_label(column, "by")
+            source.require_group(column, "by")
         if columns.weights is not None:
             source.require_number(columns.weights, "weights")
         for name, model in columns.models.items():
@@ -137,11 +137,11 @@ class FrameRows:
 
         Where the rows come as a `stream`, each block is checked as it arrives.
         """
-        labels = {columns.y_true: None, **dict.fromkeys(columns.by)}
+        labels: dict[str, None] = {columns.y_true: None}
         models = columns.models.values()
         labels |= {columns_of(model)[0]: None for model in models if isinstance(model, Decisions)}
         numbers = [column for group in columns.numbers.values() for column in group]
-        lazy = source.lazy(numbers, list(labels), memory=_MEMORY)
+        lazy = source.lazy(numbers, list(labels), columns.by, memory=_MEMORY)
         known = named(lazy)
         rows = prepared(lazy, columns, known)
         weighted = columns.weights is not None
@@ -179,13 +179,15 @@ class FrameRows:
         scored: bool = False,
         bins: BitGrid | None = None,
         ranges: Sequence[str] = (),
+        more: Sequence[str] = (),
     ) -> FrameSums:
         """Sums by codes and groups, and, where cases are `scored`, by score or bin of scores.
 
-        The minimum and maximum of the columns `ranges` are added, as in `grouped`.
+        The minimum and maximum of the columns `ranges` are added, and groups are split by `more`
+        columns, as in `grouped`.
         """
-        rows, more = self.rows, [by_column(k) for k in range(len(self.by))]
-        score = column_of(0)
+        rows, groups = self.rows, [*map(by_column, range(len(self.by))), *more]
+        score, numbers = column_of(0), []
         if bins is not None:
             if bins.probabilities:
                 inside = (nw.col(score) >= 0.0) & (nw.col(score) <= 1.0)
@@ -195,18 +197,18 @@ class FrameRows:
             sums, ranges = {**sums, TOTAL: nw.col(WEIGHT) * nw.col(score)}, [score]
         elif scored:
             rows = _emptied(rows, {score: 0.0})
-            more.append(score)
+            numbers = [score]
         # After the bins are made: Spark would repeat any earlier step in each of theirs.
         rows, sums = _emptied(rows, dict.fromkeys(sizes, 0)), {**sums, _BAD: nw.col(_BAD)}
-        arrays = grouped(rows, sizes, sums, more, ranges)
+        arrays = grouped(rows, sizes, sums, groups, ranges, numbers=numbers)
         total = arrays[WEIGHT].sum()
         if arrays[_BAD].any() or not _check.LIGHTEST <= total <= _check.HEAVIEST:
             self.refuse()  # reads the rows again, and raises an error that says what is wrong
             raise self._beyond()
         if not self.by:
             return FrameSums(arrays, None, None)
-        labels, codes = groups_of(arrays[by_column(0)])
-        return FrameSums(arrays, _check.labels("by", labels), codes)
+        named = _check.groups("by", arrays[by_column(0)])
+        return FrameSums(arrays, named.labels, named.codes)
 
 
 def _no_probabilities(low: float, high: float) -> InputError:
@@ -257,4 +259,4 @@ class FrameSums:
         both = np.stack([self.sums[WEIGHT], np.zeros(len(self.sums[WEIGHT]))], axis=1)
         low, high = self.sums[low_of(column_of(0))], self.sums[high_of(column_of(0))]
         bins = Bins.pooled(low, high, self.sums[TOTAL], both)
-        return bins.mean, np.searchsorted(bins.low, low, side="right") - 1
+        return bins.mean, np.asarray(np.searchsorted(bins.low, low, side="right") - 1)

@@ -7,6 +7,7 @@ their constructors compute from arrays.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ with extra("frames", "a frame"):  # before the files of this room that need it, 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes.adapters.columns import Columns, Numbers, named_losses
-from stakes.adapters.expressions import ROWS, Arrays, first_of, high_of, low_of
+from stakes.adapters.expressions import ROWS, Arrays, first_of, high_of, low_of, texts_of
 from stakes.adapters.frame_rows import (
     FrameRows,
     FrameSums,
@@ -233,6 +234,7 @@ def loss_parts(
     }
 
 
+_GROUP = "group"
 Cell = tuple[int, str | None]  # the code of a class, and the text of a group
 
 
@@ -245,6 +247,9 @@ def _losses_about(
     least and the greatest loss of each cell are added.
     """
     weight, names = nw.col(WEIGHT), [column_of(place) for place in range(size)]
+    if rows.by:
+        text = nw.col(by_column(0)).cast(nw.String)  # every engine can compare it
+        rows = replace(rows, rows=rows.rows.with_columns(text.alias(_GROUP)))
     away = list(map(nw.col, names))
     if centres:
         here = [_is_cell(cell, grouped=bool(rows.by)) for cell in centres]
@@ -252,7 +257,8 @@ def _losses_about(
         away = [loss - first_of(here, of, 0.0) for loss, of in zip(away, near, strict=True)]
     sums = {WEIGHT: weight, **{f"{i}": weight * each for i, each in enumerate(away)}}
     sums |= {f"{i} {j}": weight * away[i] * away[j] for i, j in _pairs(size)}
-    return rows.summed({TRUTH: n_classes}, sums, ranges=() if centres else names)
+    more = [_GROUP] if rows.by else []
+    return rows.summed({TRUTH: n_classes}, sums, ranges=() if centres else names, more=more)
 
 
 def _is_cell(cell: Cell, *, grouped: bool) -> nw.Expr:
@@ -260,7 +266,7 @@ def _is_cell(cell: Cell, *, grouped: bool) -> nw.Expr:
     of_class = nw.col(TRUTH) == code
     if not grouped:
         return of_class
-    group = nw.col(by_column(0))
+    group = nw.col(_GROUP)
     return of_class & (group.is_null() if text is None else group == text)
 
 
@@ -275,8 +281,10 @@ def _pairs(size: int) -> list[tuple[int, int]]:
 
 def _cells(sums: Arrays) -> list[Cell]:
     codes = sums[TRUTH].tolist()
-    texts = sums[by_column(0)].tolist() if by_column(0) in sums else [None] * len(codes)
-    return [(k, t if isinstance(t, str) else None) for k, t in zip(codes, texts, strict=True)]
+    texts = [None] * len(codes)
+    if _GROUP in sums:
+        texts = texts_of(nw.from_native(sums[_GROUP], series_only=True)).tolist()
+    return list(zip(codes, texts, strict=True))
 
 
 def _shared(sums: Arrays, size: int) -> dict[Cell, list[float]]:

@@ -11,6 +11,7 @@ from math import prod
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.adapters.case_costs import (
     ALL,
@@ -39,7 +40,6 @@ from stakes.adapters.expressions import (
     table_of,
     whether,
 )
-from stakes.adapters.label_texts import group_labels, groups_of
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.refits import Refit
@@ -134,21 +134,24 @@ class Joint:
             return None
         decided = dict(zip(self.systems, self.cells.T[1:], strict=True))
         bayes = {name for name, rule in self.rules.items() if rule.name in POSTERIOR_RULES}
-        owners = None
-        if CLUSTER in self.sums:
-            owners = np.unique(self.sums[CLUSTER].astype(str), return_inverse=True)[1].reshape(-1)
         bayes_rules = frozenset(bayes)
-        return group_charges(self.problem, self.sums, decided, bayes_rules, self.shares, owners)
+        return group_charges(
+            self.problem, self.sums, decided, bayes_rules, self.shares, self.owners
+        )
+
+    @cached_property
+    def owners(self) -> IntArray | None:
+        """The cluster of each cell."""
+        return _check.clusters(self.sums[CLUSTER]).codes if CLUSTER in self.sums else None
 
     def sample(self, some: BoolArray | None = None) -> Sample:
         """The joint decisions of all rows, or of some of them."""
         kept: BoolArray | slice = slice(None) if some is None else some
         cells, where = np.unique(self.cells[kept], axis=0, return_inverse=True)
         codes, shape = [where.reshape(-1)], [len(cells)]
-        if CLUSTER in self.sums:
-            names = {text: k for k, text in enumerate(group_labels(set(self.sums[CLUSTER][kept])))}
-            owners = np.array([names[text] for text in self.sums[CLUSTER][kept]])
-            codes, shape = [owners, *codes], [len(names), *shape]
+        if self.owners is not None:
+            present, owners = np.unique(self.owners[kept], return_inverse=True)
+            codes, shape = [owners.reshape(-1), *codes], [len(present), *shape]
         # The table of clusters by cells is dense, and may be far larger than the cells that occur.
         _refuse_large(8 * prod(shape), self.limit)
 
@@ -163,11 +166,11 @@ class Joint:
             charges=charges if charges is None or some is None else charges.only(some),
         )
 
-    def slices(self, column: str) -> Iterator[tuple[Label, Sample]]:
+    def slices(self, column: str, argument: str) -> Iterator[tuple[Label, Sample]]:
         """The joint decisions of every group, in order; cases without a group come last."""
-        labels, codes = groups_of(self.sums[column])
-        for place, label in enumerate(labels):
-            yield label, self.sample(codes == place)
+        groups = _check.groups(argument, self.sums[column])
+        for place, label in enumerate(groups.labels):
+            yield label, self.sample(groups.codes == place)
 
 
 def joint_decisions(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._check import IntArray, Label, Labels
+from stakes._check import Label, Labels
 from stakes.errors import InputError
 
 # Texts that were meant as numbers, also with a decimal comma, infinite or nan.
@@ -30,7 +30,6 @@ class LabelColumn:
     column: str
     role: str  # what the labels are, in words
     labels: Labels | None = None
-    may_be_missing: bool = False
 
     def refused(self, source: str, others: int, n_rows: int, often: str | None) -> InputError:
         """The error for rows that hold other labels or none, most often the label `often`."""
@@ -88,20 +87,6 @@ def group_labels(texts: Iterable[str]) -> dict[str, Label]:
         return {text: int(text) for text in sorted(known, key=int)}
     numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", text) for text in known)
     return {text: text for text in (sorted(known, key=float) if numbers else sorted(known))}
-
-
-def groups_of(texts: npt.NDArray[Any]) -> tuple[list[Label], IntArray]:
-    """The sorted labels of groups, and the position of every row's group; missing ones come last.
-
-    >>> labels, places = groups_of(np.array(["b", None, "a"], dtype=object))
-    >>> labels, places.tolist()
-    (['a', 'b', '(missing)'], [1, 2, 0])
-    """
-    known = group_labels({text for text in texts.tolist() if isinstance(text, str)})
-    place = {text: k for k, text in enumerate(known)}
-    codes = np.array([place.get(text, len(known)) for text in texts.tolist()], dtype=np.intp)
-    gaps = [_check.missing_label(list(known.values()))] if (codes == len(known)).any() else []
-    return [*known.values(), *gaps], codes
 
 
 def _text(label: Label) -> str:
@@ -172,16 +157,29 @@ class Coder:
     def coded(self, source: str) -> Coded:
         """All rows as codes; labels that are unknown or missing are an error."""
         column = self._column
-        if self._others and not column.may_be_missing:
+        if self._others:
             [(often, _)] = self._others.most_common(1)
             raise column.refused(source, self._others.total(), len(self.codes), often)
         return Coded(self.codes, tuple(self._places) if column.labels is None else column.labels)
 
 
-def sorted_groups(column: Coded) -> Coded:
-    """The same column with its groups sorted; rows without a group stay without one."""
-    texts = list(map(str, column.categories))
-    labels = group_labels(texts)
-    place = {text: k for k, text in enumerate(labels)}
-    codes = np.array([*map(place.__getitem__, texts), -1], dtype=np.int32)[column.codes]
-    return Coded(codes, tuple(labels.values()))
+class GroupCoder:
+    """Collects a column of groups, block by block; blocks are arrays of PyArrow."""
+
+    def __init__(self, argument: str) -> None:
+        self._argument = argument
+        self._blocks: list[Any] = []
+
+    def add(self, column: Any) -> None:
+        """Encode a block, so that each row takes four bytes."""
+        is_coded = hasattr(column.type, "index_type")
+        self._blocks.append(column if is_coded else column.dictionary_encode())
+
+    def coded(self, meant: Callable[[Any], Any]) -> Coded:
+        """All rows as codes of their groups; `meant` are distinct values as they are meant."""
+        import pyarrow as pa
+
+        whole = pa.chunked_array(self._blocks).unify_dictionaries().combine_chunks()
+        known = _check.groups(self._argument, meant(whole.dictionary))
+        codes = np.append(known.codes, -1).astype(np.int32)
+        return Coded(codes[whole.indices.fill_null(len(known.codes)).to_numpy()], known.labels)

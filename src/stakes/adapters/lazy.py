@@ -20,6 +20,7 @@ from stakes.adapters.columns import (
     Numbers,
     Predicted,
     columns_of,
+    group_name,
     key_name,
     model_argument,
     no_key,
@@ -101,9 +102,9 @@ def prepared(
         for name, column_labels in _known_labels(columns, problem).items()
     }
     expressions[WEIGHT] = nw.lit(1.0) if columns.weights is None else nw.col(columns.weights)
-    expressions |= {by_column(k): nw.col(text_name(column)) for k, column in enumerate(columns.by)}
+    expressions |= {by_column(k): nw.col(group_name(column)) for k, column in enumerate(columns.by)}
     if columns.clusters is not None:
-        expressions[CLUSTER] = nw.col(text_name(columns.clusters))
+        expressions[CLUSTER] = nw.col(group_name(columns.clusters))
     if columns.key is not None:
         expressions[FOLD] = fold_of_key(nw.col(key_name(columns.key)), seed)
     expressions |= {data_column(k): nw.col(column) for k, column in enumerate(data)}
@@ -196,8 +197,14 @@ def checks_of(
     for name, labels in _known_labels(columns, problem).items():
         yield name, _label_check(frame, source, labels, nw.col(name) < 0)
     if columns.clusters is not None:
-        labels = columns.labels(problem)["clusters", ""]
-        yield CLUSTER, _label_check(frame, source, labels, nw.col(CLUSTER).is_null())
+        clusters = LabelColumn(columns.clusters, "clusters")
+        yield (
+            CLUSTER,
+            Check(
+                whether(nw.col(CLUSTER).is_null()),
+                lambda gaps, n_rows: clusters.refused(source, gaps, n_rows, None),
+            ),
+        )
     if columns.key is not None:
         yield FOLD, Check(whether(nw.col(FOLD).is_null()), no_key)
     if columns.weights is not None:
@@ -245,8 +252,7 @@ _ORDERED = ("must hold numbers that can be ordered", "Remove the cases without a
 
 
 def _label_check(frame: Lazy, source: str, labels: LabelColumn, bad: nw.Expr) -> Check:
-    text = nw.col("text")
-    lost = code_of(text, spellings(labels.labels)) < 0 if labels.labels else text.is_null()
+    lost = code_of(nw.col("text"), spellings(labels.labels or ())) < 0
 
     def complaint(others: int, n_rows: int) -> InputError:
         bad_labels = frame.select(nw.col(text_name(labels.column)).alias("text")).filter(lost)

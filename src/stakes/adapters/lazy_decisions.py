@@ -65,28 +65,28 @@ def bayes_column(frame: Any, problem: Problem, columns: str | Sequence[str] | No
     ['wait', 'treat']
     """
     refuse_limits(problem)
-    source = _opened(frame)
+    source = _opened(frame, "posteriors")
     return _decided(source, Rule(problem), _listed(source, columns, POSTERIORS, problem))
 
 
 def rule_column(frame: Any, rule: Rule, columns: str | Sequence[str] | None) -> Any:
     """The frame with a column of the decisions of a rule; see `stakes.Rule.decide`."""
-    source = _opened(frame)
+    source = _opened(frame, "predictions")
     if columns is None and rule.origin is not None:
         known = rule.origin.columns
         columns = known if known and set(known) <= set(source.types) else None
     return _decided(source, rule, _listed(source, columns, rule.takes, rule.problem))
 
 
-def _opened(frame: Any) -> Source:
-    source = frame_source(frame)
+def _opened(frame: Any, argument: str) -> Source:
+    source = frame_source(frame, argument=argument)
     for column in source.types:  # some engines do not tell names apart that differ by case
         name = str(column).lower()
         if name == DECISION or name.startswith(WORKING):
             added = f"{DECISION!r} is to be added, and {WORKING}… is used on the way to it"
             raise InputError(
                 f"the frame must have no column {column!r} yet: {added}. Rename it.",
-                argument="frame",
+                argument=argument,
             )
     return source
 
@@ -137,7 +137,8 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
     label = _label(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
     decided = frame.select(nw.col(*source.types), DECISION)
-    return (decided.collect() if source.in_memory else decided).to_native()
+    with source.engine_errors():
+        return (decided.collect() if source.in_memory else decided).to_native()
 
 
 def _label(code: nw.Expr, labels: Labels) -> nw.Expr:

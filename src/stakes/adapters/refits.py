@@ -173,7 +173,7 @@ def score_cells(model: LazyModel, rows: Lazy, limit: int) -> Arrays | None:
         frame = with_perfect(frame, model.problem)
         sizes[PERFECT] = model.problem.n_decisions
         sums, ranges = sums | term_sums(model.problem), pooled_terms(model.problem)
-    cells = grouped(frame, sizes, sums, [model.score], ranges, most + 1)
+    cells = grouped(frame, sizes, sums, (), ranges, most + 1, numbers=[model.score])
     if len(cells[WEIGHT]) > most:
         return None
     cells[model.score] = cells[model.score] + 0.0  # −0.0 becomes 0.0

@@ -85,7 +85,7 @@ def _located(columns: Columns, source: Source) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise columns.located(error, source.name) from None
+        raise columns.located(error, source.name) from error.__cause__
     except RuntimeError as error:
         if "interrupted" not in str(error):
             raise
@@ -197,7 +197,7 @@ def _tallied(
     if source.is_text:
         passes.advance(0, "columns of text")
     return tallied_evidence(
-        source.lazy(numbers, labels, memory=limit, key=columns.key),
+        source.lazy(numbers, labels, list(columns.groups), memory=limit, key=columns.key),
         columns,
         problem,
         source=source.name,

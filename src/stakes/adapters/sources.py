@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from stakes import _check
-from stakes.adapters.columns import Columns, Predicted, columns_of, key_name, no_key
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    columns_of,
+    group_name,
+    key_name,
+    no_key,
+)
+from stakes.adapters.engine_errors import frame_error, frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
+from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, extra
 from stakes.problem import Problem
 from stakes.rows import Decisions
 
 with extra("frames", "a frame"):
     import narwhals.stable.v2 as nw
-    from narwhals.exceptions import DuplicateError
+    from narwhals.exceptions import DuplicateError, NarwhalsError
 
 Lazy = nw.LazyFrame[Any]
 
@@ -53,6 +63,7 @@ class Source:
     frame: nw.DataFrame[Any] | Lazy
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
+    argument: str = field(default="frame", kw_only=True)  # that the caller passed the rows as
     is_text = False  # whether the rows are text, which is parsed once for all passes
 
     @property
@@ -81,8 +92,9 @@ class Source:
         return bool(self.types[column].is_integer())
 
     def is_label(self, column: str) -> bool:
-        """Whether every engine writes the entries of a column as the same text."""
-        return not (self.types[column].is_nested() or self.types[column] == nw.Duration)
+        """Whether a column can hold labels."""
+        kind = self.types[column]
+        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary))
 
     def most(self, column: str) -> int:
         """The largest of the whole numbers of a column, or 0 where there are none."""
@@ -90,10 +102,13 @@ class Source:
 
     def asked(self, **questions: nw.Expr) -> dict[str, Any]:
         """The answers to questions about all rows, such as their number."""
-        answers: dict[str, Any] = (
-            self.frame.lazy().select(**questions).collect().rows(named=True)[0]
-        )
+        answers: dict[str, Any] = self._collected(**questions).rows(named=True)[0]
         return answers
+
+    def _collected(self, *columns: Any, **named: nw.Expr) -> nw.DataFrame[Any]:
+        """Some columns of all rows, or sums over them, in memory."""
+        with self.engine_errors():
+            return self.frame.lazy().select(*columns, **named).collect()
 
     def is_single(self, columns: Sequence[str]) -> bool:
         """Whether all of some columns hold numbers of single precision."""
@@ -108,7 +123,8 @@ class Source:
     def distinct(self, column: str, at_most: int) -> set[str] | None:
         """The distinct texts of a column, or None if there are more than `at_most`, or gaps."""
         texts = self.frame.lazy().select(self.text(column).alias("text")).unique()
-        values = set(texts.head(at_most + 1).collect()["text"].to_list())
+        with self.engine_errors():
+            values = set(texts.head(at_most + 1).collect()["text"].to_list())
         return None if len(values) > at_most or None in values else values
 
     def within_unit(self, columns: Sequence[str]) -> list[str]:
@@ -127,8 +143,9 @@ class Source:
         """The columns that are needed, and no others, in memory."""
         needed = [column for group in columns.read(problem).values() for column in group]
         needed += [column_labels.column for column_labels in columns.labels(problem).values()]
+        needed += columns.groups
         needed += [] if columns.key is None else [columns.key]
-        data = self.frame.lazy().select(*dict.fromkeys(needed)).collect()
+        data = self._collected(*dict.fromkeys(needed))
         labels = columns.labels(problem)
         if columns.key is not None and (gaps := data[columns.key].null_count()):
             raise no_key(gaps, len(data))
@@ -160,13 +177,20 @@ class Source:
         )
 
     def lazy(
-        self, numbers: Sequence[str], labels: Sequence[str], *, memory: int, key: str | None = None
+        self,
+        numbers: Sequence[str],
+        labels: Sequence[str],
+        groups: Sequence[str] = (),
+        *,
+        memory: int,
+        key: str | None = None,
     ) -> Lazy:
-        """Some columns for the engine to work on: numbers, labels as text, a key as `key_name`."""
+        """Some columns for the engine to work on: numbers, labels as text, groups and a key."""
         plain = [nw.col(column).cast(nw.Float64) for column in dict.fromkeys(numbers)]
         texts = [self.text(column).alias(text_name(column)) for column in dict.fromkeys(labels)]
+        kept = [self._group(column).alias(group_name(column)) for column in groups]
         keys = [] if key is None else [nw.col(key).cast(nw.Int64).alias(key_name(key))]
-        rows = self.frame.lazy().select(*plain, *texts, *keys)
+        rows = self._hashable(groups).lazy().select(*plain, *texts, *kept, *keys)
         return cast("Lazy", Partitions(rows.to_native())) if self.engine == "dask" else rows
 
     def _as_text(self, data: nw.DataFrame[Any], known: LabelColumn) -> bool:
@@ -206,9 +230,37 @@ class Source:
         text = nw.when(is_whole).then(number.cast(nw.String)).otherwise(label.cast(nw.String))
         return nw.when(text.str.to_lowercase() != "nan").then(text)
 
+    def category_orders(self) -> dict[str, list[str]]:
+        """Columns of categories that are text, of a frame in memory, and their order."""
+        named = [name for name, kind in self.types.items() if kind in (nw.Categorical, nw.Enum)]
+        known = {name: _check.categories(self.frame[name].to_native()) for name in named}
+        return {
+            name: coded.values
+            for name, coded in known.items()
+            if coded is not None and all(isinstance(value, str) for value in coded.values)
+        }
+
+    def _hashable(self, groups: Sequence[str]) -> nw.DataFrame[Any] | Lazy:
+        """The frame; pandas would group texts by what stands before a NUL character, Arrow not."""
+        texts = [column for column in groups if self.types[column] == nw.String]
+        if not texts or self.engine not in ("pandas", "dask"):
+            return self.frame
+        known: nw.DataFrame[Any] | Lazy = nw.from_native(
+            self.frame.to_native().astype(dict.fromkeys(texts, "string[pyarrow]"))
+        )
+        return known
+
+    def _group(self, column: str) -> nw.Expr:
+        """The group of a row, as the engine has it; nan is missing."""
+        group = nw.col(column)
+        if not self.types[column].is_float():
+            return group
+        # Text, because DuckDB may not see nan in a comparison; see `text`.
+        return nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
+
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
-        return nullcontext()
+        return frame_errors(self.name, self.engine, self.argument)
 
     def require(
         self,
@@ -249,11 +301,15 @@ class Source:
         known = self.require(column, argument)
         if not self.is_label(known):
             where = f"column {known!r} of {self.name}"
-            raise InputError(
-                f"{where} must hold labels: text, categories, whole numbers, dates or times; its "
-                f"type is {self.types[known]}. Make text of it, or name another column.",
-                argument=where,
-            )
+            raise _check.no_labels(where, f"its type is {self.types[known]}")
+        return known
+
+    def require_group(self, column: object, argument: str) -> str:
+        """The name of the column, after a check that it exists and can hold groups."""
+        known = self.require_label(column, argument)
+        if self.types[known] == nw.Object and isinstance(self.frame, nw.DataFrame):
+            # Of objects only a look at all of them tells.
+            _check.groups(f"column {known!r} of {self.name}", self.frame[known].to_native())
         return known
 
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
@@ -283,26 +339,32 @@ def without_rows(name: str) -> InputError:
     return InputError(f"{name} must hold at least one row; there are none. Pass data with rows.")
 
 
-def frame_source(frame: Any, name: str = "the frame", watch: Watch | None = None) -> Source:
-    """The rows of a frame of any library that narwhals supports."""
+def frame_source(
+    frame: Any, name: str = "the frame", watch: Watch | None = None, argument: str = "frame"
+) -> Source:
+    """The rows of a frame of any library that narwhals supports, passed as an argument."""
+    engine = type(frame).__module__.partition(".")[0].strip("_")
     try:
-        known = nw.from_native(frame)
-        types = dict(known.collect_schema())
+        with frame_errors(name, engine, argument):
+            known = nw.from_native(frame)
+            types = dict(known.collect_schema())
     except DuplicateError as error:
         twice = re.search("'.*'", str(error))
         raise InputError(
-            f"frame must name every column once; {twice[0] if twice else 'one name'} appears "
+            f"{argument} must name every column once; {twice[0] if twice else 'one name'} appears "
             f"twice. Rename one.",
-            argument="frame",
+            argument=argument,
         ) from None
+    except NarwhalsError as error:  # no expression of ours is in the query yet
+        raise frame_error(error, name, engine, argument) from error
     except TypeError:
         raise InputError(
-            f"frame must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame of "
-            f"Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one "
-            f"of these.",
-            argument="frame",
+            f"{argument} must be a frame of pandas, Polars or PyArrow, a DuckDB relation, a frame "
+            f"of Dask or Spark, or the path of a file; got {type(frame).__name__}. Pass one of "
+            f"these.",
+            argument=argument,
         ) from None
-    return Source(name, types, known, watch=watch or Watch())
+    return Source(name, types, known, watch=watch or Watch(), argument=argument)
 
 
 # Whatever a caller hands over ---------------------------------------------------------------------
@@ -340,11 +402,26 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
-    # DuckDB reads the memory of Arrow without a copy.
-    source = frame_source(frame)
+    source = _with_decimals(frame_source(frame))
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
-        return _relation(source.frame.to_arrow())
+        # Names of pandas may be numbers, which neither Arrow nor DuckDB has. DuckDB reads the
+        # memory of Arrow without a copy.
+        named = [name for name in source.types if isinstance(name, str)]
+        with source.engine_errors():
+            rows = source.frame.select(*named).to_arrow()
+        return _relation(rows, source.category_orders())
     return nullcontext(source)
+
+
+def _with_decimals(source: Source) -> Source:
+    """Decimals of pandas, which has no type for them, as numbers like those of other libraries."""
+    if source.engine != "pandas" or not isinstance(source.frame, nw.DataFrame):
+        return source
+    objects = [name for name, kind in source.types.items() if kind == nw.Object]
+    infer = sys.modules["pandas"].api.types.infer_dtype
+    decimals = [name for name in objects if infer(source.frame[name].to_native()) == "decimal"]
+    frame = source.frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
+    return replace(source, frame=frame, types=dict(frame.schema)) if decimals else source
 
 
 def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
@@ -359,10 +436,12 @@ def _spark_files(paths: Sequence[str]) -> AbstractContextManager[Source]:
     return spark_files(paths)
 
 
-def _relation(rows: Any) -> AbstractContextManager[Source]:
+def _relation(
+    rows: Any, orders: Mapping[str, Sequence[str]] | None = None
+) -> AbstractContextManager[Source]:
     from stakes.adapters.duck import opened_rows
 
-    return opened_rows(rows)
+    return opened_rows(rows, orders or {})
 
 
 def _path(path: Any) -> str:
@@ -374,81 +453,3 @@ def _path(path: Any) -> str:
             f"text.",
             argument="frame",
         ) from None
-
-
-# Frames of Dask -----------------------------------------------------------------------------------
-
-Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
-
-
-@dataclass(frozen=True, eq=False)
-class Partitions:
-    """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
-
-    Dask's optimizer goes through every column of every step again for each column that a later step
-    needs, which takes minutes for a few dozen steps. Here, steps that work row by row are collected
-    and applied to each partition, a frame of pandas, by a single function, which the optimizer does
-    not look into. All other methods are those of the frame after these steps.
-    """
-
-    native: Any
-    steps: tuple[Step, ...] = ()
-
-    @property
-    def implementation(self) -> nw.Implementation:
-        """The library of the frame."""
-        return nw.Implementation.DASK
-
-    def with_columns(self, *columns: Any, **named: nw.Expr) -> Partitions:
-        """The rows with more columns."""
-        return self._then("with_columns", columns, named)
-
-    def filter(self, *conditions: Any) -> Partitions:
-        """The rows for which all conditions hold."""
-        return self._then("filter", conditions, {})
-
-    def select(self, *columns: Any, **named: nw.Expr) -> Any:
-        """Some columns of the rows, or one row with sums over all of them."""
-        selected = self._then("select", columns, named)
-        # The metadata is a frame without rows: only sums make a row of it.
-        is_sum = len(_done(self.native._meta, selected.steps)) > 0
-        return self._settled().select(*selected.steps[-1][1]) if is_sum else selected
-
-    def _then(self, method: str, some: tuple[Any, ...], named: dict[str, nw.Expr]) -> Partitions:
-        arguments = (*_flat(some), *(each.alias(name) for name, each in named.items()))
-        return Partitions(self.native, (*self.steps, (method, arguments)))
-
-    def _settled(self) -> nw.LazyFrame[Any]:
-        """The Dask frame after all steps."""
-        meta = _done(self.native._meta, self.steps)
-        done: Any = self.native.map_partitions(_done, self.steps, meta=meta)
-        settled: nw.LazyFrame[Any] = nw.from_native(done)
-        return settled
-
-    def __getattr__(self, method: str) -> Any:
-        return getattr(self._settled(), method)
-
-
-def stacked(frames: Iterable[Any]) -> Any:
-    """The rows of several lazy frames of one library, with the same columns, as one."""
-    listed = list(frames)
-    if isinstance(listed[0], Partitions):
-        return Partitions(nw.concat([frame._settled() for frame in listed]).to_native())
-    return nw.concat(listed)
-
-
-def _flat(arguments: Iterable[Any]) -> Iterable[Any]:
-    """The arguments of a narwhals method one by one; lists of them are flattened."""
-    for argument in arguments:
-        if isinstance(argument, str | nw.Expr):
-            yield argument
-        else:
-            yield from _flat(argument)
-
-
-def _done(part: Any, steps: tuple[Step, ...]) -> Any:
-    """A partition, which is a frame of pandas, after some steps."""
-    frame = nw.from_native(part)
-    for method, arguments in steps:
-        frame = getattr(frame, method)(*arguments)
-    return frame.to_native()

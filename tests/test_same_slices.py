@@ -1,0 +1,208 @@
+"""Equal values make equal slices, whatever holds them: the same names, order and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("narwhals")
+pytest.importorskip("duckdb")
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from pyarrow import feather, parquet
+
+from slice_values import (
+    COLUMNS,
+    LEVELS,
+    PROBLEM,
+    QUICK,
+    REFUSED,
+    ROWS,
+    SLICES,
+    check_order,
+    check_refused,
+    check_slices,
+    check_tallies,
+    expected,
+    shown,
+    spread,
+)
+from stakes import Counts, Decisions, _check, evaluate
+
+Columns = dict[str, list[Any]]
+Make = Callable[[Columns, Path], Any]
+
+
+def table(columns: Columns) -> Any:
+    """The columns with types of their own; Arrow does not look for integers beyond 63 bits."""
+    wide = {"beyond 63 bits": pa.uint64()}
+    return pa.table({name: pa.array(values, wide.get(name)) for name, values in columns.items()})
+
+
+def written(suffix: str, write: Callable[[Any, str], object]) -> Make:
+    def make(columns: Columns, folder: Path) -> str:
+        write(table(columns), path := str(folder / f"rows.{suffix}"))
+        return path
+
+    return make
+
+
+def copied(rows: Any, path: str) -> None:
+    duckdb.connect().from_arrow(rows).query("rows", f"COPY rows TO '{path}'")
+
+
+def arrow_backed(columns: Columns) -> Any:
+    return table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+# A new representation is one line: how columns become a frame or a file, and who tallies it.
+FORMS: dict[str, tuple[Make, tuple[str | None, ...]]] = {
+    "pandas": (lambda columns, _: pd.DataFrame(columns), (None, "pandas", "duckdb")),
+    "pandas, objects": (
+        lambda columns, _: pd.DataFrame(columns, dtype=object).astype({"y": int, "did": int}),
+        (None, "pandas"),
+    ),
+    "pandas, nullable": (
+        lambda columns, _: pd.DataFrame(columns).convert_dtypes(),
+        (None, "pandas", "duckdb"),
+    ),
+    "pandas, Arrow": (lambda columns, _: arrow_backed(columns), (None, "pandas", "duckdb")),
+    "Polars": (lambda columns, _: pl.DataFrame(table(columns)), (None, "polars", "duckdb")),
+    "Polars, lazy": (lambda columns, _: pl.DataFrame(table(columns)).lazy(), (None, "polars")),
+    "PyArrow": (lambda columns, _: table(columns), (None, "pyarrow", "duckdb")),
+    "DuckDB": (lambda columns, _: duckdb.connect().from_arrow(table(columns)), (None, "duckdb")),
+    "Parquet": (written("parquet", parquet.write_table), (None, "duckdb")),
+    "Arrow file": (written("arrow", feather.write_feather), (None, "duckdb")),
+    "CSV by DuckDB": (written("csv", copied), (None, "duckdb")),
+    "CSV by pandas": (
+        written("csv", lambda rows, path: rows.to_pandas().to_csv(path, index=False)),
+        (None, "duckdb"),
+    ),
+    "CSV by Polars": (
+        written("csv", lambda rows, path: pl.DataFrame(rows).write_csv(path)),
+        (None, "duckdb"),
+    ),
+    "JSON by DuckDB": (written("json", copied), (None, "duckdb")),
+    "JSON by pandas": (
+        written(
+            "jsonl",
+            lambda rows, path: rows.to_pandas().to_json(
+                path, orient="records", lines=True, date_format="iso", date_unit="us"
+            ),
+        ),
+        (None, "duckdb"),
+    ),
+}
+
+
+OTHERS = ("CSV by Polars", "CSV by DuckDB", "JSON by pandas", "pandas, nullable")
+PAIRS = [
+    pytest.param(form, engine, marks=[pytest.mark.slow] * (form in OTHERS))
+    for form, (_, engines) in FORMS.items()
+    for engine in engines
+]
+
+
+@pytest.mark.parametrize(("form", "engine"), PAIRS)
+def test_equal_values_make_equal_slices(form, engine, tmp_path):
+    make, _ = FORMS[form]
+    check_slices(make(COLUMNS, tmp_path), list(SLICES), engine=engine)
+
+
+QUICKLY = ("Polars, lazy", "DuckDB", "Parquet")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [form if form in QUICKLY else pytest.param(form, marks=pytest.mark.slow) for form in FORMS],
+)
+def test_equal_values_make_equal_groups_of_tallies(form, tmp_path):
+    make, _ = FORMS[form]
+    check_tallies(make(COLUMNS, tmp_path), list(SLICES))
+
+
+ARRAYS: dict[str, Callable[[list[Any]], Any]] = {
+    "lists": list,
+    "objects of numpy": lambda values: np.array(values, dtype=object),
+    "numpy": lambda values: np.array(values, dtype=np.uint64 if 2**64 - 1 in values else None),
+    "series of pandas": pd.Series,
+    "series of Polars": lambda values: pl.Series(values, strict=False),
+}
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_equal_values_in_arrays_make_equal_slices(array):
+    by = {kind: ARRAYS[array](COLUMNS[kind]) for kind in SLICES}
+    report = evaluate(ROWS["y"], {"m": Decisions(ROWS["did"])}, PROBLEM, by=by, **QUICK)
+    assert shown(report) == {kind: expected(kind) for kind in SLICES}
+
+
+def test_large_numbers_beside_gaps_are_not_rounded():
+    values = spread([2**60 + 1, 2**60, None])
+    nullable = pd.Series(values, dtype="Int64")
+    for array in (list(values), pl.Series(values), pa.array(values), nullable):
+        assert _check.groups("by", array).labels == (2**60, 2**60 + 1, "(missing)")
+
+
+def test_the_order_of_rows_does_not_matter():
+    rng = np.random.default_rng(3)
+    rows = table(COLUMNS)
+    for _ in range(3):
+        mixed = rows.take(rng.permutation(len(rows)))
+        for kind in SLICES:
+            assert list(_check.groups("by", mixed[kind]).labels) == SLICES[kind][1]
+
+
+TEXT = {"bytes", "durations", "lists"}  # in text files
+OTHERWISE = {"CSV": TEXT, "JSON": TEXT, "Parquet": {"durations"}}  # what has another type there
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_makes_no_slices_is_refused_everywhere(form, tmp_path):
+    make, engines = FORMS[form]
+    for kind in REFUSED.keys() - OTHERWISE.get(form.partition(" ")[0], set()):
+        frame = make({**ROWS, "g": spread(REFUSED[kind])}, tmp_path)
+        for engine in engines:
+            check_refused(frame, "g", engine=engine)
+
+
+LEVEL = spread(LEVELS)
+ENUM = "ENUM('low', 'mid', 'high', 'never')"
+CATEGORICAL = pd.DataFrame({**ROWS, "g": pd.Categorical(LEVEL, categories=[*LEVELS, "never"])})
+ENUMERATED = pl.DataFrame({**ROWS, "g": pl.Series(LEVEL, dtype=pl.Enum([*LEVELS, "never"]))})
+IN_ORDER: dict[str, tuple[Callable[[], Any], tuple[str | None, ...]]] = {
+    "pandas": (lambda: CATEGORICAL, (None, "pandas", "duckdb")),
+    "Polars": (lambda: ENUMERATED, (None, "polars", "duckdb")),
+    "Polars, lazy": (ENUMERATED.lazy, (None, "polars")),
+    "PyArrow": (lambda: pa.Table.from_pandas(CATEGORICAL), (None, "pyarrow", "duckdb")),
+    "DuckDB": (
+        lambda: duckdb.from_arrow(ENUMERATED.to_arrow()).project(f"y, did, g::{ENUM} AS g"),
+        (None, "duckdb"),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", IN_ORDER)
+def test_categories_keep_their_order(form):
+    make, engines = IN_ORDER[form]
+    for engine in engines:
+        check_order(make(), "g", LEVELS, engine=engine)
+    counts = Counts.from_frame(make(), y_true="y", decisions="did", problem=PROBLEM, by="g")
+    assert counts.groups == tuple(LEVELS)
+
+
+def test_categories_without_an_order_are_sorted_as_text():
+    frame = pl.DataFrame({**ROWS, "g": pl.Series(LEVEL, dtype=pl.Categorical)})
+    for engine in (None, "polars", "duckdb"):
+        check_order(frame, "g", sorted(LEVELS), engine=engine)
+        check_order(frame[::-1], "g", sorted(LEVELS), engine=engine)
