@@ -9,11 +9,11 @@ from stakes._check import guard
 from stakes.tally.base import CellTally, Tally
 from stakes.tally.binned_scores import Bins, BinSums
 from stakes.tally.bit_bins import BitGrid
+from stakes.tally.bucket_sort import blocks
 from stakes.tally.counts import Counts
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments
-from stakes.tally.pooling import blocks
 from stakes.tally.read_rows import Labelled, read_rows, refuse_too_many
 from stakes.tally.score_table import ScoreTable, two_classes
 from stakes.tally.sorted_runs import SortedRuns
