@@ -433,7 +433,7 @@ ROWS: dict[str, Row] = {
             "(P @ C).argmin(1)": lambda: _decisions_numpy(SOME),
         },
         (Goal("within", 1, "(P @ C).argmin(1)"),),
-        "the same product, with all checks inside: the two are equal up to the noise",
+        "the same product, with the checks of range and sums, and ties decided beyond rounding",
     ),
     "H, 1e6": Row(
         {"stakes": lambda: _h_ours(SOME), "hmeasure": lambda: _h_peer(SOME)},
