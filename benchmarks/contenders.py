@@ -424,7 +424,7 @@ ROWS: dict[str, Row] = {
     "counts, 1e6 Polars strings": _counts_row(
         20,
         lambda: _as_polars(SOME),
-        "most of it is Polars' search for distinct strings and its cast",
+        "most of it is Polars' cast of strings to categories",
     ),
     "counts, 1e6 Arrow strings": _counts_row(40, lambda: _as_arrow(SOME)),
     "Bayes decisions, 1e6 x 10 x 11": Row(
