@@ -2,7 +2,7 @@
 
 The time of numpy's sort differs six-fold between processors for long arrays, but rows of 256
 numbers are sorted quickly everywhere. A counting sort therefore puts entries into buckets of about
-64, and rows that overlap by half then sort every bucket.
+48, and rows that overlap by half then sort every bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Sort = Callable[[Entries], None]  # orders the last axis of an array, in place
 
 _BLOCK = 1 << 14  # entries at a time: 128 KiB of doubles stay in the cache
 _MANY = 1 << 14  # entries from which buckets pay
-_BUCKET = 64  # entries of a bucket, on average
+_BUCKET = 48  # entries of a bucket, on average
 _ROW = 256  # entries that are sorted at once; a bucket of up to half as many is within some row
 _SLICE = 1 << 12  # entries that are sorted at once where long arrays are sorted quickly
 _LEVELS = 3  # buckets within buckets: outliers leave most of the others in one

@@ -19,6 +19,7 @@ from stakes.tally.read_rows import Rows, cell_sums, refuse_too_many
 
 Cases = npt.NDArray[np.complex128]  # the score, and the weight, whose sign is the class
 _ONE = np.uint64(1)
+_POSITIVE = np.iinfo(np.int64).max  # all bits but that of the sign
 
 
 def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
@@ -98,11 +99,31 @@ def _order(cases: Cases) -> None:
     scores = np.ascontiguousarray(cases.real)
     *leading, length = cases.shape
     first = length * np.arange(prod(leading)).reshape(*leading, 1)  # of each row
-    order = scores.argsort() + first
-    # A stable sort is slower; only ties need it, so that weights are added in the order of rows.
-    if _repeated(scores.take(order)).any():
-        order = scores.argsort(kind="stable") + first
-    cases[...] = cases.take(order)
+    order = _packed_order(scores) if leading else None
+    if order is None:
+        order = scores.argsort()
+        # A stable sort is slower; only ties need it, so that weights are added in this order.
+        if _repeated(scores.take(order + first)).any():
+            order = scores.argsort(kind="stable")
+    cases[...] = cases.take(order + first)
+
+
+def _packed_order(scores: FloatArray) -> IntArray | None:
+    """Positions that sort short rows, by a sort of integers, which takes a third of the time.
+
+    An integer holds the bits of a score above the least of its row, and the position; None where
+    both together need more than 64 bits.
+    """
+    bits, spare = scores.view(np.int64), (scores.shape[-1] - 1).bit_length()
+    if bits.min() < 0:  # negative scores, whose bits are in reverse order
+        bits = bits ^ ((bits >> 63) & _POSITIVE)
+    keys = (bits - bits.min(axis=-1, keepdims=True)).view(np.uint64)
+    if int(keys.max()) >> (64 - spare):
+        return None
+    keys <<= np.uint64(spare)
+    keys |= np.arange(scores.shape[-1], dtype=np.uint64)
+    keys.sort()
+    return np.asarray(keys & np.uint64((1 << spare) - 1)).view(np.int64)
 
 
 def _divided(cases: Cases) -> tuple[FloatArray, FloatArray]:
