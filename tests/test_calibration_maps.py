@@ -41,7 +41,7 @@ from stakes.calibration import (
 from stakes.calibration.calibrator import FittedIdentity
 from stakes.calibration.crossfit import fold_numbers
 from stakes.errors import InputError
-from stakes.tally import ScoreTable, distinct_scores
+from stakes.tally import ScoreTable, bucket_sort
 
 inf = math.inf
 
@@ -322,15 +322,14 @@ def test_isotonic_is_linear_between_blocks_flat_outside_and_knows_infinities() -
     assert only([-inf, -1.0, 1.0, inf]).tolist() == [0, 0, 0.5, 0.5]
 
 
-def test_sorting_in_two_stages_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sorting_in_buckets_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     smooth = rng.normal(size=3000)
     for scores in (smooth, smooth.round(2), smooth**9, np.append(smooth, [inf, -inf]), np.ones(9)):
         y, weights = rng.integers(0, 2, scores.size), rng.random(scores.size) + 0.5
         once = Isotonic().fit(scores, y, weights=weights)
         with monkeypatch.context() as patched:
-            patched.setattr(distinct_scores, "_MANY", 0)
-            patched.setattr(distinct_scores, "_SLICE", 64)
+            patched.setattr(bucket_sort, "_MANY", 256)
             twice = Isotonic().fit(scores, y, weights=weights)
         assert np.array_equal(once.knots, twice.knots)
         assert np.array_equal(once.values, twice.values)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stakes import Counts, InputError, Problem, ScoreTable
-from stakes._check import codes, distinct
+from stakes._check import codes, distinct, encoding
 from stakes._check.encoding import distinct_texts, integer_range, text_positions
 
 N = 10_000  # more rows than the sample whose texts are looked up in the others
@@ -130,6 +130,14 @@ def test_encoded_columns_are_counted_as_their_text(library):
         assert_counts_are_those_of_a_slow_twin(make(y), make(decided), y, decided)
         table = ScoreTable.from_scores(make(y[:2]), [0.1, 0.2], positive=y[0])
         assert table.weights.sum() == 2
+
+
+def test_texts_that_the_first_rows_do_not_have_are_counted(monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.setattr(encoding, "_SAMPLE", 3)
+    y, decided = ["b", "b", "c", "b", "a"], ["c", "c", "c", "c", "c"]
+    rows = polars.Series(y), polars.Series(decided)
+    assert_counts_are_those_of_a_slow_twin(*rows, y, decided)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from decimal import Decimal, localcontext
 from typing import Any, cast
 
 import numpy as np
@@ -28,7 +29,7 @@ from stakes.inference import (
     profile_ratio,
     profile_threshold,
 )
-from stakes.inference.tilted_shares import strata_of
+from stakes.inference.tilted_shares import _tilted, strata_of
 from stakes.measures import expected_cost, normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -150,14 +151,39 @@ def test_without_mistakes_a_class_without_cost_leaves_the_bound_of_the_other_alo
             ratio = n * (np.log1p(-0.4 / total) - np.log1p(-p)) + 0.4 * np.log(0.4 / (total * p))
             low, high = (p, high) if 2 * ratio < q else (low, p)
         interval = profile_interval(Counts([[n, 0], [n, 0]]), problem, level)
-        # Logarithms of about 1 / n lose as many digits as n has.
-        assert float(interval.high) == pytest.approx(p / 2, rel=1e-6 + 4e-16 * n, abs=0)
+        assert float(interval.high) == pytest.approx(p / 2, rel=1e-6 + 1e-16 * n, abs=0)
         assert before < interval.high
         before = float(interval.high)
         support = cost_support(Counts([[n, 0], [n, 0]]), problem)
         ratio = profile_ratio(support, interval.high)
         # Levels of about n are known to their last digit, of which the ratio is twice the error.
         assert float(ratio) == pytest.approx(q, rel=1e-6, abs=2 * np.spacing(n))
+
+
+@pytest.mark.parametrize("n", [10**3, 10**7, 10**11, 10**15])
+@pytest.mark.parametrize("part", [1e-3, 0.3, 0.8, 0.99])
+def test_ratios_of_many_cases_keep_their_digits(n, part):
+    """The level is n (1 − part) or so; rounded to a double, it would cost as many digits as n has.
+
+    The twin halves an interval of levels in 60 digits.
+    """
+    gaps, counts = np.array([[0.0, 0.5, 1.0]]), np.array([[0.5, 3.0, n]])  # their sum is exact
+    tilt = np.array(part * n)
+    tilted = _tilted(strata_of(gaps, counts), tilt, None)
+    with localcontext() as context:
+        context.prec = 60
+        cells = [
+            (Decimal(c), Decimal(g) * Decimal(float(tilt)))
+            for c, g in zip(*counts, *gaps, strict=True)
+        ]
+        total = sum(c for c, _ in cells)
+        low, high = Decimal(0), 2 * total
+        for _ in range(190):
+            level = (low + high) / 2
+            short = sum(c / (level + t) for c, t in cells) > 1
+            low, high = (level, high) if short else (low, level)
+        ratio = 2 * sum(c * ((level + t) / total).ln() for c, t in cells)
+    assert float(tilted.ratio) == pytest.approx(float(ratio), rel=1e-12)
 
 
 @pytest.mark.parametrize("table", [[[5, 1], [1, 3]], [[9, 0], [0, 2]], [[0, 4], [0, 1]]])

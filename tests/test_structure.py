@@ -126,8 +126,8 @@ FLOORS: dict[str, str] = {
     "scoring": "bins rules case_scores weighted table_scores",
     "simulate": "_line random_counts gaussian",
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
-    "tally": "base read_rows distinct_scores counts loss_moments joint_counts score_table bit_bins "
-    "binned_scores sorted_runs joint_scores",
+    "tally": "base read_rows bucket_sort distinct_scores counts loss_moments joint_counts "
+    "score_table bit_bins binned_scores sorted_runs joint_scores",
     "thresholds": "weighed_scores case_losses methods best loss",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "

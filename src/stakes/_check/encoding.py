@@ -58,9 +58,7 @@ def dictionary(values: Any) -> Categories | None:
     if kind == "String" and type(values).__module__.startswith("polars."):
         if values.null_count():
             return None
-        texts = values.unique().sort().to_list()
-        codes = values.cast(sys.modules["polars"].Enum(texts)).to_physical()
-        return Categories(texts, np.asarray(codes))
+        return _polars_texts(values)
     if hasattr(values, "dictionary_encode") and "string" in str(getattr(values, "type", "")):
         if values.null_count:
             return None
@@ -70,6 +68,16 @@ def dictionary(values: Any) -> Categories | None:
         if hasattr(encoded, "indices") and not encoded.dictionary.null_count:
             return Categories(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
     return None
+
+
+def _polars_texts(values: Any) -> Categories:
+    """The texts of a series without missing ones; the first rows mostly have all that occur."""
+    texts = values.head(_SAMPLE).unique().sort().to_list()
+    codes = values.cast(sys.modules["polars"].Enum(texts), strict=False).to_physical()
+    if codes.null_count():  # a text that the first rows do not have
+        texts = values.unique().sort().to_list()
+        codes = values.cast(sys.modules["polars"].Enum(texts)).to_physical()
+    return Categories(texts, np.asarray(codes))
 
 
 def integer_range(array: npt.NDArray[Any]) -> tuple[int, int] | None:

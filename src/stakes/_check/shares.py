@@ -83,7 +83,8 @@ def posteriors(name: str, values: object, size: int, *, borrowed: bool = False) 
             argument=name,
         )
     totals = array @ np.ones(size)
-    bad = np.abs(totals - 1) > max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
-    remedy = "Divide each row by its sum if these are unnormalised."
-    refuse(name, bad, totals, "must sum to one in every row", remedy)
+    slack = max(_sum_tolerance(values), _SUM_TOLERANCE_SINGLE)
+    if max(totals.max(initial=1.0) - 1, 1 - totals.min(initial=1.0)) > slack:
+        remedy = "Divide each row by its sum if these are unnormalised."
+        refuse(name, np.abs(totals - 1) > slack, totals, "must sum to one in every row", remedy)
     return array

@@ -126,7 +126,9 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     0.125
     """
     weights, scores = single(table, "a decision curve"), probability_scores(table)
-    above = weights_above(weights) / table.n_cases if table.n_cases > 0 else weights_above(weights)
+    above = weights_above(weights)
+    if table.n_cases > 0:
+        above /= table.n_cases
     negative, prevalence = above[0].tolist()
     if not negative + prevalence > 0:
         nothing = Curve.undefined(0.0, 1.0)
@@ -135,7 +137,8 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     first, last = np.searchsorted(scores, 0.0, side="right"), scores.size - int(scores[-1] == 1)
     knots = np.concatenate([[0.0], scores[first:last], [1.0, 1.0]])
     pieces = np.zeros((knots.size - 1, 4))
-    pieces[:-1, 0], pieces[:-1, 3] = above[first : last + 1, 1], -above[first : last + 1, 0]
+    pieces[:-1, 0] = above[first : last + 1, 1]
+    np.negative(above[first : last + 1, 0], out=pieces[:-1, 3])
     return DecisionCurve(
         # The last piece, of zeros, is the point p = 1.
         net_benefit=Curve._trusted(knots=knots, coefficients=pieces),

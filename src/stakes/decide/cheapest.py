@@ -14,7 +14,8 @@ from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
 
 BLOCK = 1 << 16  # rows at a time, so that memory stays flat
-_FEW = 1 << 12  # rows whose matrix products stay in the cache, and on one thread
+_FEW, _MORE = 1 << 12, 1 << 13  # rows whose matrix products stay in the cache
+_PRODUCT = 1 << 20  # rows times costs up to which a matrix product stays on one thread
 MOST_WHOLE = 2.0**53  # below this, differences of whole numbers are exact
 _EPS = np.finfo(np.float64).eps
 ROUNDING = 4 * _EPS  # bound on the rounding error of a posterior and of the arithmetic on it
@@ -118,7 +119,8 @@ def cheapest_decisions(
     # the posteriors would change no decision.
     costs = _reweighted(costs, ratios)
     slack, regret = tie_slack(costs), regrets(costs)
-    for block in blocks(len(rows), _FEW):
+    few = min(max(_PRODUCT // costs.size, _FEW), _MORE)
+    for block in blocks(len(rows), few):
         # Regrets, not costs: an amount that all decisions share would lose digits and break ties.
         expected = regret.T @ rows[block].T  # each decision is contiguous
         errors = slack if rounding is None else (slack + rounding[block] @ regret).T

@@ -22,6 +22,7 @@ _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost 
 _STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
 _CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
 _SMALL = 1e-7  # relative distance from the goal whose square is lost in rounding
+_NOISE = 1e-15  # relative to the goal: what rounding may make of a measure of zero
 LONGEST = 5.0  # step in the log of the tilt
 _STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
 _LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
@@ -184,7 +185,7 @@ def _newton_step(
     value: FloatArray, slope: FloatArray, goal: FloatArray, short: BoolArray
 ) -> FloatArray:
     """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
-    sound = (value > 0) & (slope > _LEAST * value)  # otherwise only rounding error is left
+    sound = (value > _NOISE * goal) & (slope > _LEAST * value)  # otherwise, it is rounding error
     value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
     step = np.log(goal / value) * value / slope
     step = np.where(sound, step, np.where(short, LONGEST, -LONGEST))
@@ -199,14 +200,30 @@ def _tilted(strata: Strata, s: FloatArray, near: Tilted | None) -> Tilted:
     divisor = level[..., None] + tilt
     shares = counts / divisor
     steep = shares / divisor
-    # log1p keeps the digits: the terms nearly cancel when there are many cases.
-    with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
-        logs = np.log1p((divisor - total[..., None]) / total[..., None])
-    ratio = 2 * (counts * logs).sum(axis=(-2, -1))
     # The level falls with s so that shares still sum to one; a level of zero stays there.
-    fall = (level > 0) * (steep * tilt).sum(axis=-1) / np.maximum(steep.sum(axis=-1), _LEAST)
+    pace = (level > 0) / np.maximum(steep.sum(axis=-1), _LEAST)
+    fall = pace * (steep * tilt).sum(axis=-1)
     slope = (shares * tilt).sum(axis=-1) - fall
+    # log1p and the exact excess keep the digits: the terms nearly cancel when there are many cases.
+    excess = _excess(level[..., None], tilt, divisor, total[..., None])
+    with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
+        logs = np.log1p(excess / total[..., None])
+    # What the level lacks because it is rounded; the ratio grows by twice that.
+    rest = pace * (shares * excess).sum(axis=-1) / total
+    ratio = 2 * ((counts * logs).sum(axis=(-2, -1)) - rest.sum(axis=-1))
     return Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level, fall)
+
+
+def _excess(
+    level: FloatArray, tilt: FloatArray, divisor: FloatArray, total: FloatArray
+) -> FloatArray:
+    """Level + tilt − total, with the digits that the divisor level + tilt has lost.
+
+    Møller, Quasi double-precision in floating point addition, BIT 1965.
+    """
+    added = divisor - level
+    lost = (level - (divisor - added)) + (tilt - added)
+    return (divisor - total) + lost
 
 
 def _least_level(s: FloatArray, near: Tilted) -> FloatArray:

@@ -9,8 +9,8 @@ from stakes._check import guard
 from stakes.tally.base import CellTally, JointTally, Tally, tallies_by_model
 from stakes.tally.binned_scores import Bins, BinSums
 from stakes.tally.bit_bins import BitGrid
+from stakes.tally.bucket_sort import blocks
 from stakes.tally.counts import Counts
-from stakes.tally.distinct_scores import blocks
 from stakes.tally.joint_counts import JointCounts
 from stakes.tally.joint_scores import JointScores
 from stakes.tally.loss_moments import LossMoments

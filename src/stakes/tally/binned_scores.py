@@ -14,7 +14,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes.tally.bit_bins import BitGrid
-from stakes.tally.distinct_scores import blocks
+from stakes.tally.bucket_sort import blocks
 from stakes.tally.score_table import ScoreTable
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.tally.distinct_scores import blocks
+from stakes.tally.bucket_sort import blocks
 
 
 @dataclass(frozen=True)

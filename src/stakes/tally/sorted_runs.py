@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check import FloatArray, IntArray
-from stakes.tally.distinct_scores import Keys, packed, unpacked, weighed_again
+from stakes.tally.bucket_sort import Keys, sorted_keys
+from stakes.tally.distinct_scores import packed, unpacked, weighed_again
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once
@@ -145,15 +146,12 @@ class SortedRuns:
 
 
 def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> tuple[Keys]:
-    keys = packed(label, value, mirrored=mirrored)
-    keys.sort()
-    return (keys,)
+    return (sorted_keys(packed(label, value, mirrored=mirrored), mirrored=mirrored),)
 
 
 def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
     keys = np.concatenate([part for (part,) in parts])
-    keys.sort()
-    return unpacked(keys, mirrored=mirrored)
+    return unpacked(sorted_keys(keys, mirrored=mirrored), mirrored=mirrored)
 
 
 def _added(parts: Sequence[Run]) -> Pooled:
