@@ -420,7 +420,9 @@ def test_names_of_marks_stand_where_there_is_room():
     ("groups", "wanted"),
     [
         (["26–35", "36–50", ">50", "≤25"], ["≤25", "26–35", "36–50", ">50"]),
-        (["over 65", "40 to 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["40 to 65", "over 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["5-9", "10-14", "<5", ">14"], ["<5", "5-9", "10-14", ">14"]),  # in natural order
+        (["over 65", "40 to 65", "under 40"], ["over 65", "40 to 65", "under 40"]),  # categories
         (["26–35", ">35", "≤25", "(missing)"], ["≤25", "26–35", ">35", "(missing)"]),
         (["site 1", "site 10", "site 2"], ["site 1", "site 2", "site 10"]),
         (["2024 Q10", "Q9", "(missing)"], ["2024 Q10", "Q9", "(missing)"]),

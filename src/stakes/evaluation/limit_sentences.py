@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stakes._text import number, percent
+from stakes._text import number, percent, plain
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.running_costs import Operation
-from stakes.evaluation.sentences import money
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
 from stakes.report import System
@@ -40,12 +39,12 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
     unit, limit = problem.unit, check.limit
     if limit.given is None:
         more = f"One more {limit.decision}" if limit.sign > 0 else f"One {limit.decision} fewer"
-        sentence = f"{more} saves {money(check.price, unit)}, at the margin"
+        sentence = f"{more} saves {_price(check.price, unit)}, at the margin"
     else:
         looser = (
             f"A limit on {limit.decision} for {limit.given} that is one percentage point looser"
         )
-        sentence = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
+        sentence = f"{looser} saves {_price(0.01 * check.price, unit)} per case, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
@@ -53,6 +52,11 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
         sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
     yield f"{sentence}."
+
+
+def _price(value: float, unit: str | None) -> str:
+    """A price with its unit, to three digits: it is an estimate."""
+    return f"{plain(value, 3)} {unit}" if unit else plain(value, 3)
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:
