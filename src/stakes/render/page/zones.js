@@ -108,14 +108,20 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
   const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
   const byDistance = [...shown].sort((a, b) => distance(a) - distance(b));
   const nearest = byDistance.slice(0, MOST_ZONES);
-  const note = html("p", { class: "hint foot" }, `The nearest zones; the CSV has all ${zones.length}.`);
-  const words = [partsInWords(shown.filter((zone) => nearest.includes(zone))), ...(nearest.length < shown.length ? [note] : [])];
+  const listed = (parts, all) => [
+    partsInWords(parts),
+    ...(all > MOST_ZONES ? [html("p", { class: "hint foot" }, `The nearest zones; the CSV has all ${zones.length}.`)] : []),
+  ];
   const length = ({ label, span }) => label.length + span.length;
   const longestFirst = byDistance.slice(0, MOST_ZONES + 2).sort((a, b) => length(b) - length(a));
   const picture = byId(id).firstChild;
   // after a change, others may be the nearest, or one more
   const others = [...longestFirst, longestFirst[0]].slice(0, MOST_ZONES);
-  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(others), note]);
+  showWithRoom(
+    byId(id),
+    [picture, ...listed(shown.filter((zone) => nearest.includes(zone)), shown.length)],
+    [picture, ...listed(others, shown.length + 1)],
+  );
 }
 
 /** Rows of the download: the zones of all axes. */
