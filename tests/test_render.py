@@ -17,7 +17,7 @@ from stakes.inference import Measured
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
 from stakes.render.systems import _always, in_order
-from stakes.render.tables import _spent, sections
+from stakes.render.tables import QUALITY, _spent, sections
 from stakes.render.text_formats import _table
 from stakes.report import Slice
 
@@ -420,7 +420,9 @@ def test_names_of_marks_stand_where_there_is_room():
     ("groups", "wanted"),
     [
         (["26–35", "36–50", ">50", "≤25"], ["≤25", "26–35", "36–50", ">50"]),
-        (["over 65", "40 to 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["40 to 65", "over 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
+        (["5-9", "10-14", "<5", ">14"], ["<5", "5-9", "10-14", ">14"]),  # in natural order
+        (["over 65", "40 to 65", "under 40"], ["over 65", "40 to 65", "under 40"]),  # categories
         (["26–35", ">35", "≤25", "(missing)"], ["≤25", "26–35", ">35", "(missing)"]),
         (["site 1", "site 10", "site 2"], ["site 1", "site 2", "site 10"]),
         (["2024 Q10", "Q9", "(missing)"], ["2024 Q10", "Q9", "(missing)"]),
@@ -431,6 +433,24 @@ def test_names_of_marks_stand_where_there_is_room():
 def test_slices_with_numbers_stand_as_one_counts_them(groups, wanted):
     slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
     assert [group.group for group in in_order(slices)] == wanted
+
+
+def test_models_with_the_same_advice_share_a_sentence():
+    """The cheapest of them has its numbers there; those of the others are in the tables."""
+    rng = np.random.default_rng(4)
+    y = (rng.random(400) < 0.3).astype(int)
+    log_odds = rng.normal(np.where(y == 1, 1.0, -1.0), 2**0.5) - 0.8
+    fine = {f"fine {j}": 1 / (1 + np.exp(-log_odds - 0.1 * j)) for j in range(3)}
+    models = {"wild": 1 / (1 + np.exp(-9 * log_odds - 9)), **fine}
+    report = evaluate(y, models, Problem.binary(false_alarm=1, miss=3), **FAST)
+    (quality,) = [part for part in sections(report) if part.title == QUALITY]
+    advice = {model.model: model.advice for model in report.models}
+    cheapest = report.best.model
+    others = [name for name in fine if name != cheapest]
+    shared, apart = quality.sentences
+    assert shared.startswith(f"{cheapest}: {advice[cheapest]}. Likewise ")
+    assert all(name in shared for name in others)
+    assert apart == f"wild: {advice['wild']}."
 
 
 def test_a_table_in_markdown_has_a_rule_for_every_column():

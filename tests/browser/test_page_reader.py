@@ -551,6 +551,21 @@ def test_paper_has_no_half_empty_sheets_and_waits_for_the_flips(name, shown):
         assert not page.page.is_visible("[value=kept]")
 
 
+@pytest.mark.slow
+def test_sixty_models_take_few_sheets_which_say_what_they_leave_out(shown):
+    page = shown("sixty models")
+    page.run("() => stakesPage.finished()")
+    sheets = re.findall(rb"/Type\s*/Page\b", page.page.pdf(format="A4"))
+    assert 4 < len(sheets) <= 8
+    page.page.emulate_media(media="print")
+    assert page.page.locator("#fold-note:visible").all_inner_texts() == [
+        "10 of 60 models shown, the cheapest first."
+    ]
+    assert page.page.locator(".on-paper:visible").all_inner_texts() == 2 * [
+        "45 more are on the page and in its CSV."
+    ]
+
+
 # The rule that is meant --------------------------------------------------------------------------
 
 
@@ -772,10 +787,49 @@ def test_of_many_zones_words_tell_the_one_of_today_and_those_of_few_systems(open
     page = opened(evaluate(y, models, Problem.binary(false_alarm=1, miss=4), **QUICK))
     page.run("() => stakesPage.finished()")
     words = page.page.locator("#proportion-band .parts li")
-    assert 0 < words.count() <= 8
+    assert words.count() == 3
     every = page.text("#proportion-band .hint")
-    assert every.startswith("In words: today\u2019s zone")
+    assert every.startswith("The nearest zones")
     assert int(every.removesuffix(".").split()[-1]) > 8
+
+
+# Names in the bands of zones, and whether the mark of the present value crosses them.
+NAMES = """() => [...document.querySelectorAll("svg.band:has(.now-mark)")].flatMap(band => {
+    const mark = band.querySelector(".now-mark").getBBox();
+    const now = mark.x + mark.width / 2;
+    return [...band.querySelectorAll(".band-name")].map(name => {
+        const box = name.getBBox();
+        return [name.firstChild.data, box.x < now && now < box.x + box.width];
+    });
+})"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "raw scores", "sixty models"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE])
+def test_names_of_zones_are_whole_and_stand_beside_the_mark(name, viewport, shown):
+    page = shown(name, viewport=viewport)
+    page.run("() => stakesPage.finished()")
+    names = page.run(NAMES)
+    assert names
+    assert not any(crossed for _, crossed in names), names
+    assert not any("\u2026" in text for text, _ in names), names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "hostile labels", "raw scores", "one model"])
+def test_the_zone_of_today_is_what_the_verdict_says(name, shown, report_on):
+    """At the prior of the report no posterior is moved, and fewer systems compete than beside it."""
+    page = shown(name)
+    page.run("() => stakesPage.finished()")
+    systems = {system.name: system.model for system in report_on(name).systems}
+    now = page.run("() => stakesPage.state().prior.at(-1)")
+    possible = page.run("() => stakesPage.result().inference.possible()")
+    zones = page.run("() => stakesPage.tables().zones")[1:]
+    over_prior = [row for row in zones if row[0] == zones[0][0]]
+    (today,) = [names for _, low, high, names in over_prior if low <= now < high]
+    models = {systems.get(each, each.removesuffix(" (moved)")) for each in today.split("; ")}
+    assert models == {systems.get(each, each) for each in possible}
 
 
 @pytest.mark.slow

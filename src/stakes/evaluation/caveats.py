@@ -75,10 +75,9 @@ def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
             LEFT_OUT,
-            f"The point at which a flip is clear rests on Bonferroni's critical value, so that "
-            f"unclear zones are somewhat wider than necessary: how differences vary together while "
-            f"costs move is worked out for up to {MOST_RIVALS:,} systems, and "
-            f"{len(costs.choice.names):,} are compared.",
+            f"The zones in which the data cannot tell are somewhat wider than necessary: how "
+            f"differences vary together while costs move is worked out for up to {MOST_RIVALS:,} "
+            f"systems, and {len(costs.choice.names):,} are compared, by Bonferroni's bound.",
         )
 
 

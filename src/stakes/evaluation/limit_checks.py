@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._text import number, percent
+from stakes._text import number, percent, plain
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.running_costs import Operation
-from stakes.evaluation.sentences import money
 from stakes.inference import Clusters, cost_support, profile_bounds, profile_threshold
 from stakes.limits import LimitCheck
 from stakes.measures import expected_cost
@@ -160,12 +159,12 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
     unit, limit = problem.unit, check.limit
     if limit.given is None:
         more = f"One more {limit.decision}" if limit.sign > 0 else f"One {limit.decision} fewer"
-        sentence = f"{more} saves {money(check.price, unit)}, at the margin"
+        sentence = f"{more} saves {_price(check.price, unit)}, at the margin"
     else:
         looser = (
             f"A limit on {limit.decision} for {limit.given} that is one percentage point looser"
         )
-        sentence = f"{looser} saves {money(0.01 * check.price, unit)} per case, at the margin"
+        sentence = f"{looser} saves {_price(0.01 * check.price, unit)} per case, at the margin"
     if check.total is not None and operation.volume is not None:
         a_period = f" a {operation.period}" if operation.period else ""
         about = float(f"{check.total:.3g}")  # no more digits than the word "about" allows
@@ -173,6 +172,11 @@ def _worth(check: LimitCheck, problem: Problem, operation: Operation) -> Iterato
         cases = f"one percentage point, {number(0.01 * operation.volume, 4)} cases{a_period}, "
         sentence += f"; {cases if limit.given is None else 'that '}is worth about {total}"
     yield f"{sentence}."
+
+
+def _price(value: float, unit: str | None) -> str:
+    """A price with its unit, to three digits: it is an estimate."""
+    return f"{plain(value, 3)} {unit}" if unit else plain(value, 3)
 
 
 def _exchange(system: System, evidence: Evidence) -> list[str]:

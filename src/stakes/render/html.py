@@ -30,7 +30,7 @@ from stakes.render.layout import Table, tied
 from stakes.render.limit_tables import CAPACITY, COVERAGE
 from stakes.render.page.data import explorable, page_data
 from stakes.render.systems import rules_explained
-from stakes.render.tables import number, page_sections
+from stakes.render.tables import QUALITY, number, page_sections
 from stakes.report import FEWER_BINS, MOST_BINS, Caveat, Report
 
 _SCRIPTS = (
@@ -110,6 +110,9 @@ def to_html(
         nearest=nearest_change(report),
         plain_titles=(AGAINST, UNKNOWN),
         coverage=COVERAGE,
+        advice=[text for part in parts if part.title == QUALITY for text in part.sentences],
+        compared=any(pick.clear is not None for pick in report.picks),
+        posteriors=any(model.kind == "posteriors" for model in report.models),
         wholes=_wholes(report.problem),
         factors=moves_factors(report),
         explorable=explorable(report),

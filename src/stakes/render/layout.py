@@ -14,6 +14,7 @@ WIDTH = 96  # columns of text
 PAGE_WIDTH = 120  # characters of a table that fits a sheet of paper
 _GAP = 2  # spaces between two columns of a table
 NAME = 30  # most characters of a name in a cell
+_MOST_TOGETHER = 5  # names in a sentence
 _PERCENT = r"(?<=\d) (?=%)|(?<=[<>]) (?=\d)"
 _TIE = "\u00a0"  # no-break space
 _SPACES = str.maketrans({_TIE: " ", PAD: " "})
@@ -83,6 +84,17 @@ def listed(names: Iterable[object], room: int) -> str:
     if len(texts) > 2 or len(", ".join(texts)) > 2 * room:
         return f"{texts[0]} and {len(texts) - 1} more" if len(texts) > 1 else texts[0]
     return ", ".join(texts) or "–"
+
+
+def together(names: Sequence[str]) -> str:
+    """Names in a sentence, or their number where there are many.
+
+    >>> together(["a"]), together(["a", "b", "c"]), together(list("abcdefg"))
+    ('a', 'a, b and c', '7 other models')
+    """
+    if len(names) > _MOST_TOGETHER:
+        return f"{len(names)} other models"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def cleaned(part: Section, unit: str | None) -> Section:

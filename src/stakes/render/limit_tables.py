@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stakes import _text
 from stakes.problem import Limit
+from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, filled, middle
 from stakes.render.line_picture import LinePicture
 from stakes.report import Points, Report
@@ -42,7 +43,7 @@ def limit_section(report: Report) -> Section:
         for place, check in enumerate(system.limits):
             value, low, high = check.interval
             bounds = f"{low.removesuffix(' %')} to {high}" if low != high else ""
-            price = "–" if check.price is None else _text.number(check.price)
+            price = "–" if check.price is None else _text.number(check.price, 3)
             name = "" if place else middle(system.name, NAME)
             what = (str(check.limit),) if len(limits) > 1 else ()
             rows.append((name, *what, value, bounds, check.outcome, price))
@@ -82,7 +83,7 @@ def capacity_section(report: Report) -> Section | None:
         f"without a limit."
     )
     rows = tuple(
-        (f"{_text.number(100 * share, 3)} %", _text.number(cost), _text.number(price))
+        (f"{_text.number(100 * share, 3)} %", rounding.cost(cost, report), _text.number(price, 3))
         for share, cost, price in points
     )
     header = ("capacity", "cost per case", "one more saves")
@@ -111,8 +112,11 @@ def coverage_section(report: Report) -> Section | None:
     )
     shown = [points[_nearest(points, share)] for share in _COVERAGES]
     rows = tuple(
-        (f"{_text.number(100 * share, 3)} %", _text.number(cost), _text.number(price))
-        for share, cost, price in dict.fromkeys(shown)
+        (
+            f"{_text.number(100 * share, 3)} %",
+            *(rounding.cost(per_case, report) for per_case in costs),
+        )
+        for share, *costs in dict.fromkeys(shown)
     )
     header = ("decided", "cost per decided case", "pays below")
     lines = {

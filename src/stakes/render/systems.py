@@ -223,9 +223,9 @@ def slice_section(report: Report) -> Section:
 def in_order(slices: Iterable[Slice]) -> list[Slice]:
     """Slices column by column, in numerical order; cases without a group come last.
 
-    Groups that are ranges (≤25, 26–35, >35) are ordered by their numbers, and texts in alphabetical
-    order (site 10, site 2) by the numbers in them. All others, such as categories in an order of
-    their own, stay as they are in the report.
+    Only where the report sorted texts, so that nobody chose an order, are ranges (≤25, 26–35, >35)
+    ordered by their numbers, and other texts (site 10, site 2) by the numbers in them. All others,
+    such as categories, stay in the order of the report.
     """
     columns: dict[str | None, list[Slice]] = {}
     for part in slices:
@@ -238,13 +238,11 @@ def _counted(groups: list[Slice]) -> list[Slice]:
     n_named = len(groups) - (str(groups[-1].group).strip("()") == "missing")
     named, gaps = groups[:n_named], groups[n_named:]
     texts = [str(part.group) for part in named]
-    ranges = [match for match in map(_RANGE.match, texts) if match]
-    if len(ranges) == len(named):
-        keys: list[Any] = [_place(match) for match in ranges]
-    elif texts == sorted(texts):
-        keys = [[_number(piece) for piece in _DIGITS.split(text)] for text in texts]
-    else:
+    if texts not in (sorted(texts), sorted(texts, key=_natural)):
         return groups
+    ranges = [match for match in map(_RANGE.match, texts) if match]
+    is_range = len(ranges) == len(named)
+    keys: list[Any] = list(map(_place, ranges) if is_range else map(_natural, texts))
     return [named[k] for k in sorted(range(len(named)), key=keys.__getitem__)] + gaps
 
 
@@ -254,8 +252,11 @@ def _place(match: re.Match[str]) -> tuple[float, int]:
     return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
 
 
-def _number(piece: str) -> str | int:
-    return int(piece) if _DIGITS.fullmatch(piece) else piece
+def _natural(text: str) -> list[tuple[int, str]]:
+    """A key by which texts are sorted by the numbers in them, however long these are."""
+    words = _DIGITS.split(text)  # every second one is a number
+    words[1::2] = [digits.lstrip("0") for digits in words[1::2]]
+    return [(len(word) * (place % 2), word) for place, word in enumerate(words)]
 
 
 def _slice(

@@ -27,12 +27,15 @@ from stakes.render.layout import (
     folded,
     listed,
     middle,
+    together,
     width_of,
 )
 from stakes.render.limit_tables import capacity_section, coverage_section, limit_section
+from stakes.render.rounding import ranked
 from stakes.render.systems import slice_section, system_sections
 from stakes.report import Assumptions, ModelQuality, Report, System
 
+QUALITY = "Quality of the scores"
 _LARGEST_COST = 20  # most cells that are listed, where there are too many for a table
 _MOST_CELLS = 2500  # of a table of classes by decisions that is written out
 
@@ -319,8 +322,20 @@ def _models(report: Report) -> Section:
         )
         for model, area, texts in zip(models, areas, written, strict=True)
     )
-    advice = tuple(f"{model.model}: {model.advice}." for model in report.models if model.advice)
-    return Section("Quality of the scores", advice, filled(Table(header, rows)))
+    return Section(QUALITY, tuple(_advice(report)), filled(Table(header, rows)))
+
+
+def _advice(report: Report) -> Iterator[str]:
+    """Advice on thresholds, the cheapest model first; models with the same share a sentence."""
+    advice = {model.model: model.advice for model in report.models if model.advice}
+    by_cost = dict.fromkeys(system.model for system in ranked(report))
+    kinds: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*by_cost, *advice)):
+        if name in advice:
+            kinds.setdefault(advice[name].partition(":")[0], []).append(name)  # numbers follow it
+    for first, *others in kinds.values():
+        alike = f" Likewise {together(others)}." if others else ""
+        yield f"{first}: {advice[first]}.{alike}"
 
 
 def _wasted(model: ModelQuality, report: Report) -> str:
@@ -355,7 +370,9 @@ def _assumptions(report: Report) -> Section:
     drawn = f"{number(assumed.replicates)} replicates, " if assumed.calibrator is None else ""
     sentences: tuple[str, ...] = (f"Prior, {source}: {_shares(labels, assumed.prior)}.",)
     if _has_posteriors(report):
-        sentences += (f"Posteriors hold for: {_shares(labels, assumed.posterior_prior)}.",)
+        same = assumed.posterior_prior == assumed.prior
+        shares = "this prior" if same else _shares(labels, assumed.posterior_prior)
+        sentences += (f"Posteriors hold for: {shares}.",)
     rows = (
         ("cases", f"{number(assumed.n_cases)}{' (weighted)' if assumed.weighted else ''}"),
         *([] if assumed.engine in (None, "numpy") else [("rows", f"tallied by {assumed.engine}")]),

@@ -31,7 +31,16 @@ function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
 
 const BAND = { size: 12 };
 
-/** Neighbouring intervals of an axis as a band, with names if they fit and the current value marked. */
+/** The wider side of a mark between two places, or the whole space if the mark is elsewhere. */
+function widestSpace(left, right, mark) {
+  if (!(mark > left && mark < right)) return [left, right];
+  return mark - left > right - mark ? [left, mark] : [mark, right];
+}
+
+/**
+ * Neighbouring intervals of an axis as a band, with the current value marked and names beside the
+ * mark: the label, or one of the briefer names of a part, if it fits.
+ */
 function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN, title }) {
   const width = Math.max(240, widthOfHost(host));
   const x = scale([low, high], [inset[0], width - inset[1]]);
@@ -40,8 +49,10 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
     .filter((part) => part.low < high && part.high > low)
     .map((part) => {
       const [left, right] = [x(Math.max(low, part.low)), x(Math.min(high, part.high))];
-      const name = fitted(part.label, right - left - 12, BAND);
-      const readable = name.length >= 0.4 * part.label.length; // otherwise its two ends would not identify it
+      const [start, end] = widestSpace(left, right, x(now));
+      const name = [part.label, ...(part.brief ?? [fitted(part.label, end - start - 12, BAND)])].find(
+        (text) => widthOf(text, BAND) <= end - start - 12,
+      );
       const half = widthOf(part.edge, TICK) / 2;
       const named = part.high < high && x(part.high) - half > freeFrom;
       const edge = named ? clamped(x(part.high), [half, width - half]) : null;
@@ -49,10 +60,10 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
       return [
         withTip(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),
-        name && readable
+        name
           ? svg(
               "text",
-              { class: `band-name ${part.look}`, x: left + 6, y: 31 },
+              { class: `band-name ${part.look}`, x: start + 6, y: 31 },
               name,
               svg("title", {}, part.label),
             )

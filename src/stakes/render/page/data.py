@@ -196,7 +196,6 @@ def _model(report: Report, model: ModelQuality) -> dict[str, Any]:
         "brier": model.normalized_brier,
         "wasted": model.calibration_cost,
         "losses": model.expected_losses,
-        "advice": model.advice,
         "table": _table(model.table, model.n_scores, report, others),
         "recalibrated": _table(model.recalibrated, model.n_recalibrated, report, repaired),
         "by_threshold": None if model.by_threshold is None else _stakes(model.by_threshold),

@@ -271,7 +271,7 @@ function showFlipTable(rows, choice) {
     ],
   }));
   const table = (pad) => (flips.length ? [tableOf(["", "now", textCell("until it"), textCell("then")], lines(pad))] : []);
-  const neverNote = html("p", { class: "hint" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
+  const neverNote = html("p", { class: "hint foot" }, tied(`Moved alone, within the range searched, these change nothing: ${never.join("; ")}.`));
   const notes = never.length ? [neverNote] : [];
   showWithRoom(byId("flips"), [...table(""), ...notes], [...table(MORE_DIGITS), ...notes]);
   showNearest(flips, choice);

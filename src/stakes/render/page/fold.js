@@ -85,19 +85,19 @@ function buildFilter() {
 
 const FIRST_ROWS = 15; // rows that a long table shows initially
 
-/** Hide all but the first rows of a long table behind a button; paper shows them all. */
+/** Hide all but the first rows of a long table behind a button; paper says how many it leaves out. */
 function foldLongTable(host) {
-  const rows = [...host.querySelectorAll("tbody tr, p")].slice(FIRST_ROWS);
+  const rows = [...host.querySelectorAll("tbody tr")].slice(FIRST_ROWS);
   if (rows.length < 6) return;
   const button = html("button", { type: "button", class: "button quiet fold-all" }, `Show ${rows.length} more`);
-  const fold = (folded) => rows.forEach((row) => (row.hidden = folded));
+  const note = html("p", { class: "hint on-paper" }, `${rows.length} more are on the page and in its CSV.`);
   button.addEventListener("click", () => {
-    fold(false);
+    rows.forEach((row) => (row.hidden = false));
     button.remove();
+    note.remove();
   });
-  addEventListener("beforeprint", () => button.isConnected && button.click());
-  fold(true);
-  host.after(button);
+  rows.forEach((row) => (row.hidden = true));
+  host.after(button, note);
 }
 
 /** With many models, charts show the few cheapest until the reader adds others. */

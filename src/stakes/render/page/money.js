@@ -68,7 +68,7 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
     const node = html(
       "td",
       { class: "cell" },
-      html("b", {}, part ? (amountsOnly ? costText(part) : wholePercent(share)) : "–"),
+      html("b", { class: share < 0.01 ? "slight" : null }, part ? (amountsOnly ? costText(part) : wholePercent(share)) : "–"),
       html("small", {}, short(counts[k][d])),
     );
     node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));

@@ -58,7 +58,7 @@ function showNeededSections() {
   const needed = {
     "rule-figure": RULED,
     "explorer-section": EXPLORABLE.length,
-    "quality-section": MODELS.some((model) => model.table || model.advice || model.losses.length),
+    "quality-section": MODELS.some((model) => model.table || model.losses.length),
     "net-benefit-figure": PROBABLE,
     "reliability-figure": PROBABLE,
     "curves-section": TWO && CURVED,
@@ -158,7 +158,7 @@ function startPage() {
   buildReadings();
   buildQuality();
   if (DATA.slices.length) buildSlices();
-  ["slices", "quality", "losses", "advice"].map(byId).forEach(foldLongTable);
+  ["slices", "quality", "losses"].map(byId).forEach(foldLongTable);
   buildSharing(change);
   listen();
   reserveRoom();

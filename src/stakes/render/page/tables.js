@@ -229,10 +229,6 @@ function buildQuality() {
     ),
   );
   if (losses.length) byId("losses").replaceChildren(table("expected loss over all costs", losses));
-  const advised = order.map((i) => MODELS[i]).filter((model) => model.advice);
-  byId("advice").replaceChildren(
-    ...advised.map((model) => html("p", {}, html("b", {}, model.name), `: ${model.advice}.`)),
-  );
   saved.quality = [
     ["model", ...allColumns.map(({ name }) => name)],
     ...MODELS.map((model, i) => [model.name, ...allColumns.map(({ values }) => values[i])]),

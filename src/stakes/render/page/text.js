@@ -77,6 +77,7 @@ function withTip(node, title, lines) {
 // Tables ------------------------------------------------------------------------------------------
 
 const LONGEST_CELL = 60; // characters of a cell; the full text is in its title
+const LONG_HEAD = 12; // characters of a heading that may take several lines
 const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** One tab stop for a whole table: the arrow keys move from number to number. */
@@ -110,10 +111,11 @@ function tableOf(head, rows, groups = []) {
     const { text, title = "", lines = null, look = null } = hasOptions ? content : { text: content ?? "" };
     const isLong = typeof text === "string" && text.length > LONGEST_CELL;
     const isRowName = typeof text === "string" && scope === "row"; // the style sheet may truncate it
+    const longHead = scope === "col" && heads[column].length > LONG_HEAD ? "long" : null;
     const node = html(
       tag,
       {
-        class: look,
+        class: [look, longHead].filter(Boolean).join(" ") || null,
         scope,
         title: isLong || isRowName ? text : null,
         "data-head": scope ? null : heads[column + 1] || null, // on a phone, cells are stacked and show it
@@ -135,7 +137,7 @@ function tableOf(head, rows, groups = []) {
     html(
       "table",
       {},
-      headOf(head.map((label) => (label === "" ? html("td", {}) : cell("th", "col")(label)))),
+      headOf(head.map((label, column) => (label === "" ? html("td", {}) : cell("th", "col")(label, column)))),
       html("tbody", {}, rows.map(line)),
       groups.filter((section) => section.rows.length).map(group),
     ),

@@ -1,5 +1,9 @@
 // Zones: what may be the cheapest over the prior, the cost proportion and the cost ratio.
 
+/** Points of an axis with the present one among them, where the zone must agree with the verdict. */
+const withNow = (points, now) =>
+  now > points[0] && now < points[points.length - 1] ? [...points, now].sort((a, b) => a - b) : points;
+
 /** Axes on which the page shows what may be the cheapest. `of` names an axis whose zones are reused. */
 function zoneAxes() {
   const top = priorReach();
@@ -8,7 +12,7 @@ function zoneAxes() {
       id: "prior-band",
       name: priorName(LAST),
       bounds: [0, top],
-      points: range(40).map((i) => ((i + 0.5) / 40) * top),
+      points: withNow(range(40).map((i) => ((i + 0.5) / 40) * top), state.prior[LAST]),
       stakesAt: (x) => ({ costs: state.costs, prior: priorWith(LAST, x) }),
       now: state.prior[LAST],
       format: probabilityText,
@@ -20,7 +24,7 @@ function zoneAxes() {
   const proportions = {
     name: "cost proportion",
     bounds: [0, 1],
-    points: range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)),
+    points: withNow(range(40).map((i) => fromLogOdds(-6 + (12 * (i + 0.5)) / 40)), proportion()),
     stakesAt: (c) => ({ costs: [[0, 2 * c], [2 * (1 - c), 0]], prior: state.prior }),
     now: proportion(),
     format: pointText,
@@ -63,7 +67,7 @@ function zonePieces(axis, kept, zones) {
   ];
 }
 
-const MOST_ZONES = 5; // that are listed in words
+const MOST_ZONES = 3; // that are listed in words
 
 /** Neighbouring zones of the same models as one: they differ in the rules of these only. */
 function joinedZones(zones) {
@@ -80,36 +84,44 @@ function joinedZones(zones) {
 /** Draw the zones of an axis as a band. */
 function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => clamped(at(x), [low, high]);
-  const lookOf = (possible) => {
-    const system = SYSTEMS.find((other) => other.name === possible[0]); // elsewhere the prior is moved
-    return new Set(possible.map(modelOf)).size === 1 && system ? system.look : "plain";
-  };
-  const shown = joinedZones(zones).map((zone) => ({
-    low: within(zone.low),
-    high: within(zone.high),
-    label: zone.label,
-    look: lookOf(zone.possible),
-    edge: format(zone.high),
-    span: `${format(zone.low)} to ${format(zone.high)}`,
-    lines: [
-      ["from", formatExact(as(zone.low))],
-      ["to", formatExact(as(zone.high))],
-      ...zone.possible.slice(0, 8).map((system) => ["", system]),
-    ],
-  }));
+  const shown = joinedZones(zones).map((zone) => {
+    const models = [...new Set(zone.possible.map(modelOf))];
+    const system = SYSTEMS.find((other) => other.name === zone.possible[0]); // elsewhere the prior is moved
+    return {
+      low: within(zone.low),
+      high: within(zone.high),
+      label: zone.label,
+      brief: [models.length > 1 ? `any of ${models.length}` : models[0]],
+      look: models.length === 1 && system ? system.look : "plain",
+      edge: format(zone.high),
+      span: `${format(zone.low)} to ${format(zone.high)}`,
+      lines: [
+        ["from", formatExact(as(zone.low))],
+        ["to", formatExact(as(zone.high))],
+        ...zone.possible.slice(0, 8).map((name) => ["", name]),
+      ],
+    };
+  });
   const title = `What may be the cheapest over the ${name}, ${READINGS[reading]}`;
   drawBand(byId(id), { parts: shown, bounds: [low, high], now: within(now), title, ...(inset ? { inset } : {}) });
   const today = within(now);
   const distance = (zone) => Math.max(zone.low - today, today - zone.high, 0);
-  const nearest = [...shown].sort((a, b) => distance(a) - distance(b)).slice(0, MOST_ZONES);
-  const note = html("p", { class: "hint foot" }, `In words: today’s zone and the nearest others. The CSV has all ${zones.length}.`);
-  const words = [partsInWords(shown.filter((zone) => nearest.includes(zone))), ...(nearest.length < shown.length ? [note] : [])];
+  const byDistance = [...shown].sort((a, b) => distance(a) - distance(b));
+  const nearest = byDistance.slice(0, MOST_ZONES);
+  const listed = (parts, all) => [
+    partsInWords(parts),
+    ...(all > MOST_ZONES ? [html("p", { class: "hint foot" }, `The nearest zones; the CSV has all ${zones.length}.`)] : []),
+  ];
   const length = ({ label, span }) => label.length + span.length;
-  const longest = shown.reduce((most, zone) => (length(zone) > length(most) ? zone : most));
+  const longestFirst = byDistance.slice(0, MOST_ZONES + 2).sort((a, b) => length(b) - length(a));
   const picture = byId(id).firstChild;
-  // a change may add a zone; on a wide screen, where several share a line, their lengths matter, too
-  const another = widthOfHost(byId(id)) < PHONE ? [...nearest, longest].slice(0, MOST_ZONES) : range(MOST_ZONES).map(() => longest);
-  showWithRoom(byId(id), [picture, ...words], [picture, partsInWords(another), note]);
+  // after a change, others may be the nearest, or one more
+  const others = [...longestFirst, longestFirst[0]].slice(0, MOST_ZONES);
+  showWithRoom(
+    byId(id),
+    [picture, ...listed(shown.filter((zone) => nearest.includes(zone)), shown.length)],
+    [picture, ...listed(others, shown.length + 1)],
+  );
 }
 
 /** Rows of the download: the zones of all axes. */
