@@ -108,8 +108,7 @@ FLOORS: dict[str, str] = {
         "deployment multiplicity straight_moves contender_exits winner"
     ),
     "limits": (
-        "batch_counts deployed_cases capacity one_price several_prices "
-        "fitted_prices priced"
+        "batch_counts deployed_cases capacity one_price several_prices fitted_prices priced"
     ),
     "measures": "cost confusion clinical",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
