@@ -442,7 +442,8 @@ NOT_FOR_USERS: dict[str, str] = {
     "audit.PositiveClass.__call__": "reads what a measure of all classes gives",
     **dict.fromkeys(
         (
-            *("tally.read_rows", "rows.as_predictions", "rows.frame_columns"),
+            *("tally.read_rows", "tally.tallies_by_model"),
+            *("rows.as_predictions", "rows.frame_columns"),
             *("measures.coefficients_on", "scoring.class_labels", "scoring.expected_score"),
             *("scoring.shape_of", "scoring.n_columns", "calibration.decoded"),
             *("calibration.sealed_map", "inference.checked_scheme"),

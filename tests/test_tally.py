@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from stakes import (
     ScoreTable,
     expected_cost,
 )
+from stakes._value import Value
 from stakes.measures import recall
 from stakes.tally import JointScores, tallies_by_model
 from stakes.tally.base import class_factors
@@ -424,3 +427,24 @@ def test_models_of_another_kind_of_tally_are_refused():
     joint = JointScores.from_scores([0, 1], {"a": [0.2, 0.7]})
     with pytest.raises(InputError, match=r"that of 'a' is ScoreTable. Tally its cases with Counts"):
         tallies_by_model(joint, Counts, "Counts.from_decisions")
+
+
+@dataclass(frozen=True, eq=False)
+class Doubled(Value):
+    """A value that remembers what it computed."""
+
+    number: float
+    name: str
+
+    @cached_property
+    def twice(self) -> float:
+        """Two times the number."""
+        return 2 * self.number
+
+
+def test_a_value_with_another_part_keeps_the_others_and_forgets_what_it_had_computed():
+    old = Doubled(3.0, "three")
+    assert old.twice == 6.0
+    new = old._but(number=4.0)
+    assert (new.number, new.name, new.twice) == (4.0, "three", 8.0)
+    assert (old.number, old.twice) == (3.0, 6.0)

@@ -27,7 +27,9 @@ class Value:
 
     def _but(self, **changes: Any) -> Self:
         """The same value with other parts, which are not checked either."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        parts, known = vars(self), self.__dataclass_fields__  # type: ignore[attr-defined]
+        if parts.keys() != known.keys():  # what was computed from the old parts is left behind
+            parts = {name: part for name, part in parts.items() if name in known}
         return self._trusted(**{**parts, **changes})
 
     def _fill(self, parts: dict[str, Any]) -> None:

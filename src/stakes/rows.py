@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,10 @@ __all__ = [
     "ROUNDED",
     "SCORES",
     "UNNORMALISED",
+    "WRAPPERS",
     "Decisions",
     "Posteriors",
+    "Predicted",
     "Scores",
     "as_predictions",
     "frame_columns",
@@ -250,6 +252,14 @@ class Scores(_Predicted):
         return _check.real_scores(name, self.values)
 
 
+Predicted: TypeAlias = Posteriors | Decisions | Scores  # what the predictions of a model are
+WRAPPERS: dict[str, type[Predicted]] = {
+    POSTERIORS: Posteriors,
+    SCORES: Scores,
+    DECISIONS: Decisions,
+}
+
+
 def read_posteriors(name: str, posteriors: object, classes: Labels) -> FloatArray:
     """Posteriors of shape (n, K), from a wrapper, a frame with named columns, or an array.
 
@@ -273,7 +283,7 @@ def read_posteriors(name: str, posteriors: object, classes: Labels) -> FloatArra
     return wrapped.read(name, classes)
 
 
-def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scores:
+def as_predictions(name: str, predictions: Any) -> Predicted:
     """The predictions of a model in their wrapper; the dtype of a bare array says which one.
 
     Parameters
@@ -292,7 +302,7 @@ def as_predictions(name: str, predictions: Any) -> Posteriors | Decisions | Scor
     >>> type(as_predictions("model", np.array(["approve", "block"]))).__name__
     'Decisions'
     """
-    if isinstance(predictions, Posteriors | Decisions | Scores):
+    if isinstance(predictions, Predicted):
         _check.refuse_lazy(name, predictions.values)
         return predictions
     _check.refuse_lazy(name, predictions)

@@ -13,7 +13,7 @@ from stakes._check import LIGHTEST, BoolArray, FloatArray, Groups, IntArray, Lab
 from stakes.decide import class_ratios
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
-from stakes.rows import Decisions, Posteriors, Scores, as_predictions
+from stakes.rows import Predicted, as_predictions
 
 LIBRARIES = ("pandas", "polars", "pyarrow")  # whose frames a report can be shown as
 
@@ -331,7 +331,7 @@ def _aligned(groups: Groups, name: str, truth: IntArray, kept: BoolArray | None)
     return groups.only(kept)
 
 
-def read_models(models: Any, n_cases: int) -> dict[str, Posteriors | Decisions | Scores]:
+def read_models(models: Any, n_cases: int) -> dict[str, Predicted]:
     """Predictions by the name of their model; a single one is called "model".
 
     Parameters
@@ -392,8 +392,7 @@ def frame_library(y_true: object, models: Any) -> str | None:
     None
     """
     arguments = [y_true, *(models.values() if isinstance(models, Mapping) else [models])]
-    wrappers = Posteriors | Decisions | Scores
-    bare = (column.values if isinstance(column, wrappers) else column for column in arguments)
+    bare = (column.values if isinstance(column, Predicted) else column for column in arguments)
     homes = (type(column).__module__.partition(".")[0] for column in bare)
     return next((home for home in homes if home in LIBRARIES), None)
 

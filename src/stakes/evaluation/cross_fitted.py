@@ -21,7 +21,7 @@ from stakes.evaluation.predictions import Predictions
 from stakes.inference import fitting_covariance, refit_covariance
 from stakes.limits import costs_by_class
 from stakes.report import AS_DECIDED, BAYES, MOVED
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Predicted
 
 _UNFITTED = (AS_DECIDED, BAYES, MOVED)  # rules that fit nothing to what the folds predict
 
@@ -42,11 +42,11 @@ class CrossFitted:
     array([0.3, 0.2])
     """
 
-    fits: Mapping[str, Sequence[Posteriors | Decisions | Scores]]
+    fits: Mapping[str, Sequence[Predicted]]
     folds: IntArray
 
     @property
-    def out_of_fold(self) -> dict[str, Posteriors | Decisions | Scores]:
+    def out_of_fold(self) -> dict[str, Predicted]:
         """Predictions of each case by the fit that has not seen it."""
         cases = np.arange(self.folds.size)
         return {

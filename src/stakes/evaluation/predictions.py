@@ -17,7 +17,7 @@ from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
 from stakes.report import AS_DECIDED, MOVED, RECALIBRATED, TUNED, TUNED_APART, Caveat
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Predicted, Scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Predictions:
 
 def read_predictions(
     model: str,
-    values: Posteriors | Decisions | Scores,
+    values: Predicted,
     cases: Cases,
     *,
     posterior_prior: FloatArray | None,

@@ -26,10 +26,9 @@ from stakes.decide import (
 from stakes.errors import InputError
 from stakes.limits import PricedLimits, keep_counts, plus, read_counts
 from stakes.problem import CaseCosts, Problem
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, WRAPPERS, Decisions, Posteriors, Scores
 from stakes.rule._cuts import Cuts, cuts_of
 from stakes.rule._rule_parts import (
-    WRAPPERS,
     in_kind,
     number_of,
     plain_number,

@@ -13,14 +13,7 @@ from stakes._check import FloatArray, IntArray, Labels
 from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
-
-Predicted = Posteriors | Scores | Decisions
-WRAPPERS: dict[str, type[Predicted]] = {
-    POSTERIORS: Posteriors,
-    SCORES: Scores,
-    DECISIONS: Decisions,
-}
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, WRAPPERS, Predicted
 
 
 def refuse_unusable(

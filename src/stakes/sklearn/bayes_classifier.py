@@ -24,10 +24,9 @@ from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.metrics import expected_cost
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, SCORES, WRAPPERS, Posteriors, Predicted, Scores
 from stakes.rule import Origin, Rule
 from stakes.sklearn.responses import (
-    WRAPPERS,
     best_kind,
     column_order,
     columns_of,
@@ -352,7 +351,7 @@ class BayesDecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         rule: Rule = self.rule_
         return rule
 
-    def _responses(self, X: Any) -> Posteriors | Scores | Decisions:
+    def _responses(self, X: Any) -> Predicted:
         """The predictions of the estimator in the form that the rule takes."""
         rule = self._rule()
         return WRAPPERS[rule.takes](response(self.estimator_, X, rule.takes, rule.problem))

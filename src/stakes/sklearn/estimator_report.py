@@ -20,10 +20,8 @@ from stakes.errors import InputError
 from stakes.evaluation import CrossFitted, evaluate, read_cases, refuse_needless
 from stakes.problem import Problem
 from stakes.report import Caveat, Report
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import WRAPPERS, Predicted
 from stakes.sklearn.responses import (
-    WRAPPERS,
-    Responses,
     best_kind,
     columns_of,
     order_of,
@@ -131,7 +129,7 @@ def evaluate_estimators(
     if owners is not None:
         refuse_cut_clusters(splits, owners)
     compared = len(splits) <= MOST_COMPARED
-    answers: dict[str, list[Responses]] = {}
+    answers: dict[str, list[Predicted]] = {}
     for name, (estimator, kind) in requests.items():
         arguments = (estimator, rows, target, splits, kind, problem)
         how = {"fit_params": _routed(estimator, fit_params or {}), "data": data, "n_jobs": n_jobs}
@@ -180,8 +178,7 @@ def _named(estimators: Any) -> Mapping[str, Any]:
 
 def _request(name: str, stated: Any) -> tuple[Any, str]:
     """The estimator, and the kind of its predictions."""
-    kinds = {Posteriors: POSTERIORS, Scores: SCORES, Decisions: DECISIONS}
-    stated_kind = kinds.get(type(stated))
+    stated_kind = next((kind for kind, of in WRAPPERS.items() if type(stated) is of), None)
     estimator = stated if stated_kind is None else stated.values
     kind = stated_kind or best_kind(estimator)
     if kind is None or not hasattr(estimator, "fit") or isinstance(estimator, type):

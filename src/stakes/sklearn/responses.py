@@ -17,14 +17,8 @@ from stakes import _check
 from stakes._check import IntArray, Labels
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES
 
-Responses = Posteriors | Scores | Decisions
-WRAPPERS: dict[str, type[Responses]] = {
-    POSTERIORS: Posteriors,
-    SCORES: Scores,
-    DECISIONS: Decisions,
-}
 _RENAMED = " (cross_val_predict with predict_proba numbers them: use evaluate_estimators instead)"
 METHODS = {POSTERIORS: "predict_proba", SCORES: "decision_function", DECISIONS: "predict"}
 
