@@ -219,7 +219,7 @@ def _excess(
 ) -> FloatArray:
     """Level + tilt − total, with the digits that the divisor level + tilt has lost.
 
-    Møller, Quasi double-precision in floating point addition, BIT 1965.
+    The rounding error of a sum is a double itself, and differences of doubles recover it.
     """
     added = divisor - level
     lost = (level - (divisor - added)) + (tilt - added)

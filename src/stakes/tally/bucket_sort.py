@@ -24,10 +24,12 @@ Scores = Callable[[Entries], FloatArray]
 Sort = Callable[[Entries], None]  # orders the last axis of an array, in place
 
 _BLOCK = 1 << 14  # entries at a time: 128 KiB of doubles stay in the cache
-_MANY = 1 << 14  # entries from which buckets pay
+_MANY = 1 << 16  # entries from which buckets pay, and the import of SciPy's sparse matrices
 _BUCKET = 48  # entries of a bucket, on average
 _ROW = 256  # entries that are sorted at once; a bucket of up to half as many is within some row
 _SLICE = 1 << 12  # entries that are sorted at once where long arrays are sorted quickly
+_SAMPLE = 1 << 14  # numbers to measure with
+_SLOWER = 3.0  # where long arrays take so many times as long as rows; 1.3 is usual, 8 to 10 is not
 _LEVELS = 3  # buckets within buckets: outliers leave most of the others in one
 _ONE = np.uint64(1)
 
@@ -157,9 +159,9 @@ def _bucketed(entries: Entries, score_of: Scores) -> tuple[Entries, npt.NDArray[
 
 @cache
 def buckets_pay() -> bool:
-    """Whether this machine sorts keys faster in buckets, measured once on keys that are spread out.
+    """Whether numpy sorts short rows so much faster than a long array that buckets pay.
 
-    The answer decides about time alone: keys are in the same order either way.
+    Measured once. The answer decides about time alone: the order is the same either way.
 
     Returns
     -------
@@ -170,19 +172,15 @@ def buckets_pay() -> bool:
     >>> buckets_pay() in (False, True)
     True
     """
-    spread = np.arange(_MANY) * 0.6180339887498949 % 1.0
-    keys = spread.view(np.uint64) << _ONE
-    ways: tuple[Callable[[Keys], object], ...] = (
-        lambda key: _in_rows(key, lambda part: scores_of(part, mirrored=False), np.ndarray.sort),
-        np.ndarray.sort,
-    )
-    seconds = [np.inf, np.inf]
+    spread = np.arange(_SAMPLE) * 0.6180339887498949 % 1.0
+    seconds = {_ROW: np.inf, _SAMPLE: np.inf}
     for _ in range(4):  # the first time of each is a warm-up
-        for place, way in enumerate(ways):
-            unsorted, start = keys.copy(), perf_counter()
-            way(unsorted)
-            seconds[place] = min(seconds[place], perf_counter() - start)
-    return seconds[0] < seconds[1]
+        for length in seconds:
+            rows = spread.reshape(-1, length).copy()
+            start = perf_counter()
+            rows.sort()
+            seconds[length] = min(seconds[length], perf_counter() - start)
+    return seconds[_SAMPLE] > _SLOWER * seconds[_ROW]
 
 
 def blocks(size: int) -> Iterator[slice]:
