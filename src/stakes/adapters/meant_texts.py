@@ -37,9 +37,9 @@ def meant(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
     types = typed(rows)
     texts = [column for column in columns if types[column] == "VARCHAR"]
     tests = {
-        (column, kind): f"bool_and(regexp_full_match({quoted(column)}, {literal(form)}) AND "
-        f"TRY_CAST({quoted(column)} AS {kind}) IS NOT NULL) FILTER ({quoted(column)} IS NOT NULL)"
-        for column in texts
+        (column, kind): f"bool_and(regexp_full_match({name}, {literal(form)}) AND "
+        f"TRY_CAST({name} AS {kind}) IS NOT NULL) FILTER (WHERE {name} IS NOT NULL)"
+        for column, name in zip(texts, map(quoted, texts), strict=True)
         for kind, form in _FORMS.get(file_format, {}).items()
     }
     if not tests:
