@@ -819,7 +819,7 @@ def test_names_of_zones_are_whole_and_stand_beside_the_mark(name, viewport, show
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["demo", "clinic", "hostile labels", "raw scores", "one model"])
 def test_the_zone_of_today_is_what_the_verdict_says(name, shown, report_on):
-    """At the prior of the report no posterior is moved, and fewer systems compete than beside it."""
+    """At the prior of the report no posterior is moved, and fewer systems compete than beside."""
     page = shown(name)
     page.run("() => stakesPage.finished()")
     systems = {system.name: system.model for system in report_on(name).systems}
