@@ -176,8 +176,8 @@ def _fitting(task: Task) -> list[dict[str, Any]]:
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:
     (prevalence,) = task.arguments
-    said = reports.varied(prevalence, task.samples, task.seed)
-    return [{"prevalence": prevalence, "said": said}]
+    bins = reports.varied(prevalence, task.samples, task.seed)
+    return [{"prevalence": prevalence, "said": bins}]
 
 
 INTERVAL_COLUMNS = ("coverage", "percentile", "width", "stretched", "stretch")

@@ -532,7 +532,7 @@ def test_two_systems_in_few_clusters_have_the_probability_of_student():
     assert probability_cheapest(choice) == pytest.approx([stats.t.cdf(t, 3), stats.t.cdf(-t, 3)])
 
 
-def test_chances_know_of_dear_mistakes_that_no_case_shows():
+def test_chances_know_of_expensive_mistakes_that_no_case_shows():
     """Misses cost a thousand times as much as false alarms, and none was seen in 20 cases."""
     problem = Problem.binary(false_alarm=1, miss=1000)
     y = [0] * 1000 + [1] * 20

@@ -16,10 +16,9 @@ from stakes._text import measured, probability, supported
 from stakes.inference import Measured
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
-from stakes.render.systems import _always, in_order
+from stakes.render.systems import _always
 from stakes.render.tables import QUALITY, _spent, sections
 from stakes.render.text_formats import _table
-from stakes.report import Slice
 
 FAST: dict[str, Any] = {"calibrator": None, "replicates": 10}
 FRAUD = Problem(
@@ -414,25 +413,6 @@ def test_names_of_marks_stand_where_there_is_room():
     picture = drawn((0, 1), (1, 2), marks={0.2: "early", 0.9: "late"})
     sides = re.findall(r'class="mark-name".*?text-anchor="(\w+)">(\w+)', picture)
     assert sides == [("start", "early"), ("end", "late")]
-
-
-@pytest.mark.parametrize(
-    ("groups", "wanted"),
-    [
-        (["26–35", "36–50", ">50", "≤25"], ["≤25", "26–35", "36–50", ">50"]),
-        (["40 to 65", "over 65", "under 40"], ["under 40", "40 to 65", "over 65"]),
-        (["5-9", "10-14", "<5", ">14"], ["<5", "5-9", "10-14", ">14"]),  # in natural order
-        (["over 65", "40 to 65", "under 40"], ["over 65", "40 to 65", "under 40"]),  # categories
-        (["26–35", ">35", "≤25", "(missing)"], ["≤25", "26–35", ">35", "(missing)"]),
-        (["site 1", "site 10", "site 2"], ["site 1", "site 2", "site 10"]),
-        (["2024 Q10", "Q9", "(missing)"], ["2024 Q10", "Q9", "(missing)"]),
-        (["site 10", "site 2", "site 1"], ["site 10", "site 2", "site 1"]),  # categories
-        (["north", "2", "10"], ["north", "2", "10"]),  # not all are ranges: as they are
-    ],
-)
-def test_slices_with_numbers_stand_as_one_counts_them(groups, wanted):
-    slices = [Slice(None, group, 9.0, None, None, None, (), None) for group in groups]
-    assert [group.group for group in in_order(slices)] == wanted
 
 
 def test_models_with_the_same_advice_share_a_sentence():

@@ -210,3 +210,30 @@ def test_categories_without_an_order_are_sorted_as_text():
     for engine in (None, "polars", "duckdb"):
         check_order(frame, "g", sorted(LEVELS), engine=engine)
         check_order(frame[::-1], "g", sorted(LEVELS), engine=engine)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["≤25", "26–35", "36–50", ">50"],
+        ["under 40", "40 to 65", "over 65"],
+        ["<5", "5-9", "10-14", ">14"],
+        ["-5 to 0", "0 to 5", "10 or more"],
+        ["2024-Q2", "2024-Q10", "2025-Q1"],
+        ["site 1", "site 2", "site 10"],
+        ["2", "10", "north"],
+        ["A1", "A02", "A3", "B"],
+    ],
+)
+@pytest.mark.parametrize("kind", [list, np.array, pl.Series, pa.array])
+def test_texts_stand_as_people_count_whatever_the_order_of_rows(order, kind):
+    shuffled = np.random.default_rng(3).permutation(order * 3).tolist()
+    groups = _check.groups("by", kind(shuffled))
+    assert list(groups.labels) == order
+    assert [order[code] for code in groups.codes] == shuffled
+
+
+def test_categories_keep_their_order_and_text_without_a_label_comes_last():
+    bands = pd.Categorical(["over 65", "under 40"], ["over 65", "40 to 65", "under 40"])
+    assert _check.groups("by", bands).labels == ("over 65", "under 40")
+    assert _check.groups("by", [">35", None, "≤25"]).labels == ("≤25", ">35", "(missing)")

@@ -29,6 +29,12 @@ from stakes.errors import InputError
 MISSING = "(missing)"  # the group of cases without a label
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
 _READABLE = 10_000  # groups beyond which nobody reads their order, and natural order would be slow
+_BELOW, _ABOVE = ("<", "≤", "<=", "under", "below", "up to"), (">", "≥", ">=", "over", "above")
+_RANGE = re.compile(
+    rf"\s*(?P<sign>{'|'.join(map(re.escape, sorted((*_BELOW, *_ABOVE), key=len, reverse=True)))}|)"
+    r"\s*(?P<number>-?\d+(?:\.\d+)?)",
+    re.IGNORECASE,
+)
 _DIGITS = re.compile("([0-9]+)")
 _ROUNDED = 2.0**53  # beyond, not every integer is a double
 
@@ -125,11 +131,25 @@ def _sorted(name: str, values: Any) -> Categories:
     codes[~gaps] = _places(present, distinct)
     if len(distinct) <= _READABLE and all(isinstance(value, str) for value in distinct):
         texts = list(map(str, distinct))
-        keys = list(map(_natural, texts))
+        keys = _natural_keys(texts)
         order = sorted(range(len(texts)), key=keys.__getitem__)
         codes[~gaps] = np.argsort(order)[codes[~gaps]]
         return Categories([texts[place] for place in order], codes)
     return Categories(distinct, codes)
+
+
+def _natural_keys(texts: list[str]) -> list[Any]:
+    """Keys that sort ranges (≤25, 26–35, >35) by their numbers, and other texts as people do."""
+    ranges = [match for match in map(_RANGE.match, texts) if match]
+    if len(ranges) < len(texts):
+        return list(map(_natural, texts))
+    return [(*_place(match), _natural(match.string)) for match in ranges]
+
+
+def _place(match: re.Match[str]) -> tuple[float, int]:
+    """The first number of a range, and whether the range is below, at or above that number."""
+    sign = match["sign"].lower()
+    return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
 
 
 def _natural(text: str) -> tuple[list[str], str]:

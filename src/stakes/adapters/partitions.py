@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
+from stakes.errors import extra
+
+with extra("frames", "a frame"):
+    import narwhals.stable.v2 as nw
 
 Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
 

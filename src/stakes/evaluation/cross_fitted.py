@@ -37,6 +37,7 @@ class CrossFitted:
 
     Examples
     --------
+    >>> from stakes.rows import Scores
     >>> fits = {"net": [Scores(np.array([0.1, 0.2])), Scores(np.array([0.3, 0.4]))]}
     >>> CrossFitted(fits, np.array([1, 0])).out_of_fold["net"].values
     array([0.3, 0.2])
@@ -76,6 +77,7 @@ class CrossFitted:
         --------
         >>> from stakes import Problem
         >>> from stakes.evaluation import read_cases
+        >>> from stakes.rows import Decisions
         >>> cases = read_cases([0, 1], Problem.zero_one(2), None, None, None)
         >>> crossed = CrossFitted({"net": [Decisions([0, 0]), Decisions([0, 1])]}, np.array([1, 0]))
         >>> def read(model, fit):

@@ -185,9 +185,9 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     comparisons. Systems that are no contenders have 0. Two systems in few clusters: Student's
     :math:`T_{G-1}(gap / se)`.
 
-    A standard error knows nothing of dear mistakes that no case shows, and the intervals do. An
-    error is therefore never smaller than that of the interval (`Contenders.standard_errors`): no
-    chance contradicts what the intervals say.
+    A standard error knows nothing of expensive mistakes that no case shows, and the intervals do.
+    An error is therefore never smaller than that of the interval (`Contenders.standard_errors`):
+    no chance contradicts what the intervals say.
 
     Parameters
     ----------

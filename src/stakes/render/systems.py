@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from math import nan
-from typing import Any
 
 from stakes import _text
 from stakes.render.layout import (
@@ -68,13 +66,6 @@ _BOUNDS = (
     "and no systems to deploy."
 )
 
-_BELOW, _ABOVE = ("<", "≤", "<=", "under", "below", "up to"), (">", "≥", ">=", "over", "above")
-_RANGE = re.compile(
-    rf"\s*(?P<sign>{'|'.join(map(re.escape, sorted((*_BELOW, *_ABOVE), key=len, reverse=True)))}|)"
-    r"\s*(?P<number>-?\d+(?:\.\d+)?)",
-    re.IGNORECASE,
-)
-_DIGITS = re.compile("([0-9]+)")
 _BROKEN = (
     "They clearly break a limit of the problem, whatever they cost, and cannot be recommended."
 )
@@ -200,7 +191,7 @@ def _threshold(system: System, report: Report) -> str:
 
 def slice_section(report: Report) -> Section:
     """The section with the cost of the best system in every slice, and the cheapest there."""
-    best, slices = report.best.name, in_order(report.slices)
+    best, slices = report.best.name, report.slices
     level = _text.percent(report.assumptions.level)
     header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
     costs = [{line.system: triple(line.cost) for line in part.costs} for part in slices]
@@ -218,45 +209,6 @@ def slice_section(report: Report) -> Section:
     noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
     text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
     return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
-
-
-def in_order(slices: Iterable[Slice]) -> list[Slice]:
-    """Slices column by column, in numerical order; cases without a group come last.
-
-    Only where the report sorted texts, so that nobody chose an order, are ranges (≤25, 26–35, >35)
-    ordered by their numbers, and other texts (site 10, site 2) by the numbers in them. All others,
-    such as categories, stay in the order of the report.
-    """
-    columns: dict[str | None, list[Slice]] = {}
-    for part in slices:
-        columns.setdefault(part.by, []).append(part)
-    return [part for groups in columns.values() for part in _counted(groups)]
-
-
-def _counted(groups: list[Slice]) -> list[Slice]:
-    """The groups of one column with their numbers in order."""
-    n_named = len(groups) - (str(groups[-1].group).strip("()") == "missing")
-    named, gaps = groups[:n_named], groups[n_named:]
-    texts = [str(part.group) for part in named]
-    if texts not in (sorted(texts), sorted(texts, key=_natural)):
-        return groups
-    ranges = [match for match in map(_RANGE.match, texts) if match]
-    is_range = len(ranges) == len(named)
-    keys: list[Any] = list(map(_place, ranges) if is_range else map(_natural, texts))
-    return [named[k] for k in sorted(range(len(named)), key=keys.__getitem__)] + gaps
-
-
-def _place(match: re.Match[str]) -> tuple[float, int]:
-    """Where a range of numbers begins, and whether it is below, at or above that number."""
-    sign = match["sign"].lower()
-    return float(match["number"]), (sign in _ABOVE) - (sign in _BELOW)
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """A key by which texts are sorted by the numbers in them, however long these are."""
-    words = _DIGITS.split(text)  # every second one is a number
-    words[1::2] = [digits.lstrip("0") for digits in words[1::2]]
-    return [(len(word) * (place % 2), word) for place, word in enumerate(words)]
 
 
 def _slice(

@@ -12,7 +12,7 @@ from stakes.decide import bayes_decision_indices, reachable_decisions, shift_pri
 from stakes.inference import Measured
 from stakes.problem import Limit
 from stakes.render.rounding import triple
-from stakes.render.systems import in_order, rules_explained
+from stakes.render.systems import rules_explained
 from stakes.report import (
     AS_DECIDED,
     BAYES,
@@ -70,7 +70,7 @@ def page_data(report: Report) -> dict[str, Any]:
         "models": [_model(report, model) for model in report.models],
         "disagreement": _disagreement(report),
         "slice_systems": [system.name for system in report.systems],
-        "slices": [_slice(report, part) for part in in_order(report.slices)],
+        "slices": [_slice(report, part) for part in report.slices],
         "limits": [_limit(report, limit) for limit in problem.limits],
         "joint": _joint(report),
         "clustered": assumptions.clusters is not None,
