@@ -16,6 +16,7 @@ from stakes.evaluation.score_bins import shown_sums
 from stakes.inference import contenders, profile_interval, with_blind
 from stakes.inference.likelihood import profile_bounds
 from stakes.report import Stakes
+from stakes.report._flips import _zones
 from stakes.report._other_stakes import Elsewhere
 
 RNG = np.random.default_rng(4)
@@ -182,6 +183,23 @@ def test_zones_name_all_that_may_be_the_cheapest(report):
             middle = (part.low + part.high) / 2
             there = stakes.moved(PROBLEM.costs, np.array([1 - middle, middle]), kept=False)
             assert set(there.possible) == set(part.cheapest)
+
+
+def test_a_zone_between_two_neighbouring_points_is_found_with_both_its_borders():
+    """Points are 0.025 apart: 0.9125 and 0.9375."""
+    borders, names = (0.9164, 0.936), (("a",), ("a", "b"), ("b",))
+    starts, cheapest = zip(*_zones(lambda x: names[np.searchsorted(borders, x)]), strict=True)
+    assert cheapest == names
+    np.testing.assert_allclose(starts, (0, *borders), atol=0.025 / 32)
+
+
+def test_a_choice_that_flickers_between_two_points_ends_the_search_for_borders():
+    def possible(x):
+        return (f"{x:.6f}",) if 0.9125 < x < 0.9375 else ("a",) if x < 0.92 else ("b",)
+
+    zones = list(_zones(possible))
+    assert (zones[0][1], zones[-1][1]) == (("a",), ("b",))
+    assert len(zones) == 2 + 3
 
 
 def test_joint_bins_have_the_margins_of_the_tables_that_the_report_holds(report):

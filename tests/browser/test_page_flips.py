@@ -219,6 +219,25 @@ def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
 
 
 @pytest.mark.slow
+def test_in_the_middle_of_every_zone_may_be_the_cheapest_what_it_says(opened):
+    """Of three classes, with decisions that stay; one zone lies between two points searched."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 2500)
+    odds = np.exp(rng.normal(size=(2500, 3)) + 2 * np.eye(3)[y])
+    costs = [[0, 5, 7, 1.2], [5, 0, 8, 1.2], [7, 8, 0, 1.2]]
+    problem = Problem(costs, decisions=["a", "b", "c", "ask"])
+    models = {"net": odds / odds.sum(axis=1, keepdims=True)}
+    page = opened(evaluate(y, models, problem, calibrator=None, replicates=10))
+    page.run("() => stakesPage.finished()")
+    zones = page.run("() => stakesPage.tables().zones")[1:]
+    assert min(high - low for _, low, high, _ in zones) < 0.025
+    for _, low, high, names in zones:
+        last = (low + high) / 2
+        page.run("last => stakesPage.set({prior: [(1 - last) / 2, (1 - last) / 2, last]})", last)
+        assert set(page.run(STANDING)["possible"]) == set(names.split("; "))
+
+
+@pytest.mark.slow
 def test_running_costs_leave_zones_over_the_prior_only(opened):
     """They are in the unit of the problem; costs on an axis of proportions sum to 2."""
     y, rng = np.arange(200) % 2, np.random.default_rng(2)

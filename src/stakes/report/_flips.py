@@ -30,7 +30,9 @@ _COST_STEPS = (
 )
 _PRIOR_STEPS = tuple(0.04 * (i + 1) + 0.009 * i * i for i in range(36))  # in log-odds
 _ZONE_POINTS = 40  # priors at which zones are looked for; narrower ones may be missed
+_MOST_BORDERS = 3  # that are looked for between two neighbouring ones of these
 
+_Names = tuple[str, ...]
 _Place = Callable[[float], tuple[FloatArray, FloatArray | None]]  # costs and prior at a value
 
 
@@ -109,25 +111,43 @@ def zones_of(report: ReportParts, *, kept: bool) -> Regions:
     """What may be the cheapest over the prior of the last class; several where that is unclear."""
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
-    zones: list[tuple[float, float, tuple[str, ...]]] = []
-
-    def possible(x: float) -> tuple[str, ...]:
-        return stakes.moved(*place(x), kept=kept).possible
-
-    for x in (np.arange(_ZONE_POINTS) + 0.5) / _ZONE_POINTS:
-        cheapest = possible(float(x))
-        if zones and set(zones[-1][2]) == set(cheapest):
-            continue
-        near, far = (float(x) - 1 / _ZONE_POINTS, float(x)) if zones else (0.0, 0.0)
-        for _ in range(5 if zones else 0):
-            middle = (near + far) / 2
-            same = set(possible(middle)) == set(zones[-1][2])
-            near, far = (middle, far) if same else (near, middle)
-        zones.append((near, 1.0, cheapest))
-    tops = [low for low, _, _ in zones[1:]] + [1.0]
-    parts = [Region(low, top, names) for (low, _, names), top in zip(zones, tops, strict=True)]
+    zones = list(_zones(lambda x: stakes.moved(*place(x), kept=kept).possible))
+    tops = [low for low, _ in zones[1:]] + [1.0]
+    parts = [Region(low, top, names) for (low, names), top in zip(zones, tops, strict=True)]
     names = tuple(dict.fromkeys(name for part in parts for name in part.cheapest))
     return Regions(f"prior of {label}", names, tuple(parts))
+
+
+def _zones(possible: Callable[[float], _Names]) -> Iterator[tuple[float, _Names]]:
+    """Where each zone begins, and what may be the cheapest in it."""
+    points = [(i + 0.5) / _ZONE_POINTS for i in range(_ZONE_POINTS)]
+    reached, names = 0.0, possible(points[0])
+    yield reached, names
+    for x in points:
+        there = possible(x)
+        for _ in range(_MOST_BORDERS):
+            if set(names) == set(there):
+                break
+            low, reached, names = _zone_after((reached, names), (x, there), possible)
+            yield low, names
+        if set(names) != set(there):
+            yield reached, there
+        reached, names = x, there
+
+
+def _zone_after(
+    start: tuple[float, _Names], end: tuple[float, _Names], possible: Callable[[float], _Names]
+) -> tuple[float, float, _Names]:
+    """Where the next zone begins, up to where it is known to reach, and what is possible in it."""
+    (near, before), (far, beyond) = start, end
+    for _ in range(5):
+        middle = (near + far) / 2
+        names = possible(middle)
+        if set(names) == set(before):
+            near = middle
+        else:
+            far, beyond = middle, names
+    return near, far, beyond
 
 
 def _choices(report: ReportParts) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ function bandedModel(models, known = BANDED) {
 /** What the band of a chart is, or why there is none. */
 function bandText(name, extra = "") {
   if (!BANDED) return ` No band: ${whyUnsure()}.`;
-  const others = visible().length > 1 ? "; the tooltip has those of the other lines" : "";
+  const others = visible().length > 1 && !onPaper ? "; the tooltip has those of the other lines" : "";
   return name ? tied(` Band: ${percent(DATA.level)} interval of ${name} at each point${extra}${others}.`) : "";
 }
 
@@ -53,7 +53,7 @@ const constantLine = (cost, top) => ({
   at: cost,
   points: GRID.map((x) => [x * top, cost(x * top)]),
 });
-const CONSTANT_SHADED = " Shaded: a constant decision costs no more.";
+const shadedText = (shaded) => (shaded.length ? " Shaded: a constant decision costs no more." : "");
 
 /** Show all curves that the tallies of this report allow. */
 function showCurves() {
@@ -160,14 +160,15 @@ function showCostCurves() {
   const models = driven ? probable() : visible();
   const banded = bandedModel(models);
   const lines = models.map(lossLine);
+  const shaded = constantIsCheapest(naive, lines);
   byId("cost-curve-note").textContent =
-    CONSTANT_SHADED +
+    shadedText(shaded) +
     bandText(banded?.name, driven ? "" : ", as if its thresholds had not been chosen on these cases");
   drawChart(byId("cost-curve"), {
     title: "Loss over the cost proportion",
     x: { label: "cost proportion", domain: [0, 1] },
     y: { label: "loss per case, both costs summing to 2", domain: [0, top * 1.12] },
-    shaded: constantIsCheapest(naive, lines),
+    shaded,
     series: [{ ...constantLine(naive, 1), points: corners }, ...lines],
     marks: condition(proportion(), "yours", pointText),
     dots: [],
@@ -190,12 +191,13 @@ function showPriorCurves() {
       intervalOfCounts(countsAt(model, share), costs, [1 - share, share], reachableNow).map((bound) => bound + model.running);
     return curve(model, top, at, bounds, banded);
   });
-  byId("cost-curve-note").textContent = CONSTANT_SHADED + bandText(banded?.name);
+  const shaded = constantIsCheapest(naive, lines);
+  byId("cost-curve-note").textContent = shadedText(shaded) + bandText(banded?.name);
   drawChart(byId("cost-curve"), {
     title: `Cost per case over the prior of ${classes[1]}, decisions adjusted`,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.15 * Math.max(...heights, 1e-12)] },
-    shaded: constantIsCheapest(naive, lines),
+    shaded,
     series: [constantLine(naive, top), ...lines],
     marks: condition(prior[1], "now"),
     dots: [],

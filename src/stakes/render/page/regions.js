@@ -132,13 +132,14 @@ function drawPriorChart(how, series, top) {
   const heights = constant.points.map(([, cost]) => cost).filter(Number.isFinite);
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
   const bandName = series.find(({ banded }) => banded)?.name;
-  byId("prior-note").textContent = tied(`Shaded: a constant decision costs no more than any line.${few}${bandText(bandName)}`);
+  const shaded = constantIsCheapest(naive, series);
+  byId("prior-note").textContent = tied(`${shadedText(shaded)}${few}${bandText(bandName)}`.trim());
   drawChart(byId("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, ${how}`,
     ratio: 0.4,
     x: shareAxis(priorName(LAST), [0, top]),
     y: { label: COST_AXIS, domain: [Math.min(0, ...heights), 1.5 * Math.max(...heights, 1e-12)] },
-    shaded: constantIsCheapest(naive, series),
+    shaded,
     series: [{ ...constant, label: constant.name }, ...series],
     marks: condition(result.prior[LAST], "now"),
     dots: [],

@@ -36,26 +36,39 @@ function zoneAxes() {
   ];
 }
 
+const MOST_BORDERS = 3; // that are looked for between two neighbouring points
+
+/** The models among those that may be the cheapest; zones differ in these. */
+const modelsAmong = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
+
+/** The zone that follows on another one before x, where `possible` may be the cheapest. */
+function zoneAfter(zone, x, possible, namesAt) {
+  let [near, far] = [zone.high, x];
+  for (let step = 0; step < 5; step += 1) {
+    const midpoint = (near + far) / 2;
+    const names = namesAt(midpoint);
+    if (modelsAmong(names) === modelsAmong(zone.possible)) near = midpoint;
+    else [far, possible] = [midpoint, names];
+  }
+  return { low: near, high: far, possible };
+}
+
 /** Pieces of work that search for the zones of an axis, and a last one that draws them. */
 function zonePieces(axis, kept, zones) {
   const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
   const zonesFound = [];
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
-  const key = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
   const visit = (x) => () => {
     const possible = names(x);
-    const last = zonesFound[zonesFound.length - 1];
-    if (last && key(last.possible) === key(possible)) last.high = x;
-    else if (last) {
-      let [near, far] = [last.high, x];
-      for (let step = 0; step < 5; step += 1) {
-        const midpoint = (near + far) / 2;
-        if (key(names(midpoint)) === key(last.possible)) near = midpoint;
-        else far = midpoint;
-      }
-      last.high = near;
-      zonesFound.push({ low: near, high: x, possible });
-    } else zonesFound.push({ low: axis.bounds[0], high: x, possible });
+    if (!zonesFound.length) zonesFound.push({ low: axis.bounds[0], high: x, possible });
+    let last = zonesFound[zonesFound.length - 1];
+    for (let borders = 0; modelsAmong(last.possible) !== modelsAmong(possible); borders += 1) {
+      const next = borders < MOST_BORDERS ? zoneAfter(last, x, possible, names) : { low: last.high, possible };
+      last.high = next.low;
+      last = modelsAmong(next.possible) === modelsAmong(possible) ? { ...next, possible } : next;
+      zonesFound.push(last);
+    }
+    last.high = x;
   };
   return [
     ...axis.points.map(visit),
