@@ -108,16 +108,21 @@ function maxLaw(costs, covariance) {
       total += chiTail(directions.rank, square > 0 ? square / extent[r] ** 2 : 0);
     return total / DIRECTIONS;
   };
-  const tailProbability = (i, square) => {
-    const [lower, upper] = [normalTail(square), Math.min(1, comparisons * normalTail(square))];
-    const tail = meanTail(i, square);
-    return tail === null ? upper : Math.min(Math.max(tail, lower), upper);
+  /** Whether the mean tail is at least alpha: its terms are added until that is settled. */
+  const tailReaches = (i, square, alpha) => {
+    const extent = extents(i);
+    if (!directions.rank) return true;
+    const needed = alpha * DIRECTIONS;
+    let total = 0;
+    for (let r = 0; r < DIRECTIONS && total < needed; r += 1)
+      total += chiTail(directions.rank, square / extent[r] ** 2);
+    return !(total < needed);
   };
   /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
   const stays = (i, square, alpha) => {
     if (normalTail(square) >= alpha) return true;
     if (comparisons * normalTail(square) < alpha) return false;
-    return !(tailProbability(i, square) < alpha);
+    return tailReaches(i, square, alpha);
   };
   const quantile = (i, alpha) => {
     const [lower, upper] = [alpha / 2, alpha / 2 / comparisons].map((p) => normalQuantile(p) ** 2);
