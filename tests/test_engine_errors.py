@@ -175,6 +175,21 @@ def test_what_duckdb_cannot_hold_is_refused():
     refused(tally, half, "frame", "duckdb", "NotImplemented.*or leave engine out")
 
 
+def test_integers_that_arrow_cannot_hold_are_refused():
+    frame = pd.DataFrame({"y": Y, "p": P, "g": pd.Series([10**40, 1] * 20, dtype=object)})
+
+    def tally(frame: Any) -> None:
+        evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK, engine="duckdb")
+
+    refused(tally, frame, "frame", "pandas", "OverflowError.*or leave engine out")
+
+
+def test_decimals_that_are_no_numbers_are_refused():
+    frame = pd.DataFrame({"y": Y, "p": [Decimal("0.5"), Decimal("sNaN")] * 20})
+    with pytest.raises(InputError, match="'p' of the frame must hold numbers"):
+        evaluate_frame(frame, PROBLEM, y_true="y", models={"m": Scores("p")}, **QUICK)
+
+
 def test_names_that_are_numbers_do_not_disturb_duckdb():
     frame = pd.DataFrame({"y": Y, "p": P, 3: P})
     report = evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK, engine="duckdb")

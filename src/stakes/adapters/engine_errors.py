@@ -24,7 +24,7 @@ _REMEDIES = (  # what the type and the message of an error hold, and what to do
     (r"ConnectionException", "Keep its connection open until the work is done"),
     (r"(?i)out of ?memory", "Free some, or pass fewer rows"),
     (r"Conver|InvalidOperation|CAST_INVALID", "Correct these entries, or make null of them"),
-    (r"NotImplemented", "Cast the column to another type, or leave engine out"),
+    (r"NotImplemented|Overflow", "Cast the column to another type, or leave engine out"),
 )
 
 

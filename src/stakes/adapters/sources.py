@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, cast
 
 from stakes import _check
@@ -39,6 +40,9 @@ Lazy = nw.LazyFrame[Any]
 
 NUMPY = "numpy"  # no engine: the rows are arrays
 ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
+
+_TEXTS: dict[Any, str] = {nw.String: "string[pyarrow]"}
+_APART = {"dask": _TEXTS, "pandas": {**_TEXTS, nw.Object: "category"}}  # groups, told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,13 +245,16 @@ class Source:
         }
 
     def _hashable(self, groups: Sequence[str]) -> nw.DataFrame[Any] | Lazy:
-        """The frame; pandas would group texts by what stands before a NUL character, Arrow not."""
-        texts = [column for column in groups if self.types[column] == nw.String]
-        if not texts or self.engine not in ("pandas", "dask"):
+        """The frame with groups that pandas tells apart, as Arrow and categories do.
+
+        It would group texts by what stands before a NUL character, and make floats of whole
+        numbers that are objects beside gaps.
+        """
+        kinds = _APART.get(self.engine, {})
+        types = {name: kinds[kind] for name in groups if (kind := self.types[name]) in kinds}
+        if not types:
             return self.frame
-        known: nw.DataFrame[Any] | Lazy = nw.from_native(
-            self.frame.to_native().astype(dict.fromkeys(texts, "string[pyarrow]"))
-        )
+        known: nw.DataFrame[Any] | Lazy = nw.from_native(self.frame.to_native().astype(types))
         return known
 
     def _group(self, column: str) -> nw.Expr:
@@ -407,10 +414,21 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         # Names of pandas may be numbers, which neither Arrow nor DuckDB has. DuckDB reads the
         # memory of Arrow without a copy.
         named = [name for name in source.types if isinstance(name, str)]
-        with source.engine_errors():
-            rows = source.frame.select(*named).to_arrow()
-        return _relation(rows, source.category_orders())
+        rows = source.frame.select(*named)
+        periods = [name for name in named if source.types[name] == nw.Unknown]
+        if periods:  # of which Arrow has only numbers
+            rows = rows.with_columns(nw.col(*periods).cast(nw.String))
+        return _relation(_in_arrow(rows, source), source.category_orders())
     return nullcontext(source)
+
+
+def _in_arrow(rows: nw.DataFrame[Any], source: Source) -> Any:
+    """The rows as a table of Arrow."""
+    with source.engine_errors():
+        try:
+            return rows.to_arrow()
+        except OverflowError as error:  # of integers, which Arrow does not call an error of its own
+            raise frame_error(error, source.name, source.engine, source.argument) from error
 
 
 def _with_decimals(source: Source) -> Source:
@@ -419,9 +437,16 @@ def _with_decimals(source: Source) -> Source:
         return source
     objects = [name for name, kind in source.types.items() if kind == nw.Object]
     infer = sys.modules["pandas"].api.types.infer_dtype
-    decimals = [name for name in objects if infer(source.frame[name].to_native()) == "decimal"]
+    known = ((name, source.frame[name].to_native()) for name in objects)
+    decimals = [name for name, values in known if infer(values) == "decimal" and _is_exact(values)]
     frame = source.frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
     return replace(source, frame=frame, types=dict(frame.schema)) if decimals else source
+
+
+def _is_exact(decimals: Any) -> bool:
+    """Whether doubles hold the whole part of decimals; others are labels, such as long numbers."""
+    values = [value for value in decimals if isinstance(value, Decimal)]
+    return all(value.adjusted() < 15 and not value.is_snan() for value in values)
 
 
 def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:
