@@ -612,7 +612,7 @@ def test_systems_that_decide_like_the_cheapest_share_its_chance_whatever_their_o
     problem = Problem.binary(false_alarm=1, miss=1000, prior=prior)
     y = [0] * 60 + [1] * 20
     decided = {"a": y, "b": y, "c": y, "other": [1] * 5 + y[5:]}
-    alike = contenders(JointCounts.from_decisions(y, {name: y for name in "abc"}, problem), problem)
+    alike = contenders(JointCounts.from_decisions(y, dict.fromkeys("abc", y), problem), problem)
     assert probability_cheapest(alike) == pytest.approx([1 / 3] * 3)
     chances = {}
     for names in (tuple(decided), tuple(reversed(decided)), ("b", "other", "a", "c")):
