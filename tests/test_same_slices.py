@@ -40,7 +40,7 @@ from slice_values import (
     shown,
     spread,
 )
-from stakes import Counts, Decisions, _check, evaluate
+from stakes import Counts, Decisions, LossMoments, _check, evaluate
 
 Columns = dict[str, list[Any]]
 Make = Callable[[Columns, Path], Any]
@@ -293,3 +293,19 @@ def test_categories_keep_their_order_and_text_without_a_label_comes_last():
     bands = pd.Categorical(["over 65", "under 40"], ["over 65", "40 to 65", "under 40"])
     assert _check.groups("by", bands).labels == ("over 65", "under 40")
     assert _check.groups("by", [">35", None, "≤25"]).labels == ("≤25", ">35", "(missing)")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_losses_of_both_zeros_are_those_of_one_group(form, tmp_path):
+    """What the losses of a group share is subtracted before they are squared, once for a group."""
+    make, _ = FORMS[form]
+    zeros, losses = spread([0.0, -0.0, 1.0]), [1e8 + k % 7 for k in range(N)]
+    frame = make({**ROWS, "g": zeros, "loss": losses}, tmp_path)
+    if form == "pandas, objects":
+        frame = frame.astype({"loss": float})
+    moments = LossMoments.from_frame(frame, y_true="y", losses="loss", by="g")
+    by = [int(zero) for zero in zeros]
+    alike = LossMoments.from_losses(ROWS["y"], [[loss] for loss in losses], by=by)
+    assert moments.groups == alike.groups == (0, 1)
+    assert moments.sums == pytest.approx(alike.sums, rel=1e-15)
+    assert moments.scatter == pytest.approx(alike.scatter, rel=1e-9)

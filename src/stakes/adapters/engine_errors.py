@@ -44,12 +44,15 @@ def is_of_engine(error: BaseException) -> bool:
 
 
 @contextmanager
-def frame_errors(name: str, engine: str, argument: str) -> Iterator[None]:
-    """Errors of the engine of a frame as an InputError about an argument, with their cause."""
+def frame_errors(name: str, engine: str, argument: str, *also: type[Exception]) -> Iterator[None]:
+    """Errors of the engine of a frame as an InputError about an argument, with their cause.
+
+    `also` are types of Python itself that the engine raises, where no work of ours is inside.
+    """
     try:
         yield
     except Exception as error:
-        if not is_of_engine(error):
+        if not (is_of_engine(error) or isinstance(error, also)):
             raise
         raise frame_error(error, name, engine, argument) from error
 

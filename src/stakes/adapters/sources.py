@@ -258,12 +258,13 @@ class Source:
         return known
 
     def _group(self, column: str) -> nw.Expr:
-        """The group of a row, as the engine has it; nan is missing."""
+        """The group of a row, as the engine has it; nan is missing, and −0.0 is 0.0."""
         group = nw.col(column)
         if not self.types[column].is_float():
             return group
         # Text, because DuckDB may not see nan in a comparison; see `text`.
-        return nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
+        known = nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
+        return nw.when(group == 0).then(group.abs()).otherwise(known)  # Polars leaves out + 0.0
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
@@ -418,17 +419,9 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         periods = [name for name in named if source.types[name] == nw.Unknown]
         if periods:  # of which Arrow has only numbers
             rows = rows.with_columns(nw.col(*periods).cast(nw.String))
-        return _relation(_in_arrow(rows, source), source.category_orders())
+        with frame_errors(source.name, source.engine, source.argument, OverflowError):
+            return _relation(rows.to_arrow(), source.category_orders())
     return nullcontext(source)
-
-
-def _in_arrow(rows: nw.DataFrame[Any], source: Source) -> Any:
-    """The rows as a table of Arrow."""
-    with source.engine_errors():
-        try:
-            return rows.to_arrow()
-        except OverflowError as error:  # of integers, which Arrow does not call an error of its own
-            raise frame_error(error, source.name, source.engine, source.argument) from error
 
 
 def _with_decimals(source: Source) -> Source:
