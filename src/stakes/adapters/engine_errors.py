@@ -16,7 +16,8 @@ from stakes.errors import InputError
 
 # Packages of engines; a few name their exceptions after a module of their own.
 _PACKAGES = {"polars", "duckdb", "_duckdb", "pyarrow", "pandas", "dask", "pyspark", "py4j"}
-_TRANSLATED = {"ComputeError", "InvalidOperationError"}  # of Polars, which narwhals renames
+# Of Polars, which narwhals renames; those without a name of their own are called NarwhalsError.
+_TRANSLATED = {"ComputeError", "InvalidOperationError", "ShapeError", "NarwhalsError"}
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 
 _REMEDIES = (  # what the type and the message of an error hold, and what to do

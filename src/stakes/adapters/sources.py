@@ -254,7 +254,8 @@ class Source:
         types = {name: kinds[kind] for name in groups if (kind := self.types[name]) in kinds}
         if not types:
             return self.frame
-        known: nw.DataFrame[Any] | Lazy = nw.from_native(self.frame.to_native().astype(types))
+        with frame_errors(self.name, self.engine, self.argument, UnicodeError):
+            known: nw.DataFrame[Any] | Lazy = nw.from_native(self.frame.to_native().astype(types))
         return known
 
     def _group(self, column: str) -> nw.Expr:
@@ -416,10 +417,11 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         # memory of Arrow without a copy.
         named = [name for name in source.types if isinstance(name, str)]
         rows = source.frame.select(*named)
-        periods = [name for name in named if source.types[name] == nw.Unknown]
+        kinds = {name: str(getattr(rows[name].to_native(), "dtype", "")) for name in named}
+        periods = [name for name, kind in kinds.items() if kind.startswith("period")]
         if periods:  # of which Arrow has only numbers
             rows = rows.with_columns(nw.col(*periods).cast(nw.String))
-        with frame_errors(source.name, source.engine, source.argument, OverflowError):
+        with frame_errors(source.name, source.engine, source.argument, OverflowError, UnicodeError):
             return _relation(rows.to_arrow(), source.category_orders())
     return nullcontext(source)
 
