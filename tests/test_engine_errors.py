@@ -207,7 +207,7 @@ def test_integers_that_arrow_cannot_hold_are_refused():
 @pytest.mark.parametrize("engine", [None, "pandas", "duckdb"])
 def test_groups_with_half_a_character_are_refused(engine):
     frame = pd.DataFrame({"y": Y, "p": P, "g": pd.Series(["\ud800", "a"] * 20, dtype=object)})
-    with pytest.raises(InputError, match="half of a character|raised UnicodeEncodeError"):
+    with pytest.raises(InputError, match=r"half of a character|raised UnicodeEncodeError"):
         evaluate_frame(frame, PROBLEM, **COLUMNS, by="g", **QUICK, engine=engine)
 
 
