@@ -69,6 +69,16 @@ def casts() -> Any:
     return pl.LazyFrame(WORDS).with_columns(pl.col("p").cast(pl.Float64))
 
 
+def maps(function: Callable[[Any], Any]) -> Any:
+    column = pl.col("p").map_batches(function, return_dtype=pl.Float64)
+    return pl.LazyFrame({"y": Y, "p": P}).with_columns(column)
+
+
+def elements(function: Callable[[Any], Any]) -> Any:
+    column = pl.col("p").map_elements(function, return_dtype=pl.Float64)
+    return pl.LazyFrame({"y": Y, "p": P}).with_columns(column)
+
+
 def conversion() -> Any:
     return duckdb.connect().from_arrow(WORDS).project("y, p::DOUBLE AS p")
 
@@ -76,6 +86,16 @@ def conversion() -> Any:
 # What fails when the rows are read, with its engine; what fails already when the frame is opened.
 LATE: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "a cast of Polars": (lambda _: casts(), "polars", r"InvalidOperationError: conversion from"),
+    "a function that answers with other rows": (
+        lambda _: maps(lambda scores: scores.head(3)),
+        "polars",
+        "ShapeError",
+    ),
+    "a function that answers with text": (
+        lambda _: elements(lambda _: "x"),
+        "polars",
+        "NarwhalsError|SchemaError|ComputeError",
+    ),
     "a cast of DuckDB": (lambda _: conversion(), "duckdb", "ConversionException: Conversion Error"),
 }
 EARLY: dict[str, tuple[Callable[[Path], Any], str, str]] = {
@@ -173,6 +193,36 @@ def test_what_duckdb_cannot_hold_is_refused():
         evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK, engine="duckdb")
 
     refused(tally, half, "frame", "duckdb", "NotImplemented.*or leave engine out")
+
+
+def test_integers_that_arrow_cannot_hold_are_refused():
+    frame = pd.DataFrame({"y": Y, "p": P, "g": pd.Series([10**40, 1] * 20, dtype=object)})
+
+    def tally(frame: Any) -> None:
+        evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK, engine="duckdb")
+
+    refused(tally, frame, "frame", "pandas", "OverflowError.*or leave engine out")
+
+
+@pytest.mark.parametrize("engine", [None, "pandas", "duckdb"])
+def test_groups_with_half_a_character_are_refused(engine):
+    frame = pd.DataFrame({"y": Y, "p": P, "g": pd.Series(["\ud800", "a"] * 20, dtype=object)})
+    with pytest.raises(InputError, match=r"half of a character|raised UnicodeEncodeError"):
+        evaluate_frame(frame, PROBLEM, **COLUMNS, by="g", **QUICK, engine=engine)
+
+
+def test_columns_that_only_arrow_has_do_not_disturb_duckdb():
+    runs = pa.RunEndEncodedArray.from_arrays([20, 40], ["a", "b"])
+    spans = pa.array([(1, 2, 3), (1, 1, 1)] * 20, pa.month_day_nano_interval())
+    frame = pa.table({"y": Y, "p": P, "runs": runs, "spans": spans})
+    report = evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK, engine="duckdb")
+    assert report.system("m").cost == evaluate(Y, {"m": P}, PROBLEM, **QUICK).system("m").cost
+
+
+def test_decimals_that_are_no_numbers_are_refused():
+    frame = pd.DataFrame({"y": Y, "p": [Decimal("0.5"), Decimal("sNaN")] * 20})
+    with pytest.raises(InputError, match="'p' of the frame must hold numbers"):
+        evaluate_frame(frame, PROBLEM, y_true="y", models={"m": Scores("p")}, **QUICK)
 
 
 def test_names_that_are_numbers_do_not_disturb_duckdb():

@@ -604,3 +604,20 @@ def test_what_makes_no_sense_is_refused():
         selection_effect(contenders(joint, PROBLEM, level=0.95), against="always 0")
     with pytest.raises(InputError, match="reachable must say of each of the 3 decisions"):
         contenders(joint, PROBLEM, level=0.95, reachable=[True])
+
+
+@pytest.mark.parametrize("prior", [None, [0.9, 0.1]])
+def test_systems_that_decide_like_the_cheapest_share_its_chance_whatever_their_order(prior):
+    """No case shows a mistake of three of them: their interval is wide, and yet they are alike."""
+    problem = Problem.binary(false_alarm=1, miss=1000, prior=prior)
+    y = [0] * 60 + [1] * 20
+    decided = {"a": y, "b": y, "c": y, "other": [1] * 5 + y[5:]}
+    alike = contenders(JointCounts.from_decisions(y, dict.fromkeys("abc", y), problem), problem)
+    assert probability_cheapest(alike) == pytest.approx([1 / 3] * 3)
+    chances = {}
+    for names in (tuple(decided), tuple(reversed(decided)), ("b", "other", "a", "c")):
+        joint = JointCounts.from_decisions(y, {name: decided[name] for name in names}, problem)
+        choice = contenders(joint, problem)
+        chances[names] = dict(zip(choice.names, probability_cheapest(choice), strict=True))
+        assert len({chances[names][name] for name in "abc"}) == 1
+    assert len({tuple(sorted(known.items())) for known in chances.values()}) == 1

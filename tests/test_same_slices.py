@@ -31,6 +31,7 @@ from slice_values import (
     REFUSED,
     ROWS,
     SLICES,
+    N,
     check_order,
     check_refused,
     check_slices,
@@ -39,7 +40,7 @@ from slice_values import (
     shown,
     spread,
 )
-from stakes import Counts, Decisions, _check, evaluate
+from stakes import Counts, Decisions, LossMoments, _check, evaluate
 
 Columns = dict[str, list[Any]]
 Make = Callable[[Columns, Path], Any]
@@ -158,6 +159,61 @@ def test_large_numbers_beside_gaps_are_not_rounded():
         assert _check.groups("by", array).labels == (2**60, 2**60 + 1, "(missing)")
 
 
+IN_CSV: dict[str, tuple[list[str], list[Any]]] = {
+    "digits beyond 128 bits": (["1" * 40, "1" * 39 + "2"], ["1" * 40, "1" * 39 + "2"]),
+    "decimals beyond 53 bits": (["9007199254740993.00", "9007199254740992.00"], [2**53, 2**53 + 1]),
+    "nanoseconds": (
+        ["2026-01-05 12:00:00.000000002", "2026-01-05 12:00:00.000000001"],
+        ["2026-01-05T12:00:00.000000001", "2026-01-05T12:00:00.000000002"],
+    ),
+    "times finer than microseconds": (
+        ["12:00:00.0000002", "12:00:00.0000001"],
+        ["12:00:00.0000001", "12:00:00.0000002"],
+    ),
+    "nan of Polars": (["NaN", "2.0", "1.0"], [1, 2, "(missing)"]),
+    "nan of DuckDB": (["nan", "2", "1"], [1, 2, "(missing)"]),
+    "nan beside words": (["nan", "2", "b"], ["2", "b", "nan"]),
+}
+
+
+@pytest.mark.parametrize("engine", [None, "duckdb"])
+@pytest.mark.parametrize("kind", IN_CSV)
+def test_texts_in_a_file_that_differ_remain_different_slices(kind, engine, tmp_path):
+    values, order = IN_CSV[kind]
+    copied(table({**ROWS, "g": spread(values)}), path := str(tmp_path / "rows.csv"))
+    check_order(path, "g", order, engine=engine)
+
+
+OBJECTS: dict[str, tuple[Any, list[Any]]] = {
+    "decimals": (
+        pd.Series(spread([Decimal(2**53 + 1), Decimal(2**53)])),
+        [2**53, 2**53 + 1],
+    ),
+    "whole numbers beside gaps": (
+        pd.Series(spread([2**53 + 1, 2**53, None]), dtype=object),
+        [2**53, 2**53 + 1, "(missing)"],
+    ),
+    "periods": (
+        pd.Series(spread([pd.Period("2026-02"), pd.Period("2026-01"), None])),
+        ["2026-01", "2026-02", "(missing)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", [None, "pandas", "duckdb"])
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_what_pandas_holds_as_objects_makes_the_same_slices_in_every_engine(kind, engine):
+    values, order = OBJECTS[kind]
+    check_order(pd.DataFrame({**ROWS, "g": values}), "g", order, engine=engine)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_of_gaps_is_one_slice(form, tmp_path):
+    make, engines = FORMS[form]
+    for engine in engines:
+        check_order(make({**ROWS, "g": [None] * N}, tmp_path), "g", ["(missing)"], engine=engine)
+
+
 def test_the_order_of_rows_does_not_matter():
     rng = np.random.default_rng(3)
     rows = table(COLUMNS)
@@ -237,3 +293,19 @@ def test_categories_keep_their_order_and_text_without_a_label_comes_last():
     bands = pd.Categorical(["over 65", "under 40"], ["over 65", "40 to 65", "under 40"])
     assert _check.groups("by", bands).labels == ("over 65", "under 40")
     assert _check.groups("by", [">35", None, "≤25"]).labels == ("≤25", ">35", "(missing)")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_losses_of_both_zeros_are_those_of_one_group(form, tmp_path):
+    """What the losses of a group share is subtracted before they are squared, once for a group."""
+    make, _ = FORMS[form]
+    zeros, losses = spread([0.0, -0.0, 1.0]), [1e8 + k % 7 for k in range(N)]
+    frame = make({**ROWS, "g": zeros, "loss": losses}, tmp_path)
+    if form == "pandas, objects":
+        frame = frame.astype({"loss": float})
+    moments = LossMoments.from_frame(frame, y_true="y", losses="loss", by="g")
+    by = [int(zero) for zero in zeros]
+    alike = LossMoments.from_losses(ROWS["y"], [[loss] for loss in losses], by=by)
+    assert moments.groups == alike.groups == (0, 1)
+    assert moments.sums == pytest.approx(alike.sums, rel=1e-15)
+    assert moments.scatter == pytest.approx(alike.scatter, rel=1e-9)

@@ -16,7 +16,8 @@ from stakes.errors import InputError
 
 # Packages of engines; a few name their exceptions after a module of their own.
 _PACKAGES = {"polars", "duckdb", "_duckdb", "pyarrow", "pandas", "dask", "pyspark", "py4j"}
-_TRANSLATED = {"ComputeError", "InvalidOperationError"}  # of Polars, which narwhals renames
+# Of Polars, which narwhals renames; those without a name of their own are called NarwhalsError.
+_TRANSLATED = {"ComputeError", "InvalidOperationError", "ShapeError", "NarwhalsError"}
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 
 _REMEDIES = (  # what the type and the message of an error hold, and what to do
@@ -24,7 +25,7 @@ _REMEDIES = (  # what the type and the message of an error hold, and what to do
     (r"ConnectionException", "Keep its connection open until the work is done"),
     (r"(?i)out of ?memory", "Free some, or pass fewer rows"),
     (r"Conver|InvalidOperation|CAST_INVALID", "Correct these entries, or make null of them"),
-    (r"NotImplemented", "Cast the column to another type, or leave engine out"),
+    (r"NotImplemented|Overflow", "Cast the column to another type, or leave engine out"),
 )
 
 
@@ -44,12 +45,15 @@ def is_of_engine(error: BaseException) -> bool:
 
 
 @contextmanager
-def frame_errors(name: str, engine: str, argument: str) -> Iterator[None]:
-    """Errors of the engine of a frame as an InputError about an argument, with their cause."""
+def frame_errors(name: str, engine: str, argument: str, *also: type[Exception]) -> Iterator[None]:
+    """Errors of the engine of a frame as an InputError about an argument, with their cause.
+
+    `also` are types of Python itself that the engine raises, where no work of ours is inside.
+    """
     try:
         yield
     except Exception as error:
-        if not is_of_engine(error):
+        if not (is_of_engine(error) or isinstance(error, also)):
             raise
         raise frame_error(error, name, engine, argument) from error
 

@@ -171,7 +171,8 @@ class GroupCoder:
         self._blocks: list[Any] = []
 
     def add(self, column: Any) -> None:
-        """Encode a block, so that each row takes four bytes."""
+        """Encode a block, so that each row takes four bytes; Arrow joins no codes of nothing."""
+        column = column.cast("string") if column.type == "null" else column
         is_coded = hasattr(column.type, "index_type")
         self._blocks.append(column if is_coded else column.dictionary_encode())
 

@@ -11,16 +11,18 @@ from typing import Any
 
 from stakes.adapters.data_files import Format, literal, quoted
 
-_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"([01]\d|2[0-3]):\d\d(:\d\d(\.\d+)?)?"
+_DATE, _TIME = r"\d{4}-\d\d-\d\d", r"([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,6}0*)?)?"
+_NANOSECONDS = _TIME.replace("{1,6}", "{1,9}")
 _TIMES = {  # types of DuckDB, and what texts look like that are meant as such
     "TIMESTAMP": rf"{_DATE}([T ]{_TIME})?",
+    "TIMESTAMP_NS": rf"{_DATE}([T ]{_NANOSECONDS})?",
     "TIMESTAMPTZ": rf"{_DATE}[T ]{_TIME}(Z|[-+]\d\d(:?\d\d)?)",
     "TIME": _TIME,
 }
 _VALUES = {
-    "BIGINT": r"0|-?[1-9]\d{0,17}",  # a leading zero (a postal code) is no number
-    "HUGEINT": r"0|-?[1-9]\d{0,37}",
-    "DOUBLE": r"-?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?",
+    "BIGINT": r"-?(0|[1-9]\d{0,17})(\.0*)?",  # a leading zero (a postal code) is no number
+    "HUGEINT": r"-?(0|[1-9]\d{0,37})(\.0*)?",
+    "DOUBLE": r"-?(0|[1-9]\d{0,14})(\.\d*)?([eE][-+]?\d+)?|[nN]a[nN]",  # exact up to 15 digits
     "BOOLEAN": r"(?i)true|false",
 }
 _FORMS = {Format.CSV: _VALUES | _TIMES, Format.JSON: _TIMES}

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, cast
 
 from stakes import _check
@@ -39,6 +40,9 @@ Lazy = nw.LazyFrame[Any]
 
 NUMPY = "numpy"  # no engine: the rows are arrays
 ENGINES = (NUMPY, "pandas", "polars", "pyarrow", "duckdb", "dask", "spark")
+
+_TEXTS: dict[Any, str] = {nw.String: "string[pyarrow]"}
+_APART = {"dask": _TEXTS, "pandas": {**_TEXTS, nw.Object: "category"}}  # groups, told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,22 +245,27 @@ class Source:
         }
 
     def _hashable(self, groups: Sequence[str]) -> nw.DataFrame[Any] | Lazy:
-        """The frame; pandas would group texts by what stands before a NUL character, Arrow not."""
-        texts = [column for column in groups if self.types[column] == nw.String]
-        if not texts or self.engine not in ("pandas", "dask"):
+        """The frame with groups that pandas tells apart, as Arrow and categories do.
+
+        It would group texts by what stands before a NUL character, and make floats of whole
+        numbers that are objects beside gaps.
+        """
+        kinds = _APART.get(self.engine, {})
+        types = {name: kinds[kind] for name in groups if (kind := self.types[name]) in kinds}
+        if not types:
             return self.frame
-        known: nw.DataFrame[Any] | Lazy = nw.from_native(
-            self.frame.to_native().astype(dict.fromkeys(texts, "string[pyarrow]"))
-        )
+        with frame_errors(self.name, self.engine, self.argument, UnicodeError):
+            known: nw.DataFrame[Any] | Lazy = nw.from_native(self.frame.to_native().astype(types))
         return known
 
     def _group(self, column: str) -> nw.Expr:
-        """The group of a row, as the engine has it; nan is missing."""
+        """The group of a row, as the engine has it; nan is missing, and −0.0 is 0.0."""
         group = nw.col(column)
         if not self.types[column].is_float():
             return group
         # Text, because DuckDB may not see nan in a comparison; see `text`.
-        return nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
+        known = nw.when(group.cast(nw.String).str.to_lowercase() != "nan").then(group)
+        return nw.when(group == 0).then(group.abs()).otherwise(known)  # Polars leaves out + 0.0
 
     def engine_errors(self) -> AbstractContextManager[None]:
         """A context in which errors of the engine become an InputError."""
@@ -407,9 +416,13 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         # Names of pandas may be numbers, which neither Arrow nor DuckDB has. DuckDB reads the
         # memory of Arrow without a copy.
         named = [name for name in source.types if isinstance(name, str)]
-        with source.engine_errors():
-            rows = source.frame.select(*named).to_arrow()
-        return _relation(rows, source.category_orders())
+        rows = source.frame.select(*named)
+        kinds = {name: str(getattr(rows[name].to_native(), "dtype", "")) for name in named}
+        periods = [name for name, kind in kinds.items() if kind.startswith("period")]
+        if periods:  # of which Arrow has only numbers
+            rows = rows.with_columns(nw.col(*periods).cast(nw.String))
+        with frame_errors(source.name, source.engine, source.argument, OverflowError, UnicodeError):
+            return _relation(rows.to_arrow(), source.category_orders())
     return nullcontext(source)
 
 
@@ -419,9 +432,16 @@ def _with_decimals(source: Source) -> Source:
         return source
     objects = [name for name, kind in source.types.items() if kind == nw.Object]
     infer = sys.modules["pandas"].api.types.infer_dtype
-    decimals = [name for name in objects if infer(source.frame[name].to_native()) == "decimal"]
+    known = ((name, source.frame[name].to_native()) for name in objects)
+    decimals = [name for name, values in known if infer(values) == "decimal" and _is_exact(values)]
     frame = source.frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
     return replace(source, frame=frame, types=dict(frame.schema)) if decimals else source
+
+
+def _is_exact(decimals: Any) -> bool:
+    """Whether doubles hold the whole part of decimals; others are labels, such as long numbers."""
+    values = [value for value in decimals if isinstance(value, Decimal)]
+    return all(value.adjusted() < 15 and not value.is_snan() for value in values)
 
 
 def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:

@@ -257,12 +257,14 @@ def _widened(choice: Contenders, rivals: CostErrors) -> CostErrors:
     """Errors as wide as the interval of each difference.
 
     Half of what is missing is an error of the cheapest, shared by all differences, and half is one
-    of the rival: where nothing is known about any of them, all have the same chance.
+    of the rival: where nothing is known about any of them, all have the same chance. Systems that
+    decide like the cheapest share its errors, whichever of them comes first.
     """
     places = [choice.names.index(name) for name in rivals.names]
     variances = rivals.variances
     known = variances[rivals.names.index(choice.names[choice.cheapest])]
-    missing = np.sqrt(np.maximum(choice.standard_errors[places] ** 2 - known, 0.0))
+    differs = (known > 0) | (choice.differences[places] != 0)
+    missing = np.sqrt(np.maximum(choice.standard_errors[places] ** 2 - known, 0.0)) * differs
     alike = variances == 0  # as each is with itself
     covariance = rivals.covariance + np.outer(missing, missing) * (1 + alike) / 2
     return rivals._but(covariance=covariance)
