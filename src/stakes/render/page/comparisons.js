@@ -193,7 +193,8 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
 function widened(draws, errors) {
   const { costs, among, winner } = draws;
   const variances = differenceVariances(among);
-  const missing = errors.map((error, i) => Math.sqrt(Math.max(error ** 2 - variances[winner][i], 0)));
+  const isOther = (i) => variances[winner][i] > 0 || costs[i] !== costs[winner]; // decides unlike the cheapest
+  const missing = errors.map((error, i) => (isOther(i) ? Math.sqrt(Math.max(error ** 2 - variances[winner][i], 0)) : 0));
   // half of it is an error of the cheapest, shared by all differences, and half one of the rival
   const wider = among.map((row, i) =>
     row.map((value, j) => value + missing[i] * missing[j] * (variances[i][j] === 0 ? 1 : 0.5)),
