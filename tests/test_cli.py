@@ -821,7 +821,7 @@ def test_the_numbers_of_the_demo():
     assert (report.naive.decision, report.naive.cost) == ("grant", 0.25)
     assert report.verdict.cheapest == "boosting (recalibrated)"
     assert costs["boosting (recalibrated)"] == pytest.approx(0.1574, abs=2e-3)
-    assert [group.group for group in report.slices] == ["26–35", "36–50", ">50", "≤25"]
+    assert [group.group for group in report.slices] == ["≤25", "26–35", "36–50", ">50"]
 
 
 def test_columns_of_single_precision_decide_at_a_threshold_as_those_of_double():

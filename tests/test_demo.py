@@ -74,4 +74,4 @@ def test_the_demo_tells_its_story(report):
     assert report.disagreement.picks_of("AUC") == ("forest",)
     assert report.disagreement.picks_of("accuracy") == ("forest",)
     assert report.disagreement.picks_of("F1") == ("naive bayes",)
-    assert [part.group for part in report.slices] == ["26–35", "36–50", ">50", "≤25"]
+    assert [part.group for part in report.slices] == ["≤25", "26–35", "36–50", ">50"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import subprocess
 import sys
 import threading
@@ -67,7 +68,7 @@ def many(tmp_path_factory) -> str:
     query = "SELECT (i % 3 = 0)::INT AS y, abs(sin(i * 0.618)) AS p FROM range(2000000) AS t(i)"
     duckdb.connect().execute(f"COPY ({query}) TO '{folder / 'part-0.parquet'}' (FORMAT parquet)")
     for k in range(1, 20):
-        os.link(folder / "part-0.parquet", folder / f"part-{k}.parquet")
+        shutil.copy(folder / "part-0.parquet", folder / f"part-{k}.parquet")
     return str(folder / "part-*.parquet")
 
 
