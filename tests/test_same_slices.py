@@ -40,7 +40,7 @@ from slice_values import (
     shown,
     spread,
 )
-from stakes import Counts, Decisions, LossMoments, _check, evaluate
+from stakes import Counts, Decisions, InputError, LossMoments, Problem, _check, evaluate
 
 Columns = dict[str, list[Any]]
 Make = Callable[[Columns, Path], Any]
@@ -309,3 +309,19 @@ def test_losses_of_both_zeros_are_those_of_one_group(form, tmp_path):
     assert moments.groups == alike.groups == (0, 1)
     assert moments.sums == pytest.approx(alike.sums, rel=1e-15)
     assert moments.scatter == pytest.approx(alike.scatter, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([1, 2**100], dtype=pl.Int128),
+        pa.Array.from_buffers(pa.string(), 2, pa.array([b"\xff", b"a"]).buffers()),
+    ],
+    ids=["128 bits", "text that is no UTF-8"],
+)
+@pytest.mark.parametrize("argument", ["by", "clusters", "y_true"])
+def test_columns_that_numpy_lacks_are_refused_by_name(column, argument):
+    """Polars and Arrow have exceptions of their own for them."""
+    rows: dict[str, Any] = {"y_true": [0, 1], argument: column}
+    with pytest.raises(InputError, match=rf"^{argument}\b.* must be an array, or what numpy can"):
+        evaluate(models={"m": [0.1, 0.9]}, problem=Problem.zero_one(2), calibrator=None, **rows)

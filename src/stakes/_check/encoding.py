@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -52,7 +53,7 @@ def categories(values: Any) -> Categories | None:
 def dictionary(values: Any) -> Categories | None:
     """The distinct texts of a column of Polars or Arrow, encoded by that library; else None.
 
-    None also where texts are missing: reading the rows one by one then says which.
+    None also where texts are missing, or no UTF-8: reading the rows one by one then says so.
     """
     kind = str(getattr(values, "dtype", ""))
     if kind == "String" and type(values).__module__.startswith("polars."):
@@ -66,7 +67,8 @@ def dictionary(values: Any) -> Categories | None:
         if hasattr(encoded, "combine_chunks"):
             encoded = encoded.combine_chunks()
         if hasattr(encoded, "indices") and not encoded.dictionary.null_count:
-            return Categories(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
+            with suppress(UnicodeDecodeError):
+                return Categories(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
     return None
 
 

@@ -115,12 +115,20 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
         )
     try:
         return np.asarray(_without_dictionary(values))
-    except (RuntimeError, TypeError):
+    except Exception as error:
+        if not (isinstance(error, RuntimeError | TypeError) or _has_no_array(error)):
+            raise
         raise InputError(
             f"{name} must be an array, or what numpy can read as one; got {described(values)}. "
             f"Pass an array; of a tensor, tensor.detach().cpu().double().numpy().",
             argument=name,
         ) from None
+
+
+def _has_no_array(error: Exception) -> bool:
+    """Whether Polars or Arrow says that numpy has nothing like a column: 128 bits, broken text."""
+    package = type(error).__module__.partition(".")[0]
+    return package in ("polars", "pyarrow") and not isinstance(error, ValueError | MemoryError)
 
 
 def _without_dictionary(values: Any) -> Any:
