@@ -8,7 +8,6 @@ approximations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 __all__ = ["Curve", "Moments"]
@@ -56,7 +55,7 @@ class Moments(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Curve(Value):
     r"""A real function on an interval, made of consecutive pieces that may jump.
 

@@ -7,7 +7,6 @@ one of these wrappers; nothing is guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels, frame_columns
+from stakes._value import record
 from stakes.errors import InputError
 
 __all__ = [
@@ -39,7 +39,7 @@ ROUNDED = 1e-6  # rows of posteriors whose sums differ from one by no more count
 UNNORMALISED = 0.02  # rows that differ by more than that, up to this, are divided by their sum
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Predicted:
     """One entry or row for every case."""
 
@@ -51,7 +51,7 @@ class _Predicted:
         return getattr(self.values, "index", None)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Posteriors(_Predicted):
     """Probabilities of the classes: (n, K), or (n,) for P(second class) of two.
 
@@ -185,7 +185,7 @@ class Posteriors(_Predicted):
         return Posteriors(np.column_stack(arrays) if arrays else np.empty((0, 0)), columns)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Decisions(_Predicted):
     """Decisions that were taken: one label of the problem's decisions for every case.
 
@@ -219,7 +219,7 @@ class Decisions(_Predicted):
         return _check.decisions(name, self.values, decisions)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Scores(_Predicted):
     """Raw scores for two classes, on any scale: higher scores favour the second class.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,6 +23,7 @@ from stakes._check.labels import (
     objects,
     plain,
 )
+from stakes._value import record
 from stakes.errors import InputError
 
 MISSING = "(missing)"  # the group of cases without a label
@@ -39,7 +39,7 @@ _DIGITS = re.compile("([0-9]+)")
 _ROUNDED = 2.0**53  # beyond, not every integer is a double
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Groups:
     """Labels of groups, and for every case the position of its group."""
 

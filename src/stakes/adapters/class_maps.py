@@ -8,13 +8,13 @@ the folds that a fit left out decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 from stakes.adapters.case_costs import group_cases, key_folds
 from stakes.adapters.expressions import ROWS, Arrays, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
@@ -29,7 +29,7 @@ from stakes.report import RECALIBRATED, Caveat
 _DEPTH = "depth"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ClassMaps:
     """Affine maps of log-posteriors, one for each fold that has cases."""
 

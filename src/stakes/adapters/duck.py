@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import temporary_folder
+from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Predicted,
@@ -57,7 +58,7 @@ _NO_GROUPS: Mapping[str, str] = {}
 _MOST_CATEGORIES = 10_000  # more are no slices
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FileArrays(Generic[K]):
     """Columns in memory, by the keys of the caller: numbers (n,) or (n, K), and labels."""
 
@@ -67,7 +68,7 @@ class FileArrays(Generic[K]):
     key: npt.NDArray[np.int64] | None  # from which folds are made
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FileSource(Source):
     """Rows in files; the engine writes temporary files to `folder`."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
 from stakes.adapters.expressions import (
     Arrays,
@@ -113,7 +114,7 @@ def _located(error: InputError, columns: Columns, source: str) -> InputError:
     return columns.located(error, source)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FrameRows:
     """Checked rows of positive weight, with the column names of `prepared`."""
 
@@ -237,7 +238,7 @@ def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FrameSums:
     """Sums of the engine, and the group of each of them."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations
 from math import prod
@@ -13,6 +13,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._value import record
 from stakes.adapters.case_costs import (
     ALL,
     BLIND,
@@ -98,7 +99,7 @@ def coverage_in_engine(
 Refits = Mapping[tuple[str, str], Refit | ClassMaps]  # by model and rule
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Joint:
     """Cells (R, 1 + J) of class and decisions with the sums over each, by group and cluster.
 
@@ -327,7 +328,7 @@ def _refuse_large(needed: int, limit: int) -> None:
 _MOST_CELLS = 1 << 20  # cells of all sources at once, beyond which each pair takes a pass
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PairBins:
     """Prepared rows, and all that is needed to find the bins of each."""
 

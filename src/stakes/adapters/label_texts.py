@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -17,13 +16,14 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 
 # Texts that were meant as numbers, also with a decimal comma, infinite or nan.
 _NUMERIC = re.compile(r"\s*[+-]?(\d*[.,]?\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*%?", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@record
 class LabelColumn:
     """A column of labels, and the labels that it may hold; None allows all."""
 
@@ -112,7 +112,7 @@ def text_name(column: str) -> str:
 # Labels in memory ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Coded:
     """A column of labels: the distinct labels, and for every row the position of its label.
 

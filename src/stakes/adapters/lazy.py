@@ -7,7 +7,7 @@ a message shows one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isnan
 from typing import Any
 
@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import HEAVIEST, FloatArray, least_weight, total_weight
+from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Numbers,
@@ -37,7 +38,7 @@ from stakes.tally import Labelled
 TRUTH, WEIGHT, CLUSTER, FOLD = "truth", "weight", "cluster", "fold"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Facts:
     """Results of the first pass: rows, weight of each class, and posteriors that do not sum to 1.
 
@@ -56,7 +57,7 @@ class Facts:
         return np.asarray(self.masses / self.masses.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Check:
     """An expression that is positive in bad rows, and the error for a number of them.
 

@@ -6,13 +6,13 @@ A row that `decide` would refuse, such as one with a missing probability, gets a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import Any
 
 import numpy as np
 
+from stakes._value import record
 from stakes.errors import InputError, extra
 
 with extra("frames", "a frame"):  # before the files of this room that need it, too
@@ -149,7 +149,7 @@ def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _RuleColumns:
     """Posteriors or scores in columns of a lazy frame, and the rule that decides by them."""
 

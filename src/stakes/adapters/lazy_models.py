@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.adapters.case_costs import (
     PERFECT,
     between_scores,
@@ -55,7 +56,7 @@ from stakes.thresholds import StakesTable, weighed
 _PREDICTED, _BIN = "predicted", "bin"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Tallied:
     """The tallies of a model, and the bins behind its score table."""
 
@@ -64,7 +65,7 @@ class Tallied:
     stakes: StakesTable | None = None  # scores weighted by the costs of every row
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LazyModel:
     """A model whose predictions are columns of a prepared frame."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from stakes._value import record
 from stakes.errors import extra
 
 with extra("frames", "a frame"):
@@ -14,7 +14,7 @@ with extra("frames", "a frame"):
 Step = tuple[str, tuple[Any, ...]]  # a method of frames, and its arguments
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Partitions:
     """What tallies need of a `narwhals.LazyFrame`, for a frame of Dask.
 

@@ -9,7 +9,7 @@ has its own costs, recalibrated posteriors go back instead, or the maps of the f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 from stakes.adapters.case_costs import (
     PERFECT,
     group_cases,
@@ -57,7 +58,7 @@ from stakes.tally import ScoreTable
 _BYTES = 64  # bytes of memory that a cell takes while it is read
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Refit:
     """A rule fitted out of fold, and its predictions for every cell of score, class and fold.
 
@@ -215,7 +216,7 @@ def why_none(calibrator: Calibrator, key: str | None, n_classes: int) -> str | N
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LimitedModel:
     """The rules of a model with their prices, and the decisions of each about every cell."""
 

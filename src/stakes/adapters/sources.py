@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from typing import Any, cast
 
 from stakes import _check
+from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Predicted,
@@ -45,7 +46,7 @@ _TEXTS: dict[Any, str] = {nw.String: "string[pyarrow]"}
 _APART = {"dask": _TEXTS, "pandas": {**_TEXTS, nw.Object: "category"}}  # groups, told apart
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RowArrays:
     """Arrays or series of the rows, as `evaluate` takes them."""
 
@@ -58,7 +59,7 @@ class RowArrays:
     key: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Source:
     """A frame of a library that narwhals supports, in memory or lazy, called `name` in messages."""
 

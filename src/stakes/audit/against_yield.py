@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import Metric, by_position, of_each, read_metrics
 from stakes.errors import InputError
 from stakes.measures import utility_yield
@@ -21,7 +20,7 @@ _TIE = 1e-12  # relative: differences below this are rounding errors
 _ROWS = 256  # tables compared with all others at a time, which bounds the memory
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class AgainstYield(Value):
     """Metrics and utility yields of many tables, as in figures 2 and 3 of dyrland.
 

@@ -12,13 +12,12 @@ checked by evaluating the metric itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import Metric, read_metric
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -34,7 +33,7 @@ _STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])  # steps of the central difference o
 _SLOPE = np.array([1.0, -8.0, 8.0, -1.0]) / 12  # and its weights
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Witness(Value):
     """Two pairs of tables that no single utility matrix can rank as the metric does.
 
@@ -77,7 +76,7 @@ class Witness(Value):
         return "Witness: the same change makes one table " + "\nand another ".join(shown)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Compliance(Value):
     """Whether a metric is a utility in disguise.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Label, Labels
 from stakes._text import html_table, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
     Models,
@@ -25,7 +24,7 @@ from stakes.measures import expected_cost
 from stakes.problem import Problem
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Disagreement(Value):
     """The value of each metric for each model, the model that it picks, and what the pick costs.
 

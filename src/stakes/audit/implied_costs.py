@@ -14,14 +14,13 @@ ways to write the same quantity.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import Metric, picked, read_metric
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
@@ -73,7 +72,7 @@ class Scale(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Probabilities(Scale):
     """Scores are probabilities of the positive class; −inf and inf lie beyond 0 and 1.
 
@@ -97,7 +96,7 @@ class Probabilities(Scale):
             )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LogOdds(Scale):
     """Scores are log-odds of the positive class.
 
@@ -114,7 +113,7 @@ class LogOdds(Scale):
             return float(1 / (1 + np.exp(-float(threshold))))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RawScores(Scale):
     """Scores only rank; there is no Bayes threshold on them.
 
@@ -131,7 +130,7 @@ class RawScores(Scale):
 # Results -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostRange(Value):
     """An interval of cost proportions, also as cost ratios and as skews; nan when it is empty.
 
@@ -173,7 +172,7 @@ class CostRange(Value):
         return np.asarray(np.divide(false_alarm, total, out=undefined, where=total > 0))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Optimum(Value):
     """A threshold, and the costs for which it is right.
 
@@ -201,7 +200,7 @@ class Optimum(Value):
     empirical: CostRange
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ThresholdCosts(Optimum):
     """A given threshold, and the interval of thresholds that take the same decisions.
 
@@ -230,7 +229,7 @@ class ThresholdCosts(Optimum):
             return float(np.divide(1 - self.cost_proportion, self.cost_proportion))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class ImpliedCosts(Value):
     """The best value of a metric, and the thresholds that reach it, several if they tie.
 
@@ -273,7 +272,7 @@ def _shown(costs: CostRange) -> str:
     return "no costs" if costs.is_empty else f"{low:.4g} to {high:.4g}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class ImpliedCostsOfReplicates(Value):
     """Implied costs in each of R replicates of the data, to show how stable they are.
 
@@ -455,7 +454,7 @@ def implied_costs_of_replicates(
 # Internals ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class _Cuts:
     """All cuts of a table: the decisions at each of them, and which are vertices of the hull."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ import numpy as np
 from stakes import _check, agreement, measures
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray, Labels, Numbers
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts, tallies_by_model
@@ -30,7 +29,7 @@ _REMEDY = (
 _EACH_CLASS = "Measures such as recall do; leave PositiveClass out for one number of all classes."
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Metric(Value, ABC):
     """A function of counts that ranks models; `Gain` and `Loss` say whether higher is better.
 
@@ -80,7 +79,7 @@ class Metric(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Gain(Metric):
     """A metric whose higher values are better.
 
@@ -99,7 +98,7 @@ class Gain(Metric):
         return self(counts)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Loss(Metric):
     """A metric whose lower values are better.
 
@@ -118,7 +117,7 @@ class Loss(Metric):
         return -self(counts)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PositiveClass(Value):
     """The value that a per-class measure gives to the positive class, the last one.
 

@@ -8,7 +8,6 @@ draws. `exact_misranking` computes the value for metrics that are linear at each
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._text import html_table, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import Metric, of_each, read_metrics
 from stakes.audit.settings import (
     ErrorSampler,
@@ -32,7 +31,7 @@ _BLOCK = 1 << 15  # pairs drawn at a time, so that memory does not depend on how
 _SLICE = 1 << 12  # pairs ranked at a time: their tables stay in the processor's cache
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Misranking(Value):
     """How many of the pairs each criterion ranked wrongly.
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.utility_space import NormalUtilities, UniformUtilities
 from stakes.errors import InputError
 
@@ -93,7 +92,7 @@ class ShareDistribution(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class UniformShares(ShareDistribution):
     """All shares of the positive class equally likely (dyrland, section 4.2).
 
@@ -147,7 +146,7 @@ class RateDistribution(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RisingRates(RateDistribution):
     r"""Rates in [½, 1] with density 8(r − ½): classifiers tend to be good (dyrland, section 3.3).
 
@@ -185,7 +184,7 @@ def _rising_gap_ratio(ratio: FloatArray) -> FloatArray:
     return np.asarray(ratio * (32 / 45 - ratio * (2 / 9 - ratio * ratio / 90)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class AssessmentError(Value):
     """Normal errors in assessed utilities, as a share of the largest difference between them.
 

@@ -8,7 +8,6 @@ makes the fit perfect, is semi-suitable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray
 from stakes._text import html_table, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.agreement import perfect_relabelling
 from stakes.audit.metric import Metric, read_metric
 from stakes.tally import Counts
@@ -33,7 +32,7 @@ PERFECT = "one for a perfect fit"
 ONLY_PERFECT = "one only for a perfect fit"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Counterexample(Value):
     """A table, or a table and its twin, that shows that a property fails.
 
@@ -51,7 +50,7 @@ class Counterexample(Value):
     twin_value: float | None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Suitability(Value):
     """The five properties of a metric, each with a counterexample or None.
 

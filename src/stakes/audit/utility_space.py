@@ -12,7 +12,6 @@ pictures: distances have no meaning, and a mean of points is not the point of th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from math import pi, sqrt
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, frozen
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 #: Corners of the admissible set abs(x), abs(y), abs(y - x) ≤ 1, anticlockwise from (1, 0).
@@ -177,7 +176,7 @@ def _mirrored(density_of_ratio: FloatArray, c: FloatArray) -> FloatArray:
     return np.asarray(density_of_ratio / np.maximum(c, 1 - c) ** 2)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class UniformUtilities(UtilityDistribution):
     """All points of the hexagon are equally likely: nothing is known (dyrland, section 4.2).
 
@@ -217,7 +216,7 @@ def _uniform_points(rng: np.random.Generator, size: int) -> FloatArray:
     return np.stack([x, y])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class NormalUtilities(UtilityDistribution):
     """Normal x and y about the identity, truncated to the hexagon (dyrland, figure 4: sd = 1/3).
 

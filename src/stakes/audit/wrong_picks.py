@@ -8,14 +8,13 @@ observed tables; the pick is judged by each plausible pair of costs and tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import html_table, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit.metric import (
     Metric,
     Models,
@@ -35,7 +34,7 @@ from stakes.tally import Counts
 ProblemSampler = Callable[["np.random.Generator", int], Sequence[Problem]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class WrongPicks(Value):
     """How often each criterion is wrong over plausible costs and tables, and what that costs.
 
@@ -121,7 +120,7 @@ class WrongPicks(Value):
         return html_table(*self._table())
 
 
-@dataclass(frozen=True)
+@record
 class _Costs:
     """Costs (R, K, M) and priors (R, K) of plausible problems; nan stands for class shares."""
 

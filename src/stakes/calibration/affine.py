@@ -9,7 +9,6 @@ the posteriors of any number of classes by one number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Self
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, Labels
+from stakes._value import record
 from stakes.calibration.calibrator import (
     CERTAIN,
     CalibrationCases,
@@ -53,7 +53,7 @@ def posteriors_of(odds: FloatArray, scores: object) -> FloatArray:
     return np.stack([expit(-odds), expit(odds)], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedAffine(CalibrationMap):
     r"""Posteriors with log-odds :math:`a \log\frac{q}{1-q} + b` for the score q.
 
@@ -84,7 +84,7 @@ class FittedAffine(CalibrationMap):
         return posteriors_of(odds, scores)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedLogistic(CalibrationMap):
     r"""Posteriors with log-odds :math:`a s + b` for the real score s."""
 
@@ -110,7 +110,7 @@ class FittedLogistic(CalibrationMap):
             return np.asarray(expit(values * self.slope + self.intercept))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
     r"""One slope and an intercept for each class on log-posteriors, fitted by log loss.
 
@@ -186,7 +186,7 @@ def _fitted_logistic(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Logistic(CheckedCalibrator[FittedLogistic]):
     """Logistic regression of the class on a real score, without penalty.
 
@@ -213,7 +213,7 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
         return _lines(FittedLogistic._trusted, *fit_lines(scores, negative, positive))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Platt(CheckedCalibrator[FittedLogistic]):
     r"""Platt scaling (1999): `Logistic` with targets slightly inside 0 and 1.
 
@@ -244,7 +244,7 @@ class Platt(CheckedCalibrator[FittedLogistic]):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedBeta(CalibrationMap):
     r"""Posteriors with log-odds :math:`a \log q - b \log(1-q) + c`, a and b not negative.
 
@@ -278,7 +278,7 @@ class FittedBeta(CalibrationMap):
         return posteriors_of(odds, scores)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BetaMap(CheckedCalibrator[FittedBeta]):
     """The beta calibration of Kull, Silva Filho and Flach (2017), fitted without penalty.
 
@@ -334,7 +334,7 @@ def _rising_fit(first: FloatArray, second: FloatArray, cases: CalibrationCases) 
 # One temperature for all classes -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedTemperature(CalibrationMap):
     r"""Posteriors :math:`p_k \propto (q_k e^{o_k})^{1/T}`.
 
@@ -366,7 +366,7 @@ class FittedTemperature(CalibrationMap):
         return in_shape_of(scores, softmax(logits, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Temperature(CheckedCalibrator[FittedTemperature]):
     """The temperature with the least log loss, for any number of classes.
 

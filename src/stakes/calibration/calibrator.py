@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.calibration.maps import CalibrationMap
 from stakes.decide import shift_prior
 from stakes.errors import InputError
@@ -356,7 +355,7 @@ def bounded_logs(rows: FloatArray, limit: float) -> FloatArray:
         return np.maximum(np.log(rows), -limit)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedIdentity(CalibrationMap):
     """Leaves posteriors unchanged, or moves them from one prior to another."""
 
@@ -382,7 +381,7 @@ class FittedIdentity(CalibrationMap):
         return in_shape_of(scores, rows)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Identity(CheckedCalibrator[FittedIdentity]):
     """Leaves posteriors unchanged: for calibrated ones, or to turn calibration off.
 

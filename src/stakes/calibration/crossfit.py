@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.calibration.calibrator import (
     Calibrator,
     is_one_column,
@@ -77,7 +78,7 @@ def cross_calibrate(
     return rows.out_of_fold(calibrator, number, owners)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CheckedRows:
     """Scores and classes of cases, checked once, from which a calibrator can take parts.
 

@@ -11,14 +11,12 @@ it is any calibrator, held out or cross-validated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, unwrapped
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
 from stakes.scoring import (
@@ -33,7 +31,7 @@ from stakes.scoring import (
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Decomposition(Value):
     """Parts of a mean score: score = miscalibration − discrimination + uncertainty, each (…).
 

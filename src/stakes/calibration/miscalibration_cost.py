@@ -7,13 +7,11 @@ cost after recalibration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Numbers, unwrapped
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.calibration.decomposition import isotonic_posteriors
 from stakes.decide import bayes_decision_indices
 from stakes.errors import InputError
@@ -24,7 +22,7 @@ from stakes.scoring import probability_scores
 from stakes.tally import Counts, ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostOfMiscalibration(Value):
     """Expected cost of Bayes decisions before and after recalibration, each of shape (…).
 

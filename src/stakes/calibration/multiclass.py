@@ -7,13 +7,13 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.calibration.calibrator import (
     CalibrationCases,
     CheckedCalibrator,
@@ -30,7 +30,7 @@ _MANY = 30  # classes up to which all second derivatives are solved together
 _BLOCK = 1 << 16  # logits at a time, so that temporary arrays stay in the cache
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedVector(CalibrationMap):
     r"""Posteriors :math:`p_k \propto e^{b_k} q_k^{a_k}`; the intercepts b sum to zero.
 
@@ -65,7 +65,7 @@ class FittedVector(CalibrationMap):
         return in_shape_of(scores, softmax(logits, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedFullAffine(CalibrationMap):
     r"""Posteriors :math:`p_k \propto \exp(b_k + \sum_j W_{kj} \log q_j)`.
 
@@ -102,7 +102,7 @@ class FittedFullAffine(CalibrationMap):
         return in_shape_of(scores, softmax(logits, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class VectorScaling(CheckedCalibrator[FittedVector]):
     """A slope and an intercept for every class on log-posteriors; 2K − 1 free parameters.
 
@@ -121,7 +121,7 @@ class VectorScaling(CheckedCalibrator[FittedVector]):
         return fit_slopes(scores, cases, np.eye(scores.shape[1]))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FullAffine(CheckedCalibrator[FittedFullAffine]):
     """Any affine map of log-posteriors: K² − 1 free parameters, for classes with many cases.
 

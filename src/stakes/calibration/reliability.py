@@ -5,7 +5,6 @@ All take a ScoreTable of probabilities; the single numbers and tests carry its l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.calibration.logistic import fit_logistic
 from stakes.errors import InputError
@@ -24,7 +23,7 @@ from stakes.tally import ScoreTable
 _BLOCK = 1 << 20  # resampled scores at a time, which bounds the memory
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Reliability(Value):
     """The observed share of positives against the score, for bins and at every score.
 
@@ -85,7 +84,7 @@ def reliability(table: ScoreTable, bins: Binning) -> Reliability:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Band(Value):
     """Resampled reliability curves, and pointwise limits that cover a share of them.
 
@@ -315,7 +314,7 @@ def mean_score_gap(table: ScoreTable) -> FloatArray:
     return ratio(np.asarray(np.sum(table.weights * excess, axis=(-2, -1))), table.n_cases)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CalibrationTest(Value):
     """A statistic that is standard normal for calibrated scores, and its two-sided p-value, (…).
 
@@ -374,7 +373,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CalibrationLine(Value):
     """The calibration line: log-odds of the class as a linear function of those of the score.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 from stakes.calibration.affine import Affine, Logistic, Temperature
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
@@ -30,7 +31,7 @@ _FEW_FOR_SLOPES = 200  # cases of the rarest class below which its own slope is 
 _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which slopes, and intercepts, cost too much
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Select(Calibrator):
     """The candidate with the least out-of-fold log loss, fitted to all cases.
 

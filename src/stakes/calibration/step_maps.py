@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.calibration.calibrator import (
     CalibrationCases,
     CheckedCalibrator,
@@ -30,7 +30,7 @@ from stakes.scoring import CutBins
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedIsotonic(CalibrationMap):
     """A non-decreasing map: constant within blocks of the fit, linear between, flat outside.
 
@@ -84,7 +84,7 @@ class FittedIsotonic(CalibrationMap):
         return result
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Isotonic(CheckedCalibrator[FittedIsotonic]):
     """Isotonic regression (PAV) on any real scores, infinities included.
 
@@ -153,7 +153,7 @@ def _from_blocks(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedOneVsRest(CalibrationMap):
     """One non-decreasing map for each class; posteriors are their values, divided by their sum.
 
@@ -186,7 +186,7 @@ class FittedOneVsRest(CalibrationMap):
         return in_shape_of(scores, values / values.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class OneVsRestIsotonic(CheckedCalibrator[FittedOneVsRest]):
     """`Isotonic` on every column of posteriors, its class against all others, then normalised.
 
@@ -209,7 +209,7 @@ class OneVsRestIsotonic(CheckedCalibrator[FittedOneVsRest]):
         return FittedOneVsRest._trusted(maps=maps, classes=cases.classes, converged=True)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedHistogram(CalibrationMap):
     """A step map: bin (low, high] between cuts, and the outer bins reach to infinity.
 
@@ -239,7 +239,7 @@ class FittedHistogram(CalibrationMap):
         return np.asarray(self.values[np.searchsorted(self.cuts, values, side="left")])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Histogram(CheckedCalibrator[FittedHistogram]):
     """Histogram binning: the share of positives of each bin (Zadrozny and Elkan, 2001).
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.conditions.distributions import Distribution, Point, Sample, Uniform, as_distribution
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Condition(Value, ABC):
     """Which quantity a distribution is about; see `CostProportions` and `Skews`.
 
@@ -56,7 +56,7 @@ class Condition(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostProportions(Condition):
     r"""The cost proportion is uncertain, the class shares are those of the table.
 
@@ -151,7 +151,7 @@ class CostProportions(Condition):
         return cls(Sample(alarms[positive] / magnitude[positive], magnitude[positive]))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Skews(Condition):
     r"""Cost proportion and class shares are uncertain together, through the skew.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 _LEAST, _GREATEST = 1e-100, 1e100  # exponents of a Beta: their ratios are far from underflow
@@ -109,7 +108,7 @@ class Distribution(Value, ABC):
         return float(self.moment(1, -np.inf, np.inf))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Uniform(Distribution):
     """All values between low and high are equally likely.
 
@@ -162,7 +161,7 @@ class Uniform(Distribution):
         return np.asarray((self.high - left) * mean / (self.high - self.low))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Beta(Distribution):
     r"""Density proportional to :math:`x^{a-1} (1-x)^{b-1}`; Hand (2009) proposed Beta(2, 2).
 
@@ -292,7 +291,7 @@ class _Atoms(Distribution):
         return np.asarray(above[np.searchsorted(values, low, side="left")] / probabilities.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Point(Distribution):
     """A single value: the costs are known.
 
@@ -326,7 +325,7 @@ class Point(Distribution):
         return np.asarray(np.where(np.asarray(low) <= self.value, 1 - self.value, 0.0))
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Points(_Atoms):
     """Finitely many values with their probabilities, which sum to one.
 
@@ -354,7 +353,7 @@ class Points(_Atoms):
         return self.values, self.probabilities
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Sample(_Atoms):
     """Draws from a distribution without a formula, each with a weight (ones when None).
 
@@ -382,7 +381,7 @@ class Sample(_Atoms):
         return self.draws, self.weights
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Mixture(Distribution):
     """One of several distributions, each with its probability.
 
@@ -427,7 +426,7 @@ class Mixture(Distribution):
         return np.asarray(sum(p * part for p, part in zip(self.probabilities, parts, strict=True)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Truncated(Distribution):
     """A distribution, given that the value lies between low and high, both included.
 
@@ -486,7 +485,7 @@ class Truncated(Distribution):
         return (moment(np.clip(low, self.low, top)) - moment(top)) / self._mass
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Continuous(Distribution):
     """A frozen SciPy distribution with a density on [0, 1]; its moments come from quadrature.
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.ranking import hull_cuts, single, weights_above
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BayesErrorRate(Value):
     """Error rate of Bayes decisions as a function of the log-odds of the positive class.
 
@@ -91,7 +89,7 @@ class BayesErrorRate(Value):
         return self.false_alarm_rate[cut], self.miss_rate[cut]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BayesErrorPlot(Value):
     """What bad calibration costs at every prior: actual error rates, and those of best thresholds.
 

@@ -7,14 +7,12 @@ Holte; hernandez-orallo). A curve does not depend on the distribution of a condi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray, Label
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.conditions import Condition
 from stakes.curve import Curve
 from stakes.errors import InputError
@@ -158,7 +156,7 @@ def rate_driven_curve(table: ScoreTable, over: Condition | type[Condition]) -> C
     return cost_curve(table, RateDriven(), over)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostLines(Value):
     """The cost line of every threshold, by its values at 0 and at 1.
 

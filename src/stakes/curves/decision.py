@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.ranking import single, weights_above
 from stakes.scoring import probability_scores
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DecisionCurve(Value):
     """Net benefit of a model beside the two policies that need no model; higher is better.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.ranking import Roc, roc, roc_hull, single, weights_above
 from stakes.tally import ScoreTable
@@ -80,7 +78,7 @@ def _through(x: FloatArray, y: FloatArray) -> Curve:
     return Curve.through(x[corner], y[corner])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PrecisionRecall(Value):
     """Precision and recall at every threshold, from the lowest threshold to the highest.
 
@@ -133,7 +131,7 @@ def precision_recall(table: ScoreTable) -> PrecisionRecall:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DetectionErrorTradeoff(Value):
     """Both error rates at every threshold, plain and on probit axes.
 
@@ -220,7 +218,7 @@ def gains_curve(table: ScoreTable) -> Curve:
     return _through(columns.rate[::-1], columns.gain[::-1])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Lift(Value):
     """How much richer in positives the top of the ranking is, at every threshold.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.decide.cheapest import blocks
 from stakes.errors import InputError
 
@@ -185,7 +183,7 @@ def moved_rows(rows: FloatArray, old: FloatArray, new: FloatArray) -> FloatArray
         return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PriorEstimate(Value):
     """An estimated prior, the number of steps, and whether they converged.
 

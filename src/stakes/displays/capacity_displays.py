@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios, mean_costs, shift_prior
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import grid_of, read_named
@@ -31,7 +31,7 @@ _POINTS = 51  # shares at which a cost is drawn
 _NOISE = 1e-11  # relative to the largest gain: smaller differences are rounding errors
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class CapacityDisplay(CurvesDisplay):
     """Cost per case over the share of cases that may get a decision, such as a review.
 
@@ -132,7 +132,7 @@ class CapacityDisplay(CurvesDisplay):
         return {} if np.isnan(self.limit) else {f"limit {self.limit:.3g}": self.limit}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class CoverageDisplay(CurvesDisplay):
     """Cost per decided case over the share of cases that are decided.
 
@@ -249,7 +249,7 @@ def _frame_of(
     return level, band_note(level, f"{n_cases} cases"), (low - room, high + room), library
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Ordered:
     """What each case gains from a decision that has a price, by the predictions of one model.
 
@@ -322,7 +322,7 @@ class _Ordered:
         return np.where(tied, part, above.astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Limited:
     """The capacity curve of one model."""
 
@@ -355,7 +355,7 @@ class _Limited:
         return BandedLine(name, grid, costs, low, high, mark=mark)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Selective:
     """The coverage curve of one model, which leaves the hardest cases undecided."""
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.adapters.frame import frame_of
 from stakes.displays.scored_cases import predictions_of
 from stakes.plot import BandedLine, banded_lines
@@ -165,7 +164,7 @@ class Display(Value, ABC):
         return frame_of(self.columns(), library, self.library)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class CurvesDisplay(Display):
     """A line with a pointwise band for each model, and reference lines without a model.
 

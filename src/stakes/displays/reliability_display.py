@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.displays.display import Display, percent
 from stakes.displays.scored_cases import ScoredCases, counts_of, read_named, two_class_problem
 from stakes.displays.smooth_line import smooth_line
@@ -28,7 +28,7 @@ _POINTS = 101  # points of a smooth line
 _SHOWN = (0.005, 0.995)  # quantiles of the scores between which the smooth line is drawn
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class ReliabilityDisplay(Display):
     """Observed share of each class against its predicted probability.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import ClusterLabels, FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.evaluation import (
     Cases,
@@ -27,7 +27,7 @@ from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable, two_classes
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DecisionScores(Scores):
     """Scores of a ``decision_function``; higher scores favour the second of `classes`."""
 
@@ -75,7 +75,7 @@ def _predicted(argument: str, estimator: Any, X: Any) -> Posteriors | DecisionSc
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PointwiseMean:
     """Means (P,) over cases at the points of a curve, and the limits of their intervals."""
 
@@ -84,7 +84,7 @@ class PointwiseMean:
     high: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScoredCases:
     """Cases of two classes and the scores of each model.
 

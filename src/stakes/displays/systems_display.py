@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from stakes import _check
+from stakes._value import record
 from stakes.displays.display import Display, percent
 from stakes.displays.scored_cases import DecisionScores
 from stakes.evaluation import evaluate
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class SystemCostsDisplay(Display):
     """Costs per case of the systems of a report with intervals, the cheapest first.
 

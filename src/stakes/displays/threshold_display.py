@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.displays.display import CurvesDisplay, band_note, extent
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
@@ -22,7 +22,7 @@ _POINTS = 201  # thresholds at which a cost is drawn
 _BLOCK = 1 << 21  # entries of (thresholds, cases) held in memory at a time
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class CostByThresholdDisplay(CurvesDisplay):
     """Expected cost per case over the threshold, with the best and the Bayes threshold.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import hypot
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes import _text
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.decision_rules import DecisionRule
@@ -35,7 +35,7 @@ class Allowance(NamedTuple):
     relative: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Incumbent:
     """A baseline that was named and exists: a system of these cases, or of an earlier report."""
 

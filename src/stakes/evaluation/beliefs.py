@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference import Dirichlet
 from stakes.problem import Belief, Problem
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     worlds: Worlds
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Unknown:
     """All that is uncertain about a problem."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._value import record
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
 from stakes.inference import LossSample
@@ -24,7 +25,7 @@ FEW, MUCH = 10, 0.25  # a caveat is due where so few cases carry at least this s
 ALIKE = 0.75  # unless Kish's effective number of cases is at least this share of their number
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Charges:
     """What every system costs in every case, above `base`, and in every cell of its table.
 

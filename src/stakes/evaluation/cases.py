@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import LIGHTEST, BoolArray, FloatArray, Groups, IntArray, Labels
+from stakes._value import record
 from stakes.decide import class_ratios
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Problem
@@ -21,7 +21,7 @@ MOST_WEIGHT = 2.0**53  # from here on a double cannot hold every whole number
 LARGEST_COST = 1e40  # squares of costs, and of their ratios to the smallest, must be finite
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Cases:
     """What is known about the cases, apart from the predictions.
 

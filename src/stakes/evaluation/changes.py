@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.evaluation.baseline import problem_differences, unpaired
 from stakes.inference import Measured
 from stakes.report import Report
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostChange(Value):
     """The cost of a system in two reports; `difference` is unpaired, new less old.
 
@@ -23,7 +21,7 @@ class CostChange(Value):
     difference: Measured | None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Changes(Value):
     """What changed: `problem` lists how the problems differ, and is empty where they do not.
 

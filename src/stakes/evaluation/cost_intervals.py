@@ -6,7 +6,7 @@ Everything is deterministic and a function of tallies; the procedures are in `st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, Label, Labels
+from stakes._value import record
 from stakes.decide import reachable_decisions
 from stakes.evaluation.cross_fitted import fitting_of
 from stakes.evaluation.evidence import Evidence, Sample
@@ -48,7 +49,7 @@ from stakes.tally import Counts, JointCounts
 _AT_ONCE = 1 << 22  # most numbers in the tables of a block of systems: 32 MiB of doubles
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Costs:
     """Costs of systems on the same cases, how they compare, and which is the cheapest.
 
@@ -288,7 +289,7 @@ class Costs:
             yield block, _tables(self.joint, block), design
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LossCosts(Costs):
     """Costs and intervals where costs differ from case to case."""
 

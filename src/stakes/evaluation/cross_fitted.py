@@ -7,13 +7,14 @@ used to see how much the cost depends on which cases a model was fitted to.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence, FoldCosts
@@ -26,7 +27,7 @@ from stakes.rows import Predicted
 _UNFITTED = (AS_DECIDED, BAYES, MOVED)  # rules that fit nothing to what the folds predict
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CrossFitted:
     """The predictions of cross-validated models, to be passed to `evaluate` as its models.
 

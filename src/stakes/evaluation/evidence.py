@@ -7,13 +7,14 @@ that reads tallies only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label
+from stakes._value import record
 from stakes.calibration import CalibrationMap
 from stakes.evaluation.case_charges import Charges
 from stakes.evaluation.decision_rules import DecisionRule
@@ -27,7 +28,7 @@ from stakes.tally import Counts, JointCounts, ScoreTable
 RULES = (LogLoss(), Brier())  # the proper scoring rules whose losses `ModelTallies` holds
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sample:
     """The joint decisions of all systems on some cases; clusters are the leading axis, if any.
 
@@ -72,7 +73,7 @@ PairsOf = Callable[
 ]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ModelTallies:
     """Tallies of the predictions of one model; None where these do not allow it.
 
@@ -116,7 +117,7 @@ class FoldCosts(NamedTuple):
     weights: FloatArray  # (K,)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Evidence:
     """Everything that a report is made from.
 

@@ -7,7 +7,7 @@ have equal results, and no difference between models is due to the luck of the f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.calibration import CalibrationMap, Calibrator, CheckedRows, Select, fold_numbers, spread
 from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
@@ -275,7 +276,7 @@ def case_cost(cases: Cases, decided: IntArray) -> float:
         return float(np.sum(np.where(cases.prior > 0, cases.prior * (sums / mass), 0.0)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Fitted:
     """What a fitted rule predicts for cases not used to fit it, and its cost in each partition.
 
@@ -299,7 +300,7 @@ class Fitted:
     maps: tuple[CalibrationMap, ...] = ()  # of each fold, where there is one partition
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FitOnAll:
     """The map of all cases, fitted when it is called; the folds were for evaluation only."""
 

@@ -10,12 +10,12 @@ Means suffice because costs are linear in each unknown, and the unknowns are ind
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _text
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -27,7 +27,7 @@ _ROWS = 4_000_000  # about how many decisions this may take in all, which bounds
 _TIE = 1e-12  # relative to the largest cost: systems whose costs differ by less are tied
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Remake:
     """Remakes R rules for each of D worlds: `costs` are what they cost there, (D, R)."""
 
@@ -40,7 +40,7 @@ class Remake:
         return max(16, min(_REMADE, _ROWS // max(self.n_rows, 1)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Rivals:
     """All that could be chosen today, with tallies: systems, and decisions that need no model."""
 

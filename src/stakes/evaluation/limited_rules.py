@@ -11,13 +11,13 @@ depend on the bound, so that they are sorted once; another bound only stops at a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios, mean_costs
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import Folds
@@ -85,7 +85,7 @@ class _Fold(NamedTuple):
     free: float  # the share or rate of the limit without a price
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BoundLadder:
     """The decisions of one rule on cases that were divided into folds, at any bound.
 
@@ -174,7 +174,7 @@ def _first_least(costs: FloatArray, without: int | None) -> IntArray:
     return chosen
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LimitedRule:
     """What a rule under limits decides out of fold, and its prices, fitted to all cases."""
 
@@ -185,7 +185,7 @@ class LimitedRule:
     apart: bool  # whether decisions use prices from other folds
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Decider:
     """Posteriors, and the way in which a rule decides by them."""
 

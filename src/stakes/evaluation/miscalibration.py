@@ -8,13 +8,13 @@ were recalibrated by a line in the log-odds, and decisions are made by these pos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.evidence import Evidence, ModelTallies
@@ -32,7 +32,7 @@ _TIE = 1e-12  # relative to the largest cost: what rounding may do to equal regr
 _DOUBT = 0.01  # one-sided p-value up to which miscalibration is certain
 
 
-@dataclass(frozen=True)
+@record
 class Miscalibration:
     """Cost per case above the best thresholds, less its bias, and whether it exceeds chance."""
 
@@ -124,7 +124,7 @@ def _drawn(
         yield positives if both.all() else positives[both]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FewCases:
     """Few cases (S,) of each score, whose classes are drawn by comparing uniform numbers."""
 
@@ -157,7 +157,7 @@ class FewCases:
         return [np.where(k < self.cases, each, 1.0) for k, each in enumerate(cumulative)]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RedrawnClasses:
     """The same cases (S,), in the order of their scores, with simulated classes."""
 

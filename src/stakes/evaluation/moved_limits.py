@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from math import floor, inf, isfinite, log10
 from typing import NamedTuple
@@ -18,6 +18,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
+from stakes._value import record
 from stakes.decide import mean_costs
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL, charges_of
@@ -41,7 +42,7 @@ _FACTORS = 0.1, 10.0  # range of the factors on the costs of a decision
 _FACTOR_STEPS = (0.1, 0.25, 0.5, 0.75, 0.9, 2.0, 4.0, 9.0)
 
 
-@dataclass(frozen=True)
+@record
 class _Moved:
     """Another bound of the limit, or a factor on all costs of one decision."""
 
@@ -151,7 +152,7 @@ class MovedLimits:
         return self._ladders[key]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _There:
     """What may be the cheapest once a limit or a cost has moved."""
 

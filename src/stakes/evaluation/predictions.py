@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.calibration import CalibrationMap, Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, moved_rows
 from stakes.errors import InputError
@@ -20,7 +20,7 @@ from stakes.report import AS_DECIDED, MOVED, RECALIBRATED, TUNED, TUNED_APART, C
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Predicted, Scores
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Predictions:
     """The predictions of one model; None where there are none of that kind.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.beliefs import Worlds
 from stakes.evaluation.cases import Cases
@@ -16,7 +17,7 @@ from stakes.evaluation.predictions import Predictions
 from stakes.problem import CaseCosts
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Source:
     """Posteriors of a model, and the prior under which they hold; None where they do not move."""
 

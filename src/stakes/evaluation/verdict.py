@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite, isnan
 
 import numpy as np
 
 from stakes._text import number, point, probability, whole_percent
+from stakes._value import record
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
@@ -135,7 +136,7 @@ def _untied(saving: Measured, cost: float, perfect: float) -> Measured:
     return Measured(0.0, saving.low, saving.high)
 
 
-@dataclass(frozen=True)
+@record
 class _Words:
     """What the sentences of a verdict are made from, and the sentences."""
 

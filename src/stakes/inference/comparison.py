@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Self
 
@@ -13,7 +12,7 @@ from stakes import _check
 from stakes._arithmetic import least, least_shares, mean_defined
 from stakes._check import FloatArray, Label, Labels, Numbers
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.bootstrap import bootstrap, estimate_of
 from stakes.inference.delta import cell_covariance, joint_costs, mean_covariance
@@ -32,7 +31,7 @@ from stakes.tally import JointCounts, LossMoments
 _PANEL = 128  # columns of a root that are computed before the rest of the matrix is updated
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Comparison(Value):
     """One number for each model, and how the numbers vary together.
 

@@ -11,7 +11,6 @@ would spend most of its time on overhead.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells
 from stakes.inference.likelihood import upper_bound_from, widened
@@ -38,7 +38,7 @@ _NEAR_END = 1 - 1e-6  # share of the way: at the end itself a class may have no 
 MOST_RIVALS = 100  # systems up to which correlations of differences are followed along a move
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Move:
     """A problem whose costs or prior move along a straight line, and the system that is followed.
 
@@ -144,7 +144,7 @@ def leaving_points(
     return points
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Race:
     """The moves of problems that all state a prior, or none of which does."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, Numbers
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.bootstrap import estimate_of, intervals_of, replicate_blocks
 from stakes.inference.comparison import Comparison, comparison_of, refuse_groups
@@ -30,7 +29,7 @@ from stakes.tally import JointCounts
 Sampler = Callable[["np.random.Generator", int], FloatArray]
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Dirichlet(Value):
     """A sampler of class shares: a belief about the prior, worth a stated number of cases.
 

@@ -25,14 +25,13 @@ To first order an estimate is linear in the weights: cell i contributes :math:`w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Cells:
     """A sample: the weights of its cells, and how they came about.
 

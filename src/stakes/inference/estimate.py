@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -12,13 +11,13 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 _SHOWN = 20  # elements of an array of estimates that a print shows
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Interval(Value):
     """Lower and upper bound, and the level: how often such intervals should cover the truth.
 
@@ -68,7 +67,7 @@ class Interval(Value):
         return f"{100 * self.level:.4g}% intervals of shape {self.low.shape}"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Measured(Value):
     """One number and the bounds of its confidence interval, as a report holds it; nan if undefined.
 
@@ -184,7 +183,7 @@ class IntervalType(Value, ABC):
         return self
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class Estimate(Value):
     """A number (or an array of them) with its standard error and its intervals.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.normals import student_quantile
@@ -86,7 +87,7 @@ def wilson_bounds(
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Percentile(IntervalType):
     """The quantiles of the replicates themselves.
 
@@ -112,7 +113,7 @@ class Percentile(IntervalType):
         return _central(estimate, level)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ExpandedPercentile(IntervalType):
     r"""Quantiles of the replicates, moved outwards because few clusters were drawn.
 
@@ -210,7 +211,7 @@ class ExpandedPercentile(IntervalType):
         return ExpandedPercentile(self.count, self.pulls[:, used] @ contrast[used])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BCa(IntervalType):
     r"""Quantiles of the replicates, corrected for bias and skewness (Efron 1987).
 
@@ -277,7 +278,7 @@ class BCa(IntervalType):
             return np.asarray(ndtr(bias + reach / (1 - self.acceleration * reach)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Studentised(IntervalType):
     r"""The bootstrap-t: quantiles of :math:`(\theta^* - \theta)/se^*` in place of the normal's.
 
@@ -341,7 +342,7 @@ class Studentised(IntervalType):
             return np.asarray((estimate.replicates - estimate.value) / self.errors)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Normal(IntervalType):
     """The value plus and minus a normal quantile times the standard error.
 
@@ -368,7 +369,7 @@ class Normal(IntervalType):
         return estimate.value - reach, estimate.value + reach
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Logit(IntervalType):
     """The normal interval of the log-odds, for what lies between 0 and 1, such as the AUC.
 
@@ -404,7 +405,7 @@ class Logit(IntervalType):
             return expit(centre - reach), expit(centre + reach)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Wilson(IntervalType):
     r"""Wilson's interval of 1927 for a rate p out of n cases.
 

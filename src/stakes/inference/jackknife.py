@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.inference.schemes import Clusters, Scheme, checked_replicates
 from stakes.inference.tally_checks import (
     Measure,
@@ -31,7 +30,7 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Jackknife(Value):
     """Standard error and acceleration of a measure, of the shape of its value.
 

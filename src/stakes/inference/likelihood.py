@@ -55,12 +55,12 @@ continuous in the costs even where another value becomes the costliest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.inference.tilted_shares import (
     Tilted,
     costliest_shares,
@@ -72,7 +72,7 @@ from stakes.inference.tilted_shares import (
 _ROUNDING = 1e-12  # relative, of distances between values
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Support(Value):
     """The values that a quantity can take, stratum by stratum, and how often each was seen.
 

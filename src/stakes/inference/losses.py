@@ -19,13 +19,14 @@ Losses are (J, n): systems in rows, cases in columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.inference.likelihood import Support, stacked
 from stakes.inference.sampling import CostErrors
 
@@ -35,7 +36,7 @@ _SAMPLE = 4096  # losses of a sample that tells where the outer ones begin
 _POOLED = "repeats", "squared"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LossSample:
     """Losses of J systems on the same cases, and how the cases were drawn.
 

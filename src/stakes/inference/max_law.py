@@ -7,11 +7,11 @@ integrated over fixed directions, so that results are reproducible.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.inference.comparison import triangular_root
 from stakes.inference.normals import directions
 from stakes.inference.sampling import CostErrors
@@ -21,7 +21,7 @@ FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are 
 _CACHED = 1 << 15  # numbers of a block that stays in the cache of the processor
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class MaxLaw:
     """The distribution of the largest standardised difference of each system, by its square.
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.tally_checks import whole_cells
 from stakes.problem import Problem
 from stakes.tally import JointCounts
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class McNemar(Value):
     """The cases on which exactly one of two models is wrong, and what they say.
 

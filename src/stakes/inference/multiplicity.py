@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import Comparison, p_value
 from stakes.inference.estimate import counted
@@ -55,7 +54,7 @@ def holm(p_values: object) -> FloatArray:
     return adjusted
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Pairwise(Value):
     """Differences of many pairs, with intervals and p-values that hold for all at once.
 

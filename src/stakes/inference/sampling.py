@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.tally_checks import checked_squares
 from stakes.problem import Problem
@@ -17,7 +15,7 @@ from stakes.tally import JointCounts
 _FITTING = 3.0  # found by simulation, see `fitting_covariance`
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostErrors(Value):
     """Costs of J systems and the covariance of their sampling errors.
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.estimate import IntervalType
 from stakes.inference.intervals import ExpandedPercentile, Percentile
@@ -155,7 +154,7 @@ class Scheme(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class AllCases(Scheme):
     """All cases are one random sample; class sizes vary from replicate to replicate.
 
@@ -185,7 +184,7 @@ class AllCases(Scheme):
         return lambda rng, size: cells_of(tally).with_cell_weights(draw(rng, size))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class WithinClasses(Scheme):
     """The cases of each class are a sample of their own; class sizes stay as they are.
 
@@ -228,7 +227,7 @@ class WithinClasses(Scheme):
         return draw
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PoissonWeights(Scheme):
     """Every case occurs a Poisson(1) number of times, independently of the others.
 
@@ -265,7 +264,7 @@ class PoissonWeights(Scheme):
         return draw
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BayesianBootstrap(Scheme):
     """The shares of the cases have the posterior of Rubin 1981: Dirichlet with the weights.
 
@@ -307,7 +306,7 @@ class BayesianBootstrap(Scheme):
         return draw
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Clusters(Scheme):
     """Whole clusters (patients, sites, days) were drawn; their cases stay together.
 

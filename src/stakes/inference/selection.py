@@ -8,7 +8,6 @@ excludes zero; the adjusted p-values of all others are below 1 − level.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
 from stakes.inference.max_law import bonferroni_law, max_law
@@ -29,7 +28,7 @@ from stakes.problem import Problem
 from stakes.tally import JointCounts
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Contenders(Value):
     """Which systems may be the cheapest, and how each compares with the cheapest in the sample.
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate
 from stakes.inference.tally_checks import checked_tally
 from stakes.tally import Tally
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Slices(Value):
     """An estimate for every group.
 

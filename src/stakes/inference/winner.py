@@ -7,13 +7,12 @@ that is due to noise, and get new errors; the mean error of the cheapest is the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
@@ -26,7 +25,7 @@ _DRAWS = 2048  # of fixed normal numbers, so that the result is deterministic
 _SHRINKAGES = 64  # points of the integral over the shrinkage
 
 
-@dataclass(frozen=True)
+@record
 class SelectionEffect:
     r"""How choosing the cheapest biases its cost; no correction when there was no choice.
 

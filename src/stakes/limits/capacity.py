@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import places_among
 from stakes._check import FloatArray, IntArray, Label
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.decide import cheapest_decisions, mean_costs
 from stakes.errors import InputError
@@ -21,7 +19,7 @@ _POINTS, _SAMPLE = 20, 10_000  # coverages in a report, and cases in the sample 
 _TIE = 1e-9  # of the cases: shares that differ by less are one
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CapacityCurve(Value):
     """Cost per case against the share of cases for which there is capacity for a decision.
 
@@ -75,7 +73,7 @@ class CapacityCurve(Value):
         return _within(share, np.append(self.prices, 0.0)[place])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CoverageCurve(Value):
     """Cost against coverage, where the hardest cases are left undecided at no cost.
 

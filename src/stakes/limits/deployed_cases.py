@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios, costs_of_cases, shift_prior
 from stakes.errors import InputError
 from stakes.problem import CaseCosts, Limit, Problem
@@ -19,7 +20,7 @@ from stakes.rows import Posteriors
 ROUNDING = 1e-10  # of a share: above the rounding errors of sums over a million cases, below a case
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CountedCases:
     """Expected costs of cases, and how much each case counts towards every limit.
 
@@ -262,7 +263,7 @@ def counted_cases(
     return CountedCases(costs, mass / mass.sum(), limits, columns, weights @ rows.T, seen)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DeployedCases:
     """Cases, reweighted to the prior of deployment.
 

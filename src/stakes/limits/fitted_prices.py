@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.limits.one_price import one_price
@@ -22,7 +22,7 @@ _TIGHTENED = 40  # how often limits are tightened before the search ends without
 Decide = Callable[[FloatArray], IntArray]  # amounts (K, M) that are added to costs → decisions
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FittedPrices:
     """Fitted prices of limits, and the deterministic rule that keeps the limits.
 

@@ -12,11 +12,11 @@ are the breakpoints of the one-dimensional dual; the optimum is where the limit 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.limits.deployed_cases import ROUNDING, CountedCases
 from stakes.problem import Limit, infeasible
 
@@ -25,7 +25,7 @@ _CERTAIN = "posteriors that are certain of another class than the case has"
 _BEYOND = 1e-3  # of the span of costs: how far a price lies beyond the last breakpoint
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Breakpoints:
     """Groups of cases that leave a decision at one price, the highest first.
 

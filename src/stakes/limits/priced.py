@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._text import measured, number, percent
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.decide import label_array, mean_costs
 from stakes.errors import InputError
 from stakes.limits.deployed_cases import ROUNDING, CountedCases, counted_cases, read_deployed
@@ -18,7 +17,7 @@ from stakes.limits.fitted_prices import Decide, FittedPrices, fit_prices, loss_b
 from stakes.problem import CaseCosts, Limit, Problem
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LimitCheck(Value):
     """The share or rate of a system in deployment, with its interval, and the price of the limit.
 
@@ -73,7 +72,7 @@ class LimitCheck(Value):
         return percent(self.value), percent(self.low), percent(self.high)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class PricedLimits(Value):
     """Prices of the limits of a problem, and the rule that keeps them at the least cost.
 

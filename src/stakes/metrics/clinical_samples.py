@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference import Clusters, difference_support, profile_bounds, profile_threshold
 from stakes.measures import expected_cost
@@ -33,7 +33,7 @@ def metric_row(name: Label, metric: str, value: float, bounds: Bounds) -> Metric
     return MetricRow(name, metric, value, low, high)
 
 
-@dataclass(frozen=True)
+@record
 class TestedCases:
     """Joint counts of the tests, and how the cases were drawn."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stakes._check import Label
 from stakes._text import html_table, number, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 
@@ -41,7 +40,7 @@ class MetricRow(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class MetricTable(Value):
     """Metrics with intervals of one or several tests.
 

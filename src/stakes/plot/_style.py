@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stakes._check import FloatArray, described
+from stakes._value import record
 from stakes.errors import InputError, extra
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ _NEAR = 2.5  # longest distance, in gaps, for a thin line from a line to its lab
 _CHARACTER = 0.52  # mean width of a letter, in heights
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Label:
     """A name, the style of its line, the height of its end and its mean height, or nan.
 

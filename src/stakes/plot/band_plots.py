@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.plot._style import (
     GREY,
     INK,
@@ -33,7 +32,7 @@ _WIDER, _WIDEST = 2.0, 6.0  # extra width, in points, of a line below another, a
 _REFERENCES = (("#555555", (0, (1, 1.2))), (INK, "-"), (GREY, "-"))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BandedLine(Value):
     """A line with an optional band; reference lines are grey and belong to no model.
 
@@ -171,7 +170,7 @@ def _coincide(line: BandedLine, other: BandedLine) -> bool:
 # Panels of reliability ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ReliabilityPanel(Value):
     """Reliability of the probabilities of one model for one class.
 
@@ -314,7 +313,7 @@ def _count_bars(ax: Axes, panel: ReliabilityPanel, *, every: bool) -> None:
 # Costs of systems ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostRow(Value):
     """The cost per case of a system, with its interval.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._text import number
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 _FORMS = "Between(80, 300), a frozen distribution of scipy.stats, or {'between': [80, 300]}"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Between(Value):
     """A cost that lies somewhere between two amounts, all of them equally likely.
 
@@ -81,7 +80,7 @@ class Between(Value):
         return {"between": [self.low, self.high]}
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Distributed(Value):
     """A cost with a distribution of scipy.stats, by its name and parameters."""
 

@@ -7,7 +7,7 @@ along whole columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._expression import Name, parse
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.problem._cost_table import LARGEST, Expressions, column_names, refuse_large
 
 BLOCK = 1 << 15  # cases at a time, so that memory stays flat
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CaseCosts:
     """The costs of every case: expressions and the columns that they need, or one large array.
 

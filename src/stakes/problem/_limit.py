@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +10,13 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import number, percent
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 _ROUNDING = 1e-12  # rounding error of sums of shares
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Limit(Value):
     """A bound on the share of a decision, on its rate within a class, or on its count in a batch.
 

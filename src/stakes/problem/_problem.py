@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._text import html_table, one_line, text_table
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.problem import _file
 from stakes.problem._belief import Beliefs, cell_text, split_beliefs
@@ -43,7 +43,7 @@ from stakes.problem._cost_table import (
 from stakes.problem._limit import Limit, read_limits
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class Problem(Charged):
     """What is at stake: a cost for every true class and every decision that can be taken.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import are_whole, ratio, running_sum
 from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.tally import ScoreTable
 
 # Whole weights are compared exactly. Fractional ones have rounding errors, so that collinear points
@@ -25,7 +23,7 @@ _PIECE = 1 << 17
 _SWEEP = 0.1
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Roc(Value):
     """Operating points in the order of increasing thresholds, from (1, 1) to (0, 0).
 
@@ -180,6 +178,8 @@ def hull_cuts(weights: FloatArray) -> IntArray:
     """
     n_scores, slack = len(weights), _slack(weights)
     if _are_far_apart(weights, whole=slack == 1.0):
+        from fractions import Fraction  # rarely needed, and slow to import
+
         weights, slack = np.vectorize(Fraction, otypes=[object])(weights), Fraction(slack)
     else:
         weights = scaled(weights)

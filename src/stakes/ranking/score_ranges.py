@@ -10,14 +10,13 @@ the AUC, which is kept as well.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import unwrap
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Numbers
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.ranking.areas import auc, mann_whitney_u
 from stakes.ranking.roc import hull_cuts
 from stakes.tally import Bins, BitGrid, ScoreTable, SortedRuns
@@ -90,7 +89,7 @@ def _starts(table: ScoreTable, grid: BitGrid, borders: FloatArray) -> IntArray:
     return np.asarray(positions[positions < scores.size], dtype=np.intp)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Certified(Value):
     """A value computed from bins, and bounds that certainly contain that of the unbinned scores.
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.conditions import Condition
 from stakes.curve import Curve
 from stakes.errors import InputError
@@ -280,7 +279,7 @@ def root(costs: EndpointCosts) -> FloatArray:
         return np.where(start * end < 0, start / (start - end), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostProportion(StraightAxis):
     r"""The cost of a false alarm over the sum of the costs of both mistakes, from 0 to 1.
 
@@ -340,7 +339,7 @@ class CostProportion(StraightAxis):
         return 2 * misses, 2 * alarms
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostRatio(CostProportion):
     """The ratio false alarm : miss, from 0 to infinity.
 
@@ -371,7 +370,7 @@ class CostRatio(CostProportion):
             return np.asarray(place / (1 - place))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Prior(StraightAxis):
     """The prior of one class, from 0 to 1, at the costs of a problem.
 
@@ -444,7 +443,7 @@ class Prior(StraightAxis):
         return np.asarray(np.sum(other_shares * costs, axis=-1)), per_class[..., place]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Classifiers(Axis):
     """The cost proportion or the skew, for pairs of a model and a threshold-choice method.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._arithmetic import least_shares, mean_defined
 from stakes._check import FloatArray, Label
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, Estimate, Scheme, bootstrap, checked_scheme, estimate_of
@@ -198,7 +197,7 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
     return axis.mark(root(axis.gap(axis.checked(joint), first, second)))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Crossing(Value):
     """A border between two regions, with its interval.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import one_line, text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
 
@@ -21,7 +20,7 @@ from stakes.errors import InputError
 _TIE = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Region(Value):
     """An interval, and the models that are the cheapest throughout it (several if they tie).
 
@@ -49,7 +48,7 @@ class Region(Value):
         return f"{self.low:.4g} to {self.high:.4g}: {', '.join(map(str, self.cheapest))}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Regions(Value):
     """The intervals of an axis, in increasing order, with the cheapest model of each.
 

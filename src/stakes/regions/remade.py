@@ -9,7 +9,6 @@ linear in x between these positions, and jumps at them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,13 +16,13 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DecidedAnew(Value):
     """A model that takes the Bayes decisions for any costs and prior.
 

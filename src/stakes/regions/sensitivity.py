@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
 from stakes._text import text_table
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.measures import decision_rates, expected_cost_per_class
@@ -26,7 +25,7 @@ _EDGE = 1e-12  # closer to the end of its range than this, a flip may be a round
 _TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Margin(Value):
     """One number of the problem, and how far it may move before the verdict flips.
 
@@ -73,7 +72,7 @@ class Margin(Value):
         return self.low_rival if down else self.high_rival
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Sensitivity(Value):
     """The verdict and its margins.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from math import ceil, floor, log10
 
 from stakes._text import fixed, number
+from stakes._value import record
 
 _WIDTH, _HEIGHT = 440, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
@@ -17,7 +18,7 @@ _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding
 
 
-@dataclass(frozen=True)
+@record
 class LinePicture:
     """Lines through points, over shares from 0 to 1, with marked shares.
 
@@ -52,7 +53,7 @@ class LinePicture:
         return f"<svg {head} {size}>{parts}</svg>"
 
 
-@dataclass(frozen=True)
+@record
 class _Frame:
     """The map from values to pixels."""
 

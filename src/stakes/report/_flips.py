@@ -9,14 +9,13 @@ the numbers may be possible again farther away, because decisions change case by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import exp, inf, log
 from typing import Protocol
 
 import numpy as np
 
 from stakes._check import FloatArray, Label
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
 from stakes.report._other_stakes import Stakes
@@ -65,7 +64,7 @@ class Possible(Protocol):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Flip(Value):
     """One number of the problem, and where the present choice is clearly no longer the cheapest.
 
@@ -161,7 +160,7 @@ def _choices(report: ReportParts) -> tuple[str, ...]:
     return (deploy.name, f"{deploy.model} (moved)") if deploy.rule == BAYES else (deploy.name,)
 
 
-@dataclass(frozen=True)
+@record
 class MovedNumber:
     """A number that moves: its value, its range, and the steps in which it moves.
 

@@ -9,7 +9,6 @@ differences look a little less certain than they are, never more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray
+from stakes._value import record
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import (
     Contenders,
@@ -48,7 +48,7 @@ from stakes.report._parts import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED
 from stakes.tally import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Elsewhere:
     """Costs of the systems of a report under other stakes, and which may be the cheapest.
 
@@ -337,7 +337,7 @@ class Elsewhere:
                                    covariance=sampled + fitting, fitting=fitting)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Stakes:
     """A report that can be read under other costs and priors; it must have joint bins.
 

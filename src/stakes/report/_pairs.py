@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import nan
@@ -11,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import Support, unchecked_cost_support
 from stakes.problem import Problem
 from stakes.tally import Counts, ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DecisionSource(Value):
     """What systems decide by: the scores of a model, its recalibrated ones, or its decisions.
 
@@ -41,7 +40,7 @@ class DecisionSource(Value):
     ends: IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class PairCounts(Value):
     """Cases of each class in each pair of bins, without empty pairs.
 
@@ -64,7 +63,7 @@ class PairCounts(Value):
     weights: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class JointBins(Value):
     """Joint counts of all pairs of sources, those of the cheapest systems.
 
@@ -104,7 +103,7 @@ class ReportParts(Protocol):
     def joint(self) -> JointBins | None: ...
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Decided:
     """What a system decides: counts (K, M); by score (n,) and within bins (K, B, M) if it can."""
 
@@ -119,7 +118,7 @@ class Decided:
     reported: Any  # None: it does not exist at the stakes of the report
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Pairs:
     """What two systems decide about the same cases."""
 

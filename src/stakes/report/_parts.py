@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stakes._check import FloatArray, Label, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.inference import Measured
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
@@ -26,7 +24,7 @@ FEWER_BINS = 256  # into which more recalibrated scores are pooled; nothing is d
 Points = tuple[tuple[float, float, float], ...]  # of a curve: share, cost, price
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class NaiveDecision(Value):
     """The best constant decision under the prior of the report, and those that tie with it.
 
@@ -46,7 +44,7 @@ class NaiveDecision(Value):
     tied: Labels
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Baseline(Value):
     """The system that all others are compared with: the incumbent.
 
@@ -79,7 +77,7 @@ class Baseline(Value):
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ModelQuality(Value):
     """How good the scores of a model are, apart from any decisions.
 
@@ -130,7 +128,7 @@ class ModelQuality(Value):
     class_bins: FloatArray | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Caveat(Value):
     """Something to know before the verdict is used, with its evidence.
 
@@ -146,7 +144,7 @@ class Caveat(Value):
     text: str
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SliceCost(Value):
     """Cost per case of one system in one slice.
 
@@ -165,7 +163,7 @@ class SliceCost(Value):
     cost: Measured
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Slice(Value):
     """Costs in one group of cases; `note` says so if the group is too small for conclusions.
 
@@ -200,7 +198,7 @@ class Slice(Value):
         return str(self.group) if self.by is None else f"{self.by}: {self.group}"
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Pick(Value):
     """The model that a metric puts first, and what that costs per case above the cheapest model.
 
@@ -226,7 +224,7 @@ class Pick(Value):
     clear: bool | None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class UncertainPart(Value):
     """One uncertain quantity, and what it would be worth to know it.
 
@@ -256,7 +254,7 @@ class UncertainPart(Value):
     evppi_remade: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Uncertainty(Value):
     """What uncertain costs and priors do to the verdict.
 
@@ -292,7 +290,7 @@ class Uncertainty(Value):
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Assumptions(Value):
     """What the report assumes: what was passed, and which defaults were chosen.
 

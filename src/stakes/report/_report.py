@@ -8,14 +8,13 @@ they are never written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stakes import _check
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.audit import Disagreement
 from stakes.errors import InputError
 from stakes.measures import coefficients_on, constant_sums, term_cost
@@ -38,7 +37,7 @@ from stakes.report._systems import System, Verdict, challengers_of, cheapest_of,
 from stakes.rule import Rule, Rules
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Report(Value):
     """What the decisions of several models cost, which to deploy, and how certain that is.
 

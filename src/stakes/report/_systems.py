@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import isnan
 
 import numpy as np
 
 from stakes._arithmetic import least
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
@@ -18,7 +17,7 @@ from stakes.report._parts import Baseline
 from stakes.tally import Counts
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class System(Value):
     """A model with a decision rule.
 
@@ -100,7 +99,7 @@ def cheapest_of(systems: Iterable[System]) -> System:
     return listed[int(np.argmax(least(costs)))]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Verdict(Value):
     """What to deploy, and how certain that is.
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 
 _BITS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Cuts(Value):
     """Decision k is taken up to and including ``at[k]``, the next one above it.
 

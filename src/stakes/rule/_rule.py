@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes._files import parsed, sealed, verify, write_whole
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.calibration import CalibrationMap, decoded, encoded
 from stakes.decide import (
     cheapest_decisions,
@@ -42,7 +42,7 @@ _WITH_PRICES = 2  # the version of rules with prices, which earlier releases wou
 _LARGEST = np.finfo(np.float64).max
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Origin(Value):
     """Where a rule was made: the release, the seed, the cases, and the columns that were read.
 
@@ -84,7 +84,7 @@ class Origin(Value):
         _check.probabilities("prior", self.prior, ndim=1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class Rule(Value):
     """Everything that is needed to decide a new case as a system of a report does.
 

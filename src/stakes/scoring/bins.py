@@ -7,7 +7,6 @@ Each is a value that says, for every score of a table, in which bin it falls. Th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._arithmetic import ratio, running_sum
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts
 from stakes.tally import ScoreTable
@@ -58,7 +57,7 @@ class Binning(Value, ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class EachScore(Binning):
     """Every distinct score is a bin: the segments of the ROC curve.
 
@@ -75,7 +74,7 @@ class EachScore(Binning):
         return np.arange(table.scores.size)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HullBins(Binning):
     """The scores of one segment of the ROC hull share a bin: the blocks of isotonic regression.
 
@@ -134,7 +133,7 @@ class CutBins(Binning):
         return np.searchsorted(self.cuts(table), table.scores, side="left")
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@record(init=False)
 class Edges(CutBins):
     """Bins (low, high] between increasing edges, and one beyond each outer edge.
 
@@ -160,7 +159,7 @@ class Edges(CutBins):
         return self.edges
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class EqualWidth(CutBins):
     """Bins (i/count, (i + 1)/count] of probabilities; the first one also holds 0.
 
@@ -183,7 +182,7 @@ class EqualWidth(CutBins):
         return np.arange(1, self.count) / self.count
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class EqualMass(CutBins):
     """Bins of nearly equal weight: a score goes where the middle of its cases falls.
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import weighted_sum
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 
 
@@ -190,7 +189,7 @@ def true_and_other(posteriors: FloatArray, codes: IntArray) -> tuple[FloatArray,
     return np.where(positive, second, first), np.where(positive, first, second)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class LogLoss(SymmetricRule):
     r"""Surprise at the true class, :math:`-\log_{base} q_k`; in bits for base 2.
 
@@ -231,7 +230,7 @@ class LogLoss(SymmetricRule):
         return np.asarray(0.0 - logs / math.log(self.base))  # 0.0 − x turns −0 into 0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Brier(SymmetricRule):
     r"""Squared error summed over the classes, :math:`\sum_j (q_j - [j = k])^2`, from 0 to 2.
 
@@ -267,7 +266,7 @@ def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
     return of_others if precise.all() else np.where(precise, of_others, 1 - of_true)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HalfBrier(SymmetricRule):
     r"""Half of `Brier`, from 0 to 1; for two classes the squared error :math:`(q_1 - y)^2`.
 
@@ -288,7 +287,7 @@ class HalfBrier(SymmetricRule):
         return Brier().losses_of_two(true, other) / 2
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Spherical(ScoringRule):
     r"""One minus the cosine between forecast and outcome, :math:`1 - q_k / \|q\|`, from 0 to 1.
 
@@ -304,7 +303,7 @@ class Spherical(ScoringRule):
         return np.asarray(1.0 - _of_true_class(posteriors, codes) / length)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RankedProbability(ScoringRule):
     r"""Squared error of the cumulative probabilities of ordered classes, from 0 to 1.
 

@@ -8,7 +8,6 @@ Shen, 2005; hernandez-orallo, section 4.2).
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.scoring.rules import ScoringRule
 
@@ -148,7 +148,7 @@ class BinaryRule(ScoringRule):
         return result
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BetaScore(BinaryRule):
     r"""The Beta family, with the weight :math:`\omega(c) = c^{\alpha-1} (1-c)^{\beta-1}`.
 
@@ -213,7 +213,7 @@ class PartialMoments(Protocol):
         r"""Partial moment :math:`\int_{[low, 1]} (1 - c)\,dW(c)`, elementwise."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CostWeighted(BinaryRule):
     r"""Expected cost of deciding by the forecast, over a distribution W of cost proportions.
 

@@ -18,11 +18,10 @@ narrow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray
+from stakes._value import record
 
 _CELLS = 1024  # to begin with; any number gives the same answer
 _PARTS = 8  # of an open cell; likewise
@@ -30,7 +29,7 @@ _MANY_CELLS = 1 << 15  # stay open only where rounding cannot tell a tie, and ei
 _TIE = 4 * np.finfo(np.float64).eps  # what bayes_decisions calls a tie; a test holds them together
 
 
-@dataclass(frozen=True)
+@record
 class Bells:
     """Exponents offset_k − (x − centre_k)² / (2 width_k), all arrays of shape (K,)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import FloatArray, Labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.decide import label_array
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -71,7 +70,7 @@ def gaussian_classes(
     return world.sample(n_cases, rng=rng)
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class GaussianWorld(Value):
     r"""Classes whose one feature is normal: everything about them is known.
 
@@ -391,7 +390,7 @@ class GaussianWorld(Value):
         return f"GaussianWorld({', '.join(parts)}{'' if honest else ', misreported'})"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class SimulatedCases(Value):
     """Cases of a gaussian world: labels, features (n,) and the posteriors (n, K) it reports.
 

@@ -7,18 +7,18 @@ of two tables: in one, every bin has its negatives below its positives, in the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.tally.bit_bins import BitGrid
 from stakes.tally.bucket_sort import blocks
 from stakes.tally.score_table import ScoreTable
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Bins:
     """Scores in bins, in increasing order: lowest, highest and mean score, and class weights.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +9,13 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
 from stakes._text import html_table, text_table
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally.base import CellTally
 from stakes.tally.read_rows import Answering, Labelled, Rows, pair_sums, read_rows
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class Counts(CellTally):
     """How often each decision was taken in each class: rows are classes, columns are decisions.
 

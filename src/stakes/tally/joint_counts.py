@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally.base import JointTally, class_factors
 from stakes.tally.counts import Counts
@@ -20,7 +20,7 @@ from stakes.tally.read_rows import Labelled, distinct_cells, read_rows
 _FEW_ROWS = 16  # up to this many tables, adding row by row is faster than a matrix product
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class JointCounts(JointTally):
     """The distinct tuples (class, decision of model 1, … , decision of model J) and their weights.
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally.base import JointTally
 from stakes.tally.read_rows import distinct_cells, packed, read_rows
 from stakes.tally.score_table import ScoreTable, two_classes
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class JointScores(JointTally):
     """The distinct tuples (class, score of model 1, … , score of model J) and their weights.
 

@@ -8,13 +8,13 @@ is left. Products are therefore summed about the loss of the heaviest case, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally.base import Tally, leading_index
 from stakes.tally.read_rows import Rows, cell_sums, read_rows
@@ -22,7 +22,7 @@ from stakes.tally.read_rows import Rows, cell_sums, read_rows
 _ROUNDING = 64 * np.finfo(np.float64).eps  # by how much means of equal losses may differ
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(repr=False)
 class LossMoments(Tally):
     """Weight, sums and scatter of J losses of every case, class by class.
 

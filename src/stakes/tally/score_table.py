@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally.base import CellTally, leading_index
 from stakes.tally.counts import Counts
@@ -16,7 +16,7 @@ from stakes.tally.distinct_scores import pooled
 from stakes.tally.read_rows import Rows, read_rows
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@record(repr=False, init=False)
 class ScoreTable(CellTally):
     """For each distinct score, the weight of the negative and of the positive class.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isnan, nan
 
 import numpy as np
 
 from stakes._check import IntArray, same_labels
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.measures import decision_rates, expected_cost, prior_of
 from stakes.problem import Problem
 from stakes.ranking import hull_cuts, single
@@ -19,7 +18,7 @@ from stakes.thresholds.case_losses import threshold_of_cut
 _TIE = 16 * np.finfo(np.float64).eps
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BestThreshold(Value):
     """The threshold of least expected cost on a table of scores.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.conditions import Condition, Distribution, Point
 from stakes.curve import Curve
 from stakes.errors import InputError
@@ -173,7 +172,7 @@ class _Blind(Method):
         return Curve.through([0.0, 1.0], losses)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScoreFixed(_Blind):
     r"""One threshold for all conditions; leads to the error rate.
 
@@ -218,7 +217,7 @@ class ScoreFixed(_Blind):
             yield weights, np.asarray(above, dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RateFixed(_Blind):
     """The share r of the cases with the highest scores gets the positive decision.
 
@@ -262,7 +261,7 @@ class RateFixed(_Blind):
             yield weights, np.clip(share, 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScoreUniform(_Blind):
     r"""The threshold is drawn uniformly between low and high; leads to the mean absolute error.
 
@@ -311,7 +310,7 @@ class ScoreUniform(_Blind):
             yield weights, (scores - self.low) / (self.high - self.low)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RateUniform(_Blind):
     r"""The share of positive decisions is drawn uniformly; leads to the area under the ROC curve.
 
@@ -343,7 +342,7 @@ class RateUniform(_Blind):
             yield weights, (low + high) / 2
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScoreDriven(Method):
     r"""The threshold is the cost proportion itself; leads to the Brier score.
 
@@ -390,7 +389,7 @@ class ScoreDriven(Method):
         return Curve(knots[first:], pieces[first:])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RateDriven(Method):
     r"""The share 1 - c of the cases with the highest scores gets the positive decision.
 
@@ -440,7 +439,7 @@ class RateDriven(Method):
         return Curve(knots, 2 * np.stack([start, slope, np.full_like(low, -1.0)], axis=1))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Optimal(Method):
     r"""The threshold with the least loss at each cost proportion; leads to the refinement loss.
 

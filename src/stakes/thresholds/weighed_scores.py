@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, IntArray
-from stakes._value import Value
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.measures import coefficients_on, term_cost
 from stakes.problem import CaseCosts, Problem
@@ -35,7 +34,7 @@ class StakesTable(NamedTuple):
     problem: Problem
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ByThreshold(Value):
     """Sums of the terms of the costs by score, for two decisions about cases with their own costs.
 

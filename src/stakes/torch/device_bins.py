@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from stakes._check import FloatArray, IntArray, Labels, labels, require
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.ranking import auc
@@ -62,7 +63,7 @@ class Scale(Enum):
         return BitGrid(self is Scale.PROBABILITIES)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class BinnedScores:
     """Bins of scores, their table, and bounds on the error of measures of the table.
 

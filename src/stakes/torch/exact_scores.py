@@ -7,7 +7,6 @@ use only the distinct keys and their counts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 from torch import Tensor
 
 from stakes._check import FloatArray, IntArray, Labels
+from stakes._value import record
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
 from stakes.torch.check_tensors import (
@@ -38,7 +38,7 @@ _SMALL = 1 << 14  # few enough corners to leave to the host
 _SIGN = {torch.int32: torch.iinfo(torch.int32).min, torch.int64: torch.iinfo(torch.int64).min}
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScoreHull:
     """The exact AUC and the exact hull of scores whose table may be too large to keep.
 
