@@ -12,7 +12,7 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import FloatArray, Label, Labels
-from stakes._value import record
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
@@ -26,7 +26,7 @@ _SHRINKAGES = 64  # points of the integral over the shrinkage
 
 
 @record
-class SelectionEffect:
+class SelectionEffect(Value):
     r"""How choosing the cheapest biases its cost; no correction when there was no choice.
 
     Attributes
