@@ -278,12 +278,14 @@ def test_the_normalised_cost_of_the_verdict_is_corrected_as_its_cost_is():
     assert verdict.normalized.high - best.normalized.high == pytest.approx(moved, rel=1e-9)
 
 
-def test_a_factor_flips_at_once_where_two_systems_tie():
+@pytest.mark.parametrize("unit", [1.0, 2.0**-40, 2.0**40])
+def test_a_factor_flips_at_once_where_two_systems_tie(unit):
     y = np.repeat([0, 1], [60, 40])
     alarms, misses = y.copy(), y.copy()
     alarms[:9], misses[-3:] = 1, 0  # nine times 1 more, or three times 3 more
     models = {"a": Decisions(alarms), "b": Decisions(misses)}
-    report = evaluate(y, models, Problem([[2, 3], [5, 2]]), running_costs={"a": 0.0})
+    problem = Problem(unit * np.array([[2, 3], [5, 2]]))
+    report = evaluate(y, models, problem, running_costs={"a": 0.0})
     ends = [
         (margin.low, margin.low_rival, margin.high, margin.high_rival)
         for margin in report.margins[:4]

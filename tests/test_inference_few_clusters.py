@@ -24,7 +24,9 @@ from stakes.inference import (
     minimal_detectable_difference,
     p_value,
 )
+from stakes.inference.max_law import max_law
 from stakes.inference.normals import normal_scores, student_quantile, student_tail
+from stakes.inference.sampling import CostErrors
 
 
 def generator(seed: int = 7) -> np.random.Generator:
@@ -186,3 +188,14 @@ def test_a_power_that_no_difference_at_all_has_is_refused(power):
         minimal_detectable_difference(estimate, level=0.95, power=power)
     with pytest.raises(InputError, match="power must be above"):
         cases_to_detect(estimate, 10, difference=1.0, level=0.95, power=power)
+
+
+@pytest.mark.parametrize(("clusters", "known"), [(29, False), (30, True)])
+def test_thirty_clusters_are_needed_to_use_how_differences_depend_on_each_other(clusters, known):
+    """With fewer, the bound of Bonferroni stands for the distribution of the largest."""
+    covariance = 0.01 * (np.eye(3) + 0.5)
+    costs, names = np.array([1.0, 1.1, 1.2]), ("a", "b", "c")
+    errors = CostErrors(names, costs, covariance, clusters - 1.0, np.zeros((3, 3)))
+    bound = stats.t.isf(0.025 / 2, clusters - 1.0) ** 2
+    squares = max_law(errors).quantile(0.05)
+    assert (squares < 0.999 * bound).all() if known else squares == pytest.approx(bound)

@@ -179,6 +179,24 @@ def test_the_ends_of_a_ratio_are_where_its_test_changes():
     assert ratio_bounds(sample, above, 0 * below, q) == pytest.approx((np.nan, np.nan), nan_ok=True)
 
 
+def test_cases_that_come_in_fours_make_a_ratio_no_surer():
+    rng = np.random.default_rng(3)
+    above, below = rng.lognormal(0, 0.5, 300), rng.lognormal(1, 0.5, 300)
+    single = vars(drawn(300)[0])
+    fourfold = {
+        name: np.repeat(part, 4, axis=-1)
+        for name, part in single.items()
+        if isinstance(part, np.ndarray) and part.shape[-1] == 300
+    }
+    clusters = np.repeat(np.arange(300), 4)
+    once = LossSample(**{**single, "costliest": above})
+    four = {**single, **fourfold, "costliest": np.repeat(above, 4), "clusters": clusters}
+    q = float(profile_threshold(0.95, np.asarray(np.inf)))
+    alone = ratio_bounds(once, above, below, q)
+    together = ratio_bounds(LossSample(**four), np.repeat(above, 4), np.repeat(below, 4), q)
+    assert together == pytest.approx(alone, rel=0.01)
+
+
 def test_known_costs_beside_the_decisions_move_differences_and_nothing_else():
     _, joint, problem, _ = drawn(400)
     plain = contenders(joint, problem, level=0.95)

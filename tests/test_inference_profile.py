@@ -416,6 +416,20 @@ def test_leading_axes_are_carried_through(tables, amounts, prior):
             assert np.allclose(together.high[place], alone.high, atol=1e-6, equal_nan=True)
 
 
+@pytest.mark.parametrize("prior", [None, np.full(50, 0.02)])
+def test_leading_axes_of_two_models_with_many_decisions_are_carried_through(prior):
+    """A table of all pairs of 50 decisions would be nearly empty: the tuples stand for it."""
+    rng = np.random.default_rng(5)
+    problem = Problem(rng.integers(1, 9, (50, 50)) * (1.0 - np.eye(50)), prior=prior)
+    places = np.stack([np.arange(150) % 50, *rng.integers(0, 50, (2, 150))], axis=1)
+    weights = rng.integers(1, 4, (3, 150)).astype(float)
+    labels = problem.classes, problem.decisions
+    together = profile_interval(JointCounts(places, weights, ["a", "b"], *labels), problem)
+    for row, low, high in zip(weights, together.low, together.high, strict=True):
+        alone = profile_interval(JointCounts(places, row, ["a", "b"], *labels), problem)
+        np.testing.assert_allclose((low, high), (alone.low, alone.high), atol=1e-9)
+
+
 @at_most(20)
 @given(st.lists(cells, min_size=2, max_size=5), costs, priors)
 def test_the_order_of_clusters_does_not_matter(tables, amounts, prior):
