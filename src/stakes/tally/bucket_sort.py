@@ -30,6 +30,10 @@ _ROW = 256  # entries that are sorted at once; a bucket of up to half as many is
 _SLICE = 1 << 12  # entries that are sorted at once where long arrays are sorted quickly
 _SAMPLE = 1 << 14  # numbers to measure with
 _SLOWER = 3.0  # where long arrays take so many times as long as rows; 1.3 is usual, 8 to 10 is not
+_CELLS = 1 << 12  # of the range of scores
+_PROBES = 1 << 12  # entries, about, in which crowds are looked for, in so many parts of the range:
+_PROBED = 64
+_CROWDED = 2.0  # where a part has so many times its share of the entries
 _LEVELS = 3  # buckets within buckets: outliers leave most of the others in one
 _ONE = np.uint64(1)
 
@@ -140,21 +144,49 @@ def _bucketed(entries: Entries, score_of: Scores) -> tuple[Entries, npt.NDArray[
     """
     if not _MANY <= entries.size <= np.iinfo(np.int32).max:
         return None
-    low, high, n_buckets = np.inf, -np.inf, entries.size // _BUCKET
+    low, high = np.inf, -np.inf
     for block in blocks(entries.size):
         scores = score_of(entries[block])
         low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-    scale = (n_buckets - 1) / (high - low) if 0 < high - low < np.inf else np.inf
-    if scale == np.inf:
+    if not 0 < high - low < np.inf or entries.size / (high - low) == np.inf:
         return None
     from scipy.sparse import csr_array
 
-    bucket = np.empty(entries.size, dtype=np.int32)
-    for block in blocks(entries.size):
-        bucket[block] = (score_of(entries[block]) - low) * scale
+    bucket, n_buckets = _buckets(entries, score_of, low, high)
     offsets = np.array([0, entries.size], dtype=np.int32)
     columns = csr_array((entries, bucket, offsets), shape=(1, n_buckets)).tocsc()
     return columns.data, columns.indptr
+
+
+def _buckets(
+    entries: Entries, score_of: Scores, low: float, high: float
+) -> tuple[npt.NDArray[np.int32], int]:
+    """The bucket of each entry, the higher the score the higher, and how many buckets there are.
+
+    Where scores are crowded, their range is divided into cells, and each cell into as many buckets
+    as it has entries for.
+    """
+    bucket = np.empty(entries.size, dtype=np.int32)
+    sample = (score_of(entries[:: entries.size // _PROBES]) - low) * (_PROBED / (high - low))
+    if np.bincount(sample.astype(np.intp)).max() <= _CROWDED * sample.size / _PROBED:
+        n_buckets = entries.size // _BUCKET
+        for block in blocks(entries.size):
+            bucket[block] = (score_of(entries[block]) - low) * ((n_buckets - 1) / (high - low))
+        return bucket, n_buckets
+    scale, counts = _CELLS / (high - low), np.zeros(_CELLS + 1, dtype=np.intp)
+    for block in blocks(entries.size):
+        cells = ((score_of(entries[block]) - low) * scale).astype(np.intp)
+        counts += np.bincount(cells, minlength=counts.size)
+    many = 1.0 + counts // _BUCKET
+    first = np.cumsum(many) - many
+    for block in blocks(entries.size):
+        place = (score_of(entries[block]) - low) * scale
+        cells = place.astype(np.intp)
+        place -= cells
+        place *= many[cells]
+        place += first[cells]
+        bucket[block] = place
+    return bucket, int(many.sum())
 
 
 @cache

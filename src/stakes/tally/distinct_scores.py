@@ -28,7 +28,7 @@ def pooled(rows: Rows) -> tuple[FloatArray, FloatArray]:
     if rows.group is not None:
         return _grouped(rows)
     if rows.weights is not None:
-        return weighed(label, values, rows.weights)
+        return weighed(sorted_cases(label, values, rows.weights))
     if not values.min(initial=0.0) < 0:
         return _counted(label, values, mirrored=False)
     below = values < 0
@@ -77,21 +77,19 @@ def unpacked(keys: Keys, *, mirrored: bool) -> tuple[FloatArray, FloatArray]:
     return _without_ties(scores, weights)
 
 
-def weighed(label: IntArray, values: FloatArray, weights: FloatArray) -> tuple[Any, Any]:
-    """Distinct scores and sums of positive weights, which are added in the order of the rows."""
+def sorted_cases(label: IntArray, values: FloatArray, weights: FloatArray) -> Cases:
+    """Scores and positive weights in the order of the scores, and of rows where these are equal."""
     # A complex number holds the score and the signed weight, so that both move together.
     cases = np.empty(values.size, dtype=np.complex128)
     for block in blocks(values.size):
         np.add(values[block], 0.0, out=cases.real[block])
         np.multiply(weights[block], 2 * label[block] - 1, out=cases.imag[block])  # sign: the class
-    return _divided(in_order(cases, lambda case: case.real, _order))
+    return sorted_again(cases)
 
 
-def weighed_again(scores: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct scores and sums of weights, for few cases; the sign of a weight is its class."""
-    cases = scores + 1j * signed
-    _order(cases)
-    return _divided(cases)
+def sorted_again(cases: Cases) -> Cases:
+    """Cases in order, such as those of several runs; those passed are overwritten."""
+    return in_order(cases, lambda case: case.real, _order)
 
 
 def _order(cases: Cases) -> None:
@@ -126,8 +124,8 @@ def _packed_order(scores: FloatArray) -> IntArray | None:
     return np.asarray(keys & np.uint64((1 << spare) - 1)).view(np.int64)
 
 
-def _divided(cases: Cases) -> tuple[FloatArray, FloatArray]:
-    """The scores of sorted cases, and their weights in two columns, one for each class."""
+def weighed(cases: Cases) -> tuple[FloatArray, FloatArray]:
+    """The distinct scores of sorted cases, and the sums of weights of each class."""
     scores, columns = np.empty(cases.size), np.empty((2, cases.size))
     for block in blocks(cases.size):
         scores[block], signed = cases.real[block], cases.imag[block]

@@ -1,9 +1,10 @@
 """Scores of more cases than a table can hold: sorted runs, and tables of ranges of scores.
 
-Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as scores and weights
-of sixteen. Samples of all runs say where ranges with about the same number of cases begin; the
-parts of all runs that lie in a range are merged into its table. Ranges are therefore of similar
-size whatever the order of the cases, and only a few of them are tables at the same time.
+Blocks of cases are sorted as they come, and kept as keys of eight bytes, or as complex numbers of
+sixteen, a score and a weight. Samples of all runs say where ranges with about the same number of
+cases begin; the parts of all runs that lie in a range are merged into its table. Ranges are
+therefore of similar size whatever the order of the cases, and only a few of them are tables at the
+same time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from stakes._check import FloatArray, IntArray
 from stakes.tally.bucket_sort import Keys, sorted_keys
-from stakes.tally.distinct_scores import packed, unpacked, weighed_again
+from stakes.tally.distinct_scores import packed, sorted_again, sorted_cases, unpacked, weighed
 from stakes.tally.score_table import ScoreTable
 
 _RUN = 1 << 20  # cases that are sorted at once
@@ -27,7 +28,7 @@ _RANGE = 1 << 18  # cases in a range, about
 _SAMPLES = 32  # samples for every range, which keeps ranges within a few percent of their size
 _MOST_THREADS = 4  # more tables at a time would take too much memory
 _ONE = np.uint64(1)
-Run = tuple[npt.NDArray[Any], ...]  # the sort key, and what is sorted along with it
+Run = npt.NDArray[Any]  # sorted keys, or cases with weights
 Pooled = tuple[FloatArray, FloatArray]  # distinct scores, and the weights (S, 2) there
 Maker = Callable[[Sequence[Run]], Pooled]
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class SortedRuns:
         self._n_waiting = 0
         self._below: list[Run] = []  # keys of scores below zero
         self._rest: list[Run] = []  # of the others
-        self._weighed: list[Run] = []  # scores, and weights whose sign is the class
+        self._weighed: list[Run] = []  # cases with weights
 
     def add(self, label: IntArray, scores: FloatArray, weights: FloatArray | None = None) -> None:
         """Add more cases.
@@ -78,13 +79,7 @@ class SortedRuns:
         self._waiting, self._n_waiting = [], 0
         label, value = np.concatenate(labels), np.concatenate(values)
         if weights[0] is not None:
-            value += 0.0  # turns −0.0 into 0.0: one zero only
-            signed = np.concatenate(weights)
-            np.negative(signed, out=signed, where=label == 0)
-            for start in range(0, value.size, _RANGE):  # argsort needs room for positions, too
-                chunk = slice(start, start + _RANGE)
-                order = np.argsort(value[chunk])
-                self._weighed.append((value[chunk][order], signed[chunk][order]))
+            self._weighed.append(sorted_cases(label, value, np.concatenate(weights)))
             return
         below = value < 0
         if below.any():
@@ -145,22 +140,21 @@ class SortedRuns:
         return self.mapped(lambda table: table)
 
 
-def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> tuple[Keys]:
-    return (sorted_keys(packed(label, value, mirrored=mirrored), mirrored=mirrored),)
+def _sorted_keys(label: IntArray, value: FloatArray, *, mirrored: bool) -> Keys:
+    return sorted_keys(packed(label, value, mirrored=mirrored), mirrored=mirrored)
 
 
 def _counted(parts: Sequence[Run], *, mirrored: bool) -> Pooled:
-    keys = np.concatenate([part for (part,) in parts])
-    return unpacked(sorted_keys(keys, mirrored=mirrored), mirrored=mirrored)
+    return unpacked(sorted_keys(np.concatenate(parts), mirrored=mirrored), mirrored=mirrored)
 
 
 def _added(parts: Sequence[Run]) -> Pooled:
-    return weighed_again(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return weighed(sorted_again(np.concatenate(parts)))
 
 
 def _table(parts: Sequence[Run], pooled: Maker) -> ScoreTable:
     """The table of a range, from a few parts at a time, because one score may have many cases."""
-    groups = np.cumsum([len(part[0]) for part in parts]) // (4 * _RUN)
+    groups = np.cumsum([len(part) for part in parts]) // (4 * _RUN)
     tables = []
     for group in np.unique(groups):
         some = [part for part, its_group in zip(parts, groups, strict=True) if its_group == group]
@@ -175,12 +169,13 @@ def _ranges(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """The parts of all runs in each range, range by range; equal scores share a range."""
     if not runs:
         return
-    edges = _edges([run[0] for run in runs])
-    cuts = [np.searchsorted(run[0], edges).tolist() for run in runs]
-    borders = [[0, *cut, len(run[0])] for cut, run in zip(cuts, runs, strict=True)]
+    orders = [run.real for run in runs]  # of keys, the keys
+    edges = _edges(orders)
+    cuts = [np.searchsorted(order, edges).tolist() for order in orders]
+    borders = [[0, *cut, len(run)] for cut, run in zip(cuts, runs, strict=True)]
     for place in range(len(edges) + 1):
         parts = [
-            tuple(column[at[place] : at[place + 1]] for column in run)
+            run[at[place] : at[place + 1]]
             for run, at in zip(runs, borders, strict=True)
             if at[place + 1] > at[place]
         ]
