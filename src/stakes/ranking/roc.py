@@ -209,7 +209,8 @@ def _added_whole(block: FloatArray, first: IntArray) -> FloatArray:
     They are differences of running sums, which are exact for whole numbers.
     """
     last = np.append(first[1:], block.size) - 1
-    return np.diff(np.cumsum(block, dtype=np.int64)[last], prepend=0).astype(np.float64)
+    sums: IntArray = np.diff(np.cumsum(block, dtype=np.int64)[last], prepend=0)
+    return sums.astype(np.float64)
 
 
 def _pooled(
