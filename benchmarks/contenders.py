@@ -409,7 +409,7 @@ ROWS: dict[str, Row] = {
             "scikit-learn, four of these twelve": lambda: _many_sklearn(MANY),
         },
         (Goal("faster", 15, "scikit-learn, four of these twelve"),),
-        "a fifth of the time is the table, a quarter two hulls, one for the threshold and one for "
+        "a fifth of the time is the table, a fifth two hulls, one for the threshold and one for "
         "the optimal loss, and the rest ten passes over 120 MB each; scikit-learn does only AUC, "
         "ROC, Brier score and log loss",
     ),
@@ -491,8 +491,9 @@ ROWS: dict[str, Row] = {
         0.05,
         "a report has since learned what would change the verdict for certain, which takes two "
         "fifths of the time: sixteen rounds of bounds, whose arrays are so small that the overhead "
-        "of numpy's calls is most of it; a fifth are 400 simulated samples for miscalibration; "
-        "with a calibrator, three fifths are 550 fits, because it is chosen anew in every fold",
+        "of numpy's calls is most of it; a fifth are 1,000 simulated samples for "
+        "miscalibration; with a calibrator, half are 550 fits, because it is chosen anew in every "
+        "fold",
     ),
     "evaluate, two models, 1e6": _evaluate_row(
         SOME,

@@ -236,6 +236,13 @@ def twin_hull_cuts(weights: FloatArray) -> list[int]:
     return vertices
 
 
+@pytest.mark.parametrize("exponent", [0, 50, 62, 200])
+def test_the_hull_of_whole_weights_does_not_depend_on_their_size(exponent: int) -> None:
+    """From 2**53 on, sums of whole numbers are rounded; from 2**63 on, integers overflow."""
+    weights = np.array([[3.0, 0.0], [1.0, 2.0], [2.0, 1.0], [2.0, 3.0], [1.0, 1.0], [0.0, 4.0]])
+    assert ranking.hull_cuts(np.ldexp(weights, exponent)).tolist() == twin_hull_cuts(weights)
+
+
 @given(whole_rows)
 def test_hull_cuts_are_the_extreme_points_and_no_others(rows: Rows) -> None:
     weights = table_of(rows).weights

@@ -24,7 +24,7 @@ from stakes.calibration import (
     from_json,
 )
 from stakes.calibration.crossfit import CheckedRows
-from stakes.calibration.logistic import fit_lines
+from stakes.calibration.logistic import fit_lines, fit_logistic
 from stakes.calibration.select import parts_fitted
 from stakes.report import RECALIBRATED
 
@@ -74,10 +74,14 @@ def test_parts_that_are_fitted_at_once_have_the_maps_of_each_alone(calibrator, w
     rows = CheckedRows(scores, y, weights, shares, 2)
     parts = np.arange(y.size) % 4 != np.arange(4)[:, None]
     feature = logit(scores) if isinstance(calibrator, Affine) else scores
+    weights_of = np.stack(rows.by_class(parts), axis=1)
     assert fit_lines(feature, *rows.by_class(parts))[2].all()
     maps: Any = parts_fitted(calibrator, rows, parts)
-    for fitted, part in zip(maps, parts, strict=True):
+    for fitted, part, by_class in zip(maps, parts, weights_of, strict=True):
         alone: Any = rows.fitted(calibrator, part, None)
+        general = fit_logistic(feature[None, part], *by_class[:, part])
+        assert fitted.slope == pytest.approx(general.slopes[0], rel=1e-9)
+        assert fitted.intercept == pytest.approx(general.intercept, rel=1e-9, abs=1e-12)
         assert fitted.slope == pytest.approx(alone.slope, rel=1e-9)
         assert fitted.intercept == pytest.approx(alone.intercept, rel=1e-9, abs=1e-12)
         assert (fitted.classes, fitted.converged) == (alone.classes, alone.converged)

@@ -12,7 +12,7 @@ from stakes._check import BoolArray, FloatArray, IntArray
 _BLOCK = 512  # numbers summed in a row; errors grow with the levels of blocks, which are few
 _PIECE = 1 << 16  # numbers that fit into the cache
 _FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14  # when to compare with every edge, and values at a time
-_LARGEST_WHOLE = 2.0**53  # all whole numbers up to here are exact as floats
+LARGEST_WHOLE = 2.0**53  # all whole numbers up to here are exact as floats
 _TIE = 1e-12  # slack for rounding between equal values, relative to the span of all values
 _ROUNDING = 64 * np.finfo(np.float64).eps  # the same, relative to the largest value
 
@@ -64,7 +64,7 @@ def running_sum(values: FloatArray, out: FloatArray | None = None) -> FloatArray
     length = values.shape[-1]
     if values.size <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)
-    if are_whole(values) and values.sum() <= _LARGEST_WHOLE:
+    if are_whole(values) and values.sum() <= LARGEST_WHOLE:
         return _whole_sums(values, np.empty(values.shape) if out is None else out)
     if length <= _BLOCK:
         return np.cumsum(values, axis=-1, out=out)

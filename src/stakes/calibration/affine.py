@@ -33,7 +33,7 @@ from stakes.calibration.calibrator import (
     real_scores,
 )
 from stakes.calibration.fitting import RIDGE
-from stakes.calibration.logistic import LogisticFit, fit_lines, fit_logistic
+from stakes.calibration.logistic import LogisticFit, fit_line, fit_lines, fit_logistic
 from stakes.calibration.maps import CalibrationMap, require_labels, require_positive, require_shape
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
@@ -139,14 +139,8 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
             return fit_slopes(scores, cases, np.ones((scores.shape[1], 1)))
         odds = log_odds(scores)
         limit = largest_finite(odds)
-        coefficients = fit_logistic(np.clip(odds, -limit, limit)[None], *cases.by_class, size=1.0)
-        return FittedAffine._trusted(
-            slope=float(coefficients.slopes[0]),
-            intercept=coefficients.intercept,
-            limit=limit,
-            classes=cases.classes,
-            converged=coefficients.converged,
-        )
+        line = fit_line(np.clip(odds, -limit, limit), *cases.by_class, size=1.0)
+        return FittedAffine._trusted(**line._asdict(), limit=limit, classes=cases.classes)
 
     def _fit_parts(
         self, scores: FloatArray, negative: FloatArray, positive: FloatArray
@@ -177,13 +171,8 @@ def _fitted_logistic(
     scores: FloatArray, cases: CalibrationCases, negative: FloatArray, positive: FloatArray
 ) -> FittedLogistic:
     """The map fitted to cases with weights (n,) as negatives and as positives."""
-    coefficients = fit_logistic(scores[None], negative, positive)
-    return FittedLogistic._trusted(
-        slope=float(coefficients.slopes[0]),
-        intercept=coefficients.intercept,
-        classes=cases.classes,
-        converged=coefficients.converged,
-    )
+    line = fit_line(scores, negative, positive)
+    return FittedLogistic._trusted(**line._asdict(), classes=cases.classes)
 
 
 @record

@@ -66,6 +66,34 @@ def fit_logistic(
     return LogisticFit(intercept, np.clip(slopes, -largest, largest), coefficients.loss, converged)
 
 
+class Line(NamedTuple):
+    """Intercept and slope of a logistic regression on one feature, and whether it converged."""
+
+    intercept: float
+    slope: float
+    converged: bool
+
+
+def fit_line(
+    feature: FloatArray, negative: FloatArray, positive: FloatArray, *, size: float = 0.0
+) -> Line:
+    """Logistic regression on one feature (n,): `fit_lines` where that converges, or the slow way.
+
+    Parameters
+    ----------
+    feature : (n,), finite
+    negative, positive : (n,) weights of the case as one of either class
+    size : as for `centred`
+    """
+    if feature.size <= _BLOCK:
+        fits = fit_lines(feature, negative[None], positive[None])
+        (intercept,), (slope,), (converged,) = (column.tolist() for column in fits)
+        if converged:
+            return Line(intercept, slope, True)
+    fit = fit_logistic(feature[None], negative, positive, size=size)
+    return Line(fit.intercept, float(fit.slopes[0]), fit.converged)
+
+
 def fit_lines(
     feature: FloatArray, negative: FloatArray, positive: FloatArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -100,9 +128,8 @@ def fit_lines(
         none = np.full(len(weight), np.nan)
         return none, none, np.zeros(len(weight), dtype=bool)
     square, ends = row * row, np.array([row.min(), row.max()])
-    starts = map(_discriminant, [row[None]] * len(weight), negative, positive)
-    intercept, slope = np.array(list(starts)).T
     with np.errstate(all="ignore"):  # without an optimum, steps may overflow
+        intercept, slope = _discriminant(row[None], negative, positive).T
         for _ in range(_STEPS):
             odds = intercept[:, None] + slope[:, None] * row
             surplus, spread, _, _ = _pulls(odds, weight, negative, positive)
@@ -116,7 +143,7 @@ def fit_lines(
             intercept, slope = intercept + share * step, slope + share * turn
             if not (reach > THERE).any():
                 break
-    return intercept - slope * (centre / width), slope / width, reach <= THERE
+        return intercept - slope * (centre / width), slope / width, reach <= THERE
 
 
 def _covariance(
@@ -222,18 +249,19 @@ def _fit_moderate(
 
 
 def _discriminant(features: FloatArray, negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """Intercept and slopes of the linear discriminant, the solution for normal features.
+    """Intercepts and slopes (…, 1 + d) of linear discriminants, the solutions for normal features.
 
-    Features (d, n) have mean zero, variance one, and no correlation.
+    Features (d, n) have mean zero, variance one, and no correlation; weights are (…, n).
     """
-    sizes = np.array([negative.sum(), positive.sum()])
-    below, above = features @ negative / sizes[0], features @ positive / sizes[1]
+    sizes = np.stack([negative.sum(axis=-1), positive.sum(axis=-1)])[..., None]
+    below, above = negative @ features.T / sizes[0], positive @ features.T / sizes[1]
     apart = above - below
     # The variance between classes, of a total variance of 1.
-    between = sizes.prod() / sizes.sum() ** 2 * (apart @ apart)
-    slopes = apart / max(1 - between, _LEAST_WITHIN)
+    between = sizes.prod(axis=0) / sizes.sum(axis=0) ** 2 * (apart**2).sum(axis=-1, keepdims=True)
+    slopes = apart / np.maximum(1 - between, _LEAST_WITHIN)
     odds = np.log(sizes[1]) - np.log(sizes[0])
-    return np.append(odds - slopes @ (above + below) / 2, slopes)
+    centre = (slopes * (above + below)).sum(axis=-1, keepdims=True) / 2
+    return np.concatenate([odds - centre, slopes], axis=-1)
 
 
 def _moderate(features: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -226,17 +226,19 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
     shares = np.bincount(rows.codes, weights)
     if rows.prior is not None:
         weights = weights * (rows.prior / shares)[rows.codes]
-    folds = np.arange(int(number.max()) + 1)
-    codes, others = rows.codes, number != folds[:, None]
-    known = [bool(np.bincount(codes[part], minlength=rows.n_classes).all()) for part in others]
+    n_folds, codes = int(number.max()) + 1, rows.codes
+    sizes = np.bincount(number * rows.n_classes + codes, minlength=n_folds * rows.n_classes)
+    sizes = sizes.reshape(n_folds, rows.n_classes)
+    known = np.flatnonzero((sizes < sizes.sum(axis=0)).all(axis=1))
     total = 0.0
     try:
-        maps = parts_fitted(calibrator, rows, others[known])
-        for part, fitted in zip(others[known], maps, strict=True):
-            posteriors = fitted(rows.wrapped(rows.scores[~part]))
+        maps = parts_fitted(calibrator, rows, number != known[:, None])
+        for fold, fitted in zip(known, maps, strict=True):
+            judged = np.flatnonzero(number == fold)
+            posteriors = fitted(rows.wrapped(rows.scores[judged]))
             # Posteriors are bounded by half a case: a single case must not make the loss infinite.
-            chances = np.maximum(_true(posteriors, codes[~part]), least)
-            total -= float(weights[~part] @ np.log(chances))
+            chances = np.maximum(_true(posteriors, codes[judged]), least)
+            total -= float(weights[judged] @ np.log(chances))
     except _FAULTS:
         return float("inf")
     return total

@@ -139,9 +139,9 @@ def _from_blocks(
     """The map from the first and last scores of the blocks and their shares of positives."""
     shares = np.maximum.accumulate(shares)  # so that rounding cannot make the map decrease
     # Both ends of a block are knots; a block of a single score has one knot.
-    edges = np.stack([first, last], axis=1)
-    twice = np.stack([np.ones(first.size, dtype=bool), first < last], axis=1)
-    knots, values = scores[edges[twice]], np.repeat(shares, 1 + (first < last))
+    ends = np.zeros(scores.size, dtype=bool)
+    ends[first] = ends[last] = True
+    knots, values = scores[ends], np.repeat(shares, 1 + (first < last))
     finite = np.isfinite(knots)
     return FittedIsotonic._trusted(
         knots=knots[finite],
