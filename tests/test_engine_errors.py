@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +66,16 @@ def broken(folder: Path) -> Any:
     return pl.scan_parquet(path)
 
 
+def cut_short(folder: Path) -> Any:
+    """A file that loses its end after its schema was read, at which Polars panics."""
+    path = folder / "rows.parquet"
+    pl.DataFrame({"y": Y, "p": P}).write_parquet(path)
+    frame = pl.scan_parquet(path)
+    frame.collect_schema()
+    os.truncate(path, 10)
+    return frame
+
+
 def casts() -> Any:
     return pl.LazyFrame(WORDS).with_columns(pl.col("p").cast(pl.Float64))
 
@@ -95,6 +106,11 @@ LATE: dict[str, tuple[Callable[[Path], Any], str, str]] = {
         lambda _: elements(lambda _: "x"),
         "polars",
         "NarwhalsError|SchemaError|ComputeError",
+    ),
+    "a file that was cut short": (
+        cut_short,
+        "polars",
+        r"PanicException: .*Check that the files behind the frame are whole|ComputeError",
     ),
     "a cast of DuckDB": (lambda _: conversion(), "duckdb", "ConversionException: Conversion Error"),
 }
@@ -247,6 +263,7 @@ def test_decimals_of_pandas_are_numbers(engine):
         MemoryError(),
         pa.ArrowMemoryError("malloc of size 8 failed"),
         KeyboardInterrupt(),
+        SystemExit(3),
         OSError(errno.ENOSPC, "No space left on device"),
         InputError("weights must hold numbers."),
     ],
