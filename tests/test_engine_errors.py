@@ -255,6 +255,23 @@ def test_decimals_of_pandas_are_numbers(engine):
     assert isinstance(frame["p"][0], Decimal)
 
 
+def test_decimals_of_pandas_are_numbers_where_rows_are_decided_and_stay_as_they_are():
+    """Probabilities, and what a case costs; rows of an index that repeats keep their places."""
+    problem = Problem({0: {"wait": 0, "act": "fee"}, 1: {"wait": 9, "act": 0}})
+    p, fee = [0.05, 0.5, None, 0.4], [1.0, 20.0, 1.0, 0.5]
+    plain = pd.DataFrame({"p": p, "fee": fee}, index=[3, 3, 1, 3])
+    exact = plain.map(lambda value: None if np.isnan(value) else Decimal(str(value)))
+    for decide in (
+        lambda frame: bayes_decisions(frame, problem, columns="p"),
+        lambda frame: Rule(problem).decide(frame, columns="p"),
+    ):
+        decided = decide(exact)
+        assert decided["decision"].fillna("?").to_list() == ["wait", "wait", "?", "act"]
+        assert decided.drop(columns="decision").equals(exact)
+        assert decided.index.to_list() == [3, 3, 1, 3]
+        assert decided["decision"].equals(decide(plain)["decision"])
+
+
 @pytest.mark.parametrize(
     "fault",
     [

@@ -239,6 +239,37 @@ def test_what_pandas_holds_as_objects_makes_the_same_slices_in_every_engine(kind
     check_order(pd.DataFrame({**ROWS, "g": values}), "g", order, engine=engine)
 
 
+class Opaque:
+    """An object that has an order, but no text."""
+
+    def __lt__(self, other: Opaque) -> bool:
+        return id(self) < id(other)
+
+
+OPAQUE = spread([Opaque(), Opaque()])
+
+
+@pytest.mark.parametrize("array", ["lists", "objects of numpy", "series of pandas"])
+def test_objects_without_a_text_of_their_own_are_refused(array):
+    with pytest.raises(InputError, match=r"by must hold labels.*one is Opaque.*make text of them"):
+        _check.groups("by", ARRAYS[array](OPAQUE))
+
+
+@pytest.mark.parametrize("engine", [None, "polars", "duckdb"])
+@pytest.mark.parametrize("values", [OPAQUE, spread(["x", "y"])])
+def test_objects_of_polars_are_refused_by_every_engine(values, engine):
+    frame = pl.DataFrame({**ROWS, "g": pl.Series(values, dtype=pl.Object)})
+    check_refused(frame, "g", engine=engine)
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "Inf"])
+def test_infinite_numbers_are_refused_in_files_as_in_memory(text, tmp_path):
+    copied(table({**ROWS, "g": spread([text, "1.0"])}), path := str(tmp_path / "rows.csv"))
+    for rows in (path, pd.DataFrame({**ROWS, "g": spread([float(text), 1.0])})):
+        for engine in (None, "duckdb"):
+            check_refused(rows, "g", engine=engine)
+
+
 MIXED: dict[str, list[Any]] = {
     "dates and times": [dt.date(2026, 1, 5), moment(12, 0), dt.date(2026, 1, 6)],
     "dates and midnights": [dt.date(2026, 1, 5), moment(0, 0)],

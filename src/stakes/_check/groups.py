@@ -198,6 +198,9 @@ def _label(name: str, value: Any, *, is_category: bool) -> Label:
         return text
     if isinstance(value, date | time):
         return re.sub(r"(\.\d{3})000$", r"\1", value.isoformat())  # as numpy writes milliseconds
+    kind: Any = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        raise no_labels(name, f"one is {described(value)}, which has no text of its own")
     return value if isinstance(value, str | int) else str(value)
 
 

@@ -25,7 +25,8 @@ def with_decimals(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
     known = ((name, frame[name].to_native()) for name in objects)
     decimals = [name for name, values in known if _kind(values) == "decimal" and _exact(values)]
-    return frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
+    numbers = [nw.col(name).cast(nw.Float64) for name in decimals]
+    return frame.with_columns(numbers) if numbers else frame
 
 
 def _exact(decimals: Any) -> bool:

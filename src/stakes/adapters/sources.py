@@ -68,7 +68,7 @@ class Source:
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
     argument: str = field(default="frame", kw_only=True)  # that the caller passed the rows as
-    handed: nw.DataFrame[Any] | None = field(default=None, kw_only=True)  # to the engine
+    passed: nw.DataFrame[Any] | None = field(default=None, kw_only=True)  # before it was changed
     is_text = False  # whether the rows are text, which is parsed once for all passes
 
     @property
@@ -99,7 +99,9 @@ class Source:
     def is_label(self, column: str) -> bool:
         """Whether a column can hold labels."""
         kind = self.types[column]
-        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary))
+        # Polars can neither sort nor hand over objects; pandas has no other type for much else.
+        is_opaque = kind == nw.Object and self.engine == "polars"
+        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary) or is_opaque)
 
     def most(self, column: str) -> int:
         """The largest of the whole numbers of a column, or 0 where there are none."""
@@ -317,7 +319,7 @@ class Source:
     def require_group(self, column: object, argument: str) -> str:
         """The name of the column, after a check that it exists and can hold groups."""
         known = self.require_label(column, argument)
-        rows = self.frame if self.handed is None else self.handed
+        rows = self.frame if self.passed is None else self.passed
         if isinstance(rows, nw.DataFrame) and rows[known].dtype == nw.Object:
             # Of objects only a look at all of them tells.
             _check.groups(f"column {known!r} of {self.name}", rows[known].to_native())
@@ -375,7 +377,10 @@ def frame_source(
             f"these.",
             argument=argument,
         ) from None
-    return Source(name, types, known, watch=watch or Watch(), argument=argument)
+    source = Source(name, types, known, watch=watch or Watch(), argument=argument)
+    if source.engine != "pandas" or not isinstance(known, nw.DataFrame):
+        return source
+    return replace(_with_frame(source, with_decimals(known)), passed=known)
 
 
 # Whatever a caller hands over ---------------------------------------------------------------------
@@ -414,11 +419,8 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
     source = frame_source(frame)
-    if isinstance(source.frame, nw.DataFrame):
-        if source.engine == "pandas":
-            source = _with_frame(source, with_decimals(source.frame))
-        if engine == "duckdb":
-            return _handed_to_duckdb(source, source.frame)
+    if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
+        return _handed_to_duckdb(source, source.frame)
     return nullcontext(source)
 
 
@@ -431,7 +433,7 @@ def _handed_to_duckdb(source: Source, frame: nw.DataFrame[Any]) -> Iterator[Sour
     with frame_errors(source.name, source.engine, source.argument, OverflowError, UnicodeError):
         table = rows.to_arrow()
     with _relation(table, _with_frame(source, rows).category_orders()) as relation:
-        yield replace(relation, handed=frame)
+        yield replace(relation, passed=frame)
 
 
 def _with_frame(source: Source, frame: nw.DataFrame[Any]) -> Source:
