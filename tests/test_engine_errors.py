@@ -255,6 +255,12 @@ def test_decimals_of_pandas_are_numbers(engine):
     assert isinstance(frame["p"][0], Decimal)
 
 
+def test_objects_of_polars_that_are_not_needed_do_not_disturb():
+    frame = pl.DataFrame({"y": Y, "p": P, "any": pl.Series([object()] * 40, dtype=pl.Object)})
+    report = evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK)
+    assert report.system("m").cost == evaluate(Y, {"m": P}, PROBLEM, **QUICK).system("m").cost
+
+
 def test_decimals_of_pandas_are_numbers_where_rows_are_decided_and_stay_as_they_are():
     """Probabilities, and what a case costs; rows of an index that repeats keep their places."""
     problem = Problem({0: {"wait": 0, "act": "fee"}, 1: {"wait": 9, "act": 0}})
