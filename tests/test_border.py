@@ -26,8 +26,9 @@ from stakes import (
     ranking,
     scoring,
 )
-from stakes._check import FloatArray
+from stakes._check import FloatArray, refuse_mixed
 from stakes._check.doors import _blame_arrays
+from stakes._check.plain_kinds import a_label
 from stakes.evaluation.evaluate_rows import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements
 from stakes.inference import profile_interval
@@ -653,3 +654,17 @@ def test_columns_with_many_values_or_few_cases_in_each_are_refused(groups, n_row
             _refuse_measurements(evidence)
     else:
         _refuse_measurements(evidence)
+
+
+@pytest.mark.parametrize("names", [(2**63, 0), (0, -(2**63) - 1), ("a", 1), (True, 1)])
+def test_decisions_that_no_column_holds_are_refused(names):
+    with pytest.raises(InputError, match=r"of one type to stand in a column.*Write all of them"):
+        refuse_mixed(names)
+    refuse_mixed((2**63 - 1, -(2**63)))
+
+
+@pytest.mark.parametrize("label", ["a", 1, True, 2.0, np.int64(3), np.str_("b")])
+def test_a_label_is_what_equals_itself(label):
+    a_label("decision", label)
+    with pytest.raises(InputError, match=r"decision must be a label.*got float nan"):
+        a_label("decision", float("nan"))

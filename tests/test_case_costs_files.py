@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from stakes import Columns, Decisions, InputError, Limit, Problem, evaluate, evaluate_frame
+from stakes.adapters import joint_decisions
 from stakes.adapters.case_costs import between_scores, pooled_costs
-from stakes.adapters.expressions import cheapest_of_each, high_of, low_of
+from stakes.adapters.expressions import cheapest_of_each, grouped, high_of, low_of
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from test_case_costs_evaluate import PAYMENTS, World
 from test_cli import run
@@ -86,6 +87,34 @@ def test_rows_beyond_the_limit_of_memory_are_refused_with_a_remedy():
         evaluate_frame(
             pl.DataFrame(ROWS).lazy(), PAYMENTS, y_true="truth", models=MODELS, memory_limit=100
         )
+
+
+@pytest.mark.parametrize(("n_classes", "n_decisions", "n_terms"), [(2, 2, 1), (3, 2, 2), (4, 5, 3)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_group_of_costs_takes_the_memory_that_it_is_estimated_to_take(
+    n_classes, n_decisions, n_terms, weighted, monkeypatch
+):
+    rng, n, limit = np.random.default_rng(0), 300, 10**12
+    cost = [[f"{k + 1}*t{(k + d) % n_terms} + {d}" for d in range(n_decisions)] for k in range(9)]
+    problem, taken = Problem(cost[:n_classes]), []
+
+    def tallied(*asked: Any) -> Any:
+        arrays = grouped(*asked)
+        costs: Any = pooled_costs(problem, arrays)
+        parts = [*arrays.values(), costs.array, *costs.columns.values()]
+        taken.append((limit / (asked[-1] - 1), sum(part.nbytes for part in parts) / len(parts[0])))
+        return arrays
+
+    monkeypatch.setattr(joint_decisions, "grouped", tallied)
+    columns = {f"t{k}": rng.integers(1, 5, n) for k in range(n_terms)}
+    columns |= {"y": rng.integers(0, n_classes, n), "a": rng.integers(0, n_decisions, n)}
+    asked: dict[str, Any] = {"models": {"a": Decisions("a")}, "calibrator": None, "replicates": 2}
+    if weighted:
+        columns["w"], asked["weights"] = rng.integers(1, 3, n), "w"
+    rows = pl.LazyFrame(columns)
+    evaluate_frame(rows, problem, y_true="y", engine="polars", memory_limit=limit, **asked)
+    [(estimated, real)] = taken
+    assert estimated == pytest.approx(real, rel=1e-6)
 
 
 def test_limits_beyond_the_limit_of_memory_are_refused_with_a_remedy():

@@ -55,6 +55,42 @@ def run(*arguments: str, cwd: Path, prefix: tuple[str, ...] = (), stdin: str | N
     )
 
 
+IN_A_THREAD = """
+import contextlib, io, sys, threading
+from stakes.cli import main
+
+def call():
+    try:
+        with contextlib.redirect_stdout(printed):
+            main(sys.argv[1:])
+    except SystemExit as ended:
+        codes.append(ended.code)
+
+printed, codes = io.StringIO(), []
+thread = threading.Thread(target=call)
+thread.start()
+thread.join()
+print(codes, printed.getvalue())
+"""
+
+
+def test_a_program_can_call_the_command_in_any_thread(folder):
+    arguments = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")
+    for more, code, text in (([], 0, "deploy"), (["--fail-if", "cases > 0"], 1, "")):
+        ended = subprocess.run(
+            [sys.executable, "-W", "error", "-c", IN_A_THREAD, *arguments, *more],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert ended.returncode == 0
+        assert ended.stdout.startswith(f"[{code}]"), ended.stderr
+        assert text in ended.stdout.lower()
+        assert "Traceback" not in ended.stderr
+
+
 @pytest.mark.slow
 def test_the_exit_codes_are_those_that_the_help_states(folder):
     evaluate = ("evaluate", "rows.csv", "-p", "fraud.toml", "--replicates", "20")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -65,6 +66,16 @@ def broken(folder: Path) -> Any:
     return pl.scan_parquet(path)
 
 
+def cut_short(folder: Path) -> Any:
+    """A file that loses its end after its schema was read, at which Polars panics."""
+    path = folder / "rows.parquet"
+    pl.DataFrame({"y": Y, "p": P}).write_parquet(path)
+    frame = pl.scan_parquet(path)
+    frame.collect_schema()
+    os.truncate(path, 10)
+    return frame
+
+
 def casts() -> Any:
     return pl.LazyFrame(WORDS).with_columns(pl.col("p").cast(pl.Float64))
 
@@ -95,6 +106,11 @@ LATE: dict[str, tuple[Callable[[Path], Any], str, str]] = {
         lambda _: elements(lambda _: "x"),
         "polars",
         "NarwhalsError|SchemaError|ComputeError",
+    ),
+    "a file that was cut short": (
+        cut_short,
+        "polars",
+        r"PanicException: .*Check that the files behind the frame are whole|ComputeError",
     ),
     "a cast of DuckDB": (lambda _: conversion(), "duckdb", "ConversionException: Conversion Error"),
 }
@@ -239,6 +255,29 @@ def test_decimals_of_pandas_are_numbers(engine):
     assert isinstance(frame["p"][0], Decimal)
 
 
+def test_objects_of_polars_that_are_not_needed_do_not_disturb():
+    frame = pl.DataFrame({"y": Y, "p": P, "any": pl.Series([object()] * 40, dtype=pl.Object)})
+    report = evaluate_frame(frame, PROBLEM, **COLUMNS, **QUICK)
+    assert report.system("m").cost == evaluate(Y, {"m": P}, PROBLEM, **QUICK).system("m").cost
+
+
+def test_decimals_of_pandas_are_numbers_where_rows_are_decided_and_stay_as_they_are():
+    """Probabilities, and what a case costs; rows of an index that repeats keep their places."""
+    problem = Problem({0: {"wait": 0, "act": "fee"}, 1: {"wait": 9, "act": 0}})
+    p, fee = [0.05, 0.5, None, 0.4], [1.0, 20.0, 1.0, 0.5]
+    plain = pd.DataFrame({"p": p, "fee": fee}, index=[3, 3, 1, 3])
+    exact = plain.map(lambda value: None if np.isnan(value) else Decimal(str(value)))
+    for decide in (
+        lambda frame: bayes_decisions(frame, problem, columns="p"),
+        lambda frame: Rule(problem).decide(frame, columns="p"),
+    ):
+        decided = decide(exact)
+        assert decided["decision"].fillna("?").to_list() == ["wait", "wait", "?", "act"]
+        assert decided.drop(columns="decision").equals(exact)
+        assert decided.index.to_list() == [3, 3, 1, 3]
+        assert decided["decision"].equals(decide(plain)["decision"])
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -247,6 +286,7 @@ def test_decimals_of_pandas_are_numbers(engine):
         MemoryError(),
         pa.ArrowMemoryError("malloc of size 8 failed"),
         KeyboardInterrupt(),
+        SystemExit(3),
         OSError(errno.ENOSPC, "No space left on device"),
         InputError("weights must hold numbers."),
     ],

@@ -24,6 +24,7 @@ from stakes.inference import (
 )
 from stakes.inference.normals import fixed_normals, fixed_uniforms
 from stakes.inference.profile import profile_interval
+from stakes.inference.winner import _widened
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 PRIOR = PROBLEM.with_prior([0.97, 0.03])
@@ -621,3 +622,75 @@ def test_systems_that_decide_like_the_cheapest_share_its_chance_whatever_their_o
         chances[names] = dict(zip(choice.names, probability_cheapest(choice), strict=True))
         assert len({chances[names][name] for name in "abc"}) == 1
     assert len({tuple(sorted(known.items())) for known in chances.values()}) == 1
+
+
+@st.composite
+def ties(draw: st.DrawFn) -> tuple[JointCounts, Problem, dict[str, Any]]:
+    """Systems that err equally often in different cases, so that some tie for the cheapest."""
+    n, seed = draw(st.integers(10, 60)), draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    y = np.append(np.zeros(n, int), np.ones(draw(st.sampled_from([3, n // 2])), int))
+    decided = {}
+    for place, errs_more in enumerate(draw(st.lists(st.booleans(), min_size=2, max_size=5))):
+        decided[f"system {place}"] = 2 * y
+        decided[f"system {place}"][rng.choice(n, 2 + errs_more, replace=False)] = 1
+    problem = draw(st.sampled_from([PROBLEM, PRIOR]))
+    how: dict[str, Any] = {}
+    kind = draw(st.sampled_from(["cases", "weights", "clusters", "many clusters", "fitted"]))
+    if kind == "weights":
+        weights = rng.choice([1.0, 2.0], y.size)
+        squares = JointCounts.from_decisions(y, decided, problem, weights=weights**2).weights
+        joint = JointCounts.from_decisions(y, decided, problem, weights=weights)
+        return joint, problem, {"squares": squares}
+    if kind == "fitted":
+        how["fitting"] = np.diag(rng.choice([0.0, 0.01], len(decided)))
+    groups = {"clusters": rng.integers(0, 5, y.size), "many clusters": np.arange(y.size) // 2}
+    return JointCounts.from_decisions(y, decided, problem, by=groups.get(kind)), problem, how
+
+
+@given(ties(), st.randoms(use_true_random=False))
+def test_chances_do_not_depend_on_the_order_of_systems_that_tie_for_the_cheapest(sample, random):
+    joint, problem, how = sample
+    names = list(joint.models)
+    random.shuffle(names)
+    first, second = (
+        dict(zip(choice.names, probability_cheapest(choice), strict=True))
+        for choice in (contenders(joint, problem, among=among, **how) for among in (None, names))
+    )
+    for name in names:
+        assert second[name] == pytest.approx(first[name], abs=1e-12, nan_ok=True)
+
+
+def test_chances_of_systems_that_tie_in_different_ways_do_not_depend_on_their_order():
+    """`c` errs in the rare class, where a mistake that was not seen would cost 180."""
+    y = [0] * 40 + [1] * 6
+    wrong = {"a": [0], "b": [1], "c": [40], "d": [2, 3]}
+    decided = {}
+    for name, mistakes in wrong.items():
+        decided[name] = [2 * k for k in y]
+        for place in mistakes:
+            decided[name][place] = 1
+    problem = Problem([[0, 8, 25], [180, 8, 0]])
+    chances = set()
+    for names in ("abcd", "dcba", "cadb"):
+        joint = JointCounts.from_decisions(y, {name: decided[name] for name in names}, problem)
+        choice = contenders(joint, problem)
+        shown = dict(zip(choice.names, probability_cheapest(choice).round(12), strict=True))
+        chances.add(tuple(sorted(shown.items())))
+    assert len(choice.tied) == 3
+    assert len(chances) == 1
+
+
+@given(ties())
+def test_no_error_is_smaller_than_that_of_an_interval_to_any_system_that_ties(sample):
+    joint, problem, how = sample
+    choice = contenders(joint, problem, **how)
+    if np.isfinite(choice.standard_errors).all():
+        rivals = _widened(choice, choice.errors.among(choice.contenders))
+        places = [choice.names.index(name) for name in rivals.names]
+        errors = choice.standard_errors[:, places]
+        alike = choice.errors.among(rivals.names).variances == 0
+        for base, wanted in zip(choice.tied, errors, strict=True):
+            at = places.index(base)
+            wide = np.sqrt(rivals.variances[at]) >= wanted * (1 - 1e-9)
+            assert (wide | alike[at]).all()

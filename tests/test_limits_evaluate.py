@@ -14,6 +14,7 @@ from stakes.calibration import Affine
 from stakes.evaluation.cases import read_cases
 from stakes.evaluation.folds import Folds
 from stakes.limits import capacity_curve, coverage_curve
+from stakes.render.limit_tables import capacity_section
 from tamper import sealed_again
 
 PLAIN: dict[str, Any] = {"calibrator": None, "replicates": 50}
@@ -125,6 +126,8 @@ def test_the_report_says_what_other_capacities_would_cost(report):
         assert price == pytest.approx(float(curve.price(share)))
     assert check.capacity[-1][2] == 0
     assert "Cost against capacity" in report.to_text()
+    section: Any = capacity_section(report)
+    assert [row[-1] for row in section.table.rows] == [f"{row[2]:.3g}" for row in check.capacity]
     assert report.coverage == ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Callable
 from decimal import Decimal
@@ -31,12 +32,14 @@ from slice_values import (
     REFUSED,
     ROWS,
     SLICES,
+    ZONE,
     N,
     check_order,
     check_refused,
     check_slices,
     check_tallies,
     expected,
+    moment,
     shown,
     spread,
 )
@@ -184,6 +187,7 @@ def test_texts_in_a_file_that_differ_remain_different_slices(kind, engine, tmp_p
     check_order(path, "g", order, engine=engine)
 
 
+MOMENT = pd.Timestamp("2026-01-05")
 OBJECTS: dict[str, tuple[Any, list[Any]]] = {
     "decimals": (
         pd.Series(spread([Decimal(2**53 + 1), Decimal(2**53)])),
@@ -197,6 +201,34 @@ OBJECTS: dict[str, tuple[Any, list[Any]]] = {
         pd.Series(spread([pd.Period("2026-02"), pd.Period("2026-01"), None])),
         ["2026-01", "2026-02", "(missing)"],
     ),
+    "times that differ by a nanosecond": (
+        pd.Series(spread([MOMENT + pd.Timedelta(2), MOMENT + pd.Timedelta(1)]), dtype=object),
+        ["2026-01-05T00:00:00.000000001", "2026-01-05T00:00:00.000000002"],
+    ),
+    "times in several zones": (
+        pd.Series(spread([moment(12, 0, 0, ZONE), moment(11, 0, 0, dt.UTC)]), dtype=object),
+        ["2026-01-05T11:00Z"],
+    ),
+    "categories of fractions": (
+        pd.Series(pd.Categorical(spread([0.5, 1.0, None, 10.25]), [10.25, 0.5, 1.0])),
+        ["10.25", "0.5", "1.0", "(missing)"],
+    ),
+    "categories of intervals": (
+        pd.Series(pd.cut(spread([5, 15, 25]), [0, 10, 20, 30])),
+        ["(0, 10]", "(10, 20]", "(20, 30]"],
+    ),
+    "intervals": (
+        pd.Series(pd.arrays.IntervalArray.from_tuples(spread([(1, 2), (0, 1), None]))),
+        ["(0.0, 1.0]", "(1.0, 2.0]", "(missing)"],
+    ),
+    "categories of periods": (
+        pd.Series(pd.Categorical(spread([pd.Period("2026-02"), pd.Period("2026-01")]))),
+        ["2026-01", "2026-02"],
+    ),
+    "categories of durations": (
+        pd.Series(pd.Categorical(spread([pd.Timedelta("2h"), pd.Timedelta("1h")]))),
+        ["0 days 01:00:00", "0 days 02:00:00"],
+    ),
 }
 
 
@@ -205,6 +237,52 @@ OBJECTS: dict[str, tuple[Any, list[Any]]] = {
 def test_what_pandas_holds_as_objects_makes_the_same_slices_in_every_engine(kind, engine):
     values, order = OBJECTS[kind]
     check_order(pd.DataFrame({**ROWS, "g": values}), "g", order, engine=engine)
+
+
+class Opaque:
+    """An object that has an order, but no text."""
+
+    def __lt__(self, other: Opaque) -> bool:
+        return id(self) < id(other)
+
+
+OPAQUE = spread([Opaque(), Opaque()])
+
+
+@pytest.mark.parametrize("array", ["lists", "objects of numpy", "series of pandas"])
+def test_objects_without_a_text_of_their_own_are_refused(array):
+    with pytest.raises(InputError, match=r"by must hold labels.*one is Opaque.*make text of them"):
+        _check.groups("by", ARRAYS[array](OPAQUE))
+
+
+@pytest.mark.parametrize("engine", [None, "polars", "duckdb"])
+@pytest.mark.parametrize("values", [OPAQUE, spread(["x", "y"])])
+def test_objects_of_polars_are_refused_by_every_engine(values, engine):
+    frame = pl.DataFrame({**ROWS, "g": pl.Series(values, dtype=pl.Object)})
+    check_refused(frame, "g", engine=engine)
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "Inf"])
+def test_infinite_numbers_are_refused_in_files_as_in_memory(text, tmp_path):
+    copied(table({**ROWS, "g": spread([text, "1.0"])}), path := str(tmp_path / "rows.csv"))
+    for rows in (path, pd.DataFrame({**ROWS, "g": spread([float(text), 1.0])})):
+        for engine in (None, "duckdb"):
+            check_refused(rows, "g", engine=engine)
+
+
+MIXED: dict[str, list[Any]] = {
+    "dates and times": [dt.date(2026, 1, 5), moment(12, 0), dt.date(2026, 1, 6)],
+    "dates and midnights": [dt.date(2026, 1, 5), moment(0, 0)],
+    "times with and without a zone": [moment(12, 0), moment(12, 0, 0, dt.UTC)],
+}
+
+
+@pytest.mark.parametrize("engine", [None, "pandas", "duckdb"])
+@pytest.mark.parametrize("kind", MIXED)
+def test_objects_that_have_no_order_are_refused_by_every_engine(kind, engine):
+    frame = pd.DataFrame({**ROWS, "g": pd.Series(spread(MIXED[kind]), dtype=object)})
+    with pytest.raises(InputError, match=r"column 'g' of the frame.*they are of mixed types"):
+        check_order(frame, "g", [], engine=engine)
 
 
 @pytest.mark.parametrize("form", FORMS)

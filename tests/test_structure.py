@@ -71,8 +71,8 @@ FLOORS: dict[str, str] = {
     "_check": "kinds encoding frames labels numbers plain_kinds doors groups alignment shares",
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
-        "sources checked_columns cluster meant_texts duck expressions lazy zoom_bins "
-        "streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
+        "pandas_columns sources checked_columns cluster meant_texts duck expressions lazy "
+        "zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
         "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
         "report_on"
     ),

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Problem, Report, evaluate
+from stakes import Decisions, Problem, Report, evaluate
 
 pytestmark = pytest.mark.slow
 NAMES: dict[str, Any] = {"classes": ["no", "yes"], "decisions": ["skip", "act", "ask"]}
@@ -95,3 +95,25 @@ def test_a_fragment_that_is_no_address_leaves_the_page_as_it_is(asking, opened):
     page.page.reload()
     assert page.run("() => typeof stakesPage") == "object"
     assert page.complaints == []
+
+
+@pytest.mark.parametrize("prior", [None, [2 / 3, 1 / 3]])
+def test_systems_that_tie_for_the_cheapest_have_the_chances_of_python(prior, opened):
+    """Three tie in different ways to decide, one of them has a twin, and one costs more."""
+    y = np.array(["no"] * 40 + ["yes"] * 20)
+    perfect = np.where(y == "yes", "act", "skip")
+    asked = {"a": [0, 1], "b": [2, 3], "twin": [2, 3], "c": [4, 40], "worse": [*range(4, 12)]}
+    models = {}
+    for name, places in asked.items():
+        decided = perfect.copy()
+        decided[places] = "ask"
+        models[name] = Decisions(decided)
+    problem = Problem([[0, 5, 1], [9, 0, 1]], prior=prior, **NAMES)
+    report = evaluate(y, models, problem, **QUICK)
+    chances = {system.name: system.probability_cheapest for system in report.systems}
+    chances = {name: chance for name, chance in chances.items() if np.isfinite(chance)}
+    shown = opened(report).run(
+        "names => names.map(name => stakesPage.result().inference.chance(name))", list(chances)
+    )
+    np.testing.assert_allclose(shown, list(chances.values()), rtol=0, atol=1e-9)
+    assert len({round(chance, 12) for chance in shown}) >= 3

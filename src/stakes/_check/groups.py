@@ -70,7 +70,7 @@ def groups(name: str, values: object) -> Groups:
         used = np.flatnonzero(np.bincount(coded.codes[coded.codes >= 0], minlength=1))
         codes = np.where(coded.codes < 0, -1, np.searchsorted(used, coded.codes))
         distinct = [coded.values[k] for k in used] if (codes >= 0).any() else []
-        known = labels(name, [_label(name, value, is_category=True) for value in distinct])
+        known = labels(name, _category_labels(name, distinct))
     gaps = codes < 0
     if not gaps.any():
         return Groups(known, codes)
@@ -198,7 +198,19 @@ def _label(name: str, value: Any, *, is_category: bool) -> Label:
         return text
     if isinstance(value, date | time):
         return re.sub(r"(\.\d{3})000$", r"\1", value.isoformat())  # as numpy writes milliseconds
+    kind: Any = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        raise no_labels(name, f"one is {described(value)}, which has no text of its own")
     return value if isinstance(value, str | int) else str(value)
+
+
+def _category_labels(name: str, values: Sequence[Any]) -> Sequence[Label]:
+    """The labels of categories; if some numbers have a fraction, all of them are text."""
+    if all(isinstance(value, float) for value in values) and not all(
+        float(value).is_integer() for value in values
+    ):
+        return list(map(str, map(float, values)))
+    return [_label(name, value, is_category=True) for value in values]
 
 
 def _moment(value: datetime) -> np.datetime64:

@@ -16,12 +16,14 @@ from stakes.errors import InputError
 
 # Packages of engines; a few name their exceptions after a module of their own.
 _PACKAGES = {"polars", "duckdb", "_duckdb", "pyarrow", "pandas", "dask", "pyspark", "py4j"}
+_PANICS = "pyo3_runtime"  # a panic inside of Polars is a BaseException of the bridge to Rust
 # Of Polars, which narwhals renames; those without a name of their own are called NarwhalsError.
 _TRANSLATED = {"ComputeError", "InvalidOperationError", "ShapeError", "NarwhalsError"}
 _OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO}
 
 _REMEDIES = (  # what the type and the message of an error hold, and what to do
     (r"FileNotFound|No such file|PATH_NOT_FOUND", "Check the path behind the frame"),
+    (r"PanicException", "Check that the files behind the frame are whole, and open it anew"),
     (r"ConnectionException", "Keep its connection open until the work is done"),
     (r"(?i)out of ?memory", "Free some, or pass fewer rows"),
     (r"Conver|InvalidOperation|CAST_INVALID", "Correct these entries, or make null of them"),
@@ -41,7 +43,7 @@ def is_of_engine(error: BaseException) -> bool:
         return error.errno not in _OF_THE_MACHINE
     package = type(error).__module__.partition(".")[0]
     named = package == "narwhals" and type(error).__name__ in _TRANSLATED
-    return package in _PACKAGES or named
+    return package in _PACKAGES or package == _PANICS or named
 
 
 @contextmanager
@@ -52,7 +54,7 @@ def frame_errors(name: str, engine: str, argument: str, *also: type[Exception]) 
     """
     try:
         yield
-    except Exception as error:
+    except BaseException as error:  # interrupts and exits are of no engine, and pass
         if not (is_of_engine(error) or isinstance(error, also)):
             raise
         raise frame_error(error, name, engine, argument) from error

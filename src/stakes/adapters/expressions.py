@@ -25,6 +25,7 @@ Arrays = dict[str, Any]  # arrays, and columns of groups as their library has th
 ROWS = "rows"  # how many rows a group of `grouped` has
 _KEY, _SUMMED = "key", "summed "
 _MOST = 1 << 62  # combinations of codes that fit into one 64-bit integer
+_MOST_ROWS = (1 << 32) - 1  # which Polars can count
 _HALF_EPS = ROUNDING / 8  # half a unit in the last place of 1.0
 WORKING = "_stakes_"  # columns that begin like this are ours, while decisions are computed
 _LEAST, _MOST_PROBABLE = f"{WORKING}least", f"{WORKING}most_probable"
@@ -225,7 +226,7 @@ def grouped(
     aggregates |= {low_of(column): nw.col(column).min() for column in ranges}
     aggregates |= {high_of(column): nw.col(column).max() for column in ranges}
     cells = rows.group_by(*keys, *more).agg(**aggregates)
-    frame_of_cells = (cells if most is None else cells.head(most)).collect()
+    frame_of_cells = (cells if most is None else cells.head(min(most, _MOST_ROWS))).collect()
     arrays: Arrays = {}
     for key, pack in zip(keys, packs, strict=True):
         codes = np.unravel_index(frame_of_cells[key].to_numpy(), tuple(pack.values()))

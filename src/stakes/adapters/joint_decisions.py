@@ -302,8 +302,10 @@ def _by_costs(
     terms, many = pooled_terms(problem), problem.n_decisions
     binned = [*terms, WEIGHT] if facts.weighted else terms
     summed = {**sums, **term_sums(problem)}
-    each = 8 * (len(sizes) + 3 * len(binned) + len(summed) + problem.n_classes * many * len(terms))
-    each += 64 * len(more)
+    # Of a group: codes, the number of rows, sums and ranges; then the means of terms, and costs.
+    numbers = len(sizes) + 2 + len(binned) + 1 + len(summed) + 2 * len(terms)
+    numbers += len(terms) + 1 + problem.n_classes * many
+    each = 8 * numbers + 64 * len(more)
     # Wider bins make fewer groups, with more spread within each. Widths are tried from the finest,
     # until the groups fit.
     for width in (*WIDTHS, ALL) if CLUSTER in more else WIDTHS:

@@ -138,7 +138,9 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
     decided = frame.select(nw.col(*source.types), DECISION)
     with source.engine_errors():
-        return (decided.collect() if source.in_memory else decided).to_native()
+        if source.passed is None:
+            return (decided.collect() if source.in_memory else decided).to_native()
+        return source.passed.with_columns(decided.collect()[DECISION]).to_native()
 
 
 def _label(code: nw.Expr, labels: Labels) -> nw.Expr:

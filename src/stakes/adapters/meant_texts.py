@@ -22,7 +22,8 @@ _TIMES = {  # types of DuckDB, and what texts look like that are meant as such
 _VALUES = {
     "BIGINT": r"-?(0|[1-9]\d{0,17})(\.0*)?",  # a leading zero (a postal code) is no number
     "HUGEINT": r"-?(0|[1-9]\d{0,37})(\.0*)?",
-    "DOUBLE": r"-?(0|[1-9]\d{0,14})(\.\d*)?([eE][-+]?\d+)?|[nN]a[nN]",  # exact up to 15 digits
+    # Exact up to 15 digits.
+    "DOUBLE": r"-?(0|[1-9]\d{0,14})(\.\d*)?([eE][-+]?\d+)?|[nN]a[nN]|-?[iI]nf",
     "BOOLEAN": r"(?i)true|false",
 }
 _FORMS = {Format.CSV: _VALUES | _TIMES, Format.JSON: _TIMES}

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
-from decimal import Decimal
 from typing import Any, cast
 
 from stakes import _check
@@ -28,6 +26,7 @@ from stakes.adapters.columns import (
 from stakes.adapters.engine_errors import frame_error, frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
+from stakes.adapters.pandas_columns import for_arrow, with_decimals
 from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, extra
 from stakes.problem import Problem
@@ -69,6 +68,7 @@ class Source:
     watch: Watch = field(default_factory=Watch, kw_only=True)
     interrupt: Callable[[], None] | None = field(default=None, kw_only=True)  # cancels a query
     argument: str = field(default="frame", kw_only=True)  # that the caller passed the rows as
+    passed: nw.DataFrame[Any] | None = field(default=None, kw_only=True)  # before it was changed
     is_text = False  # whether the rows are text, which is parsed once for all passes
 
     @property
@@ -99,7 +99,9 @@ class Source:
     def is_label(self, column: str) -> bool:
         """Whether a column can hold labels."""
         kind = self.types[column]
-        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary))
+        # Polars can neither sort nor hand over objects; pandas has no other type for much else.
+        is_opaque = kind == nw.Object and self.engine == "polars"
+        return not (kind.is_nested() or kind in (nw.Duration, nw.Binary) or is_opaque)
 
     def most(self, column: str) -> int:
         """The largest of the whole numbers of a column, or 0 where there are none."""
@@ -317,9 +319,10 @@ class Source:
     def require_group(self, column: object, argument: str) -> str:
         """The name of the column, after a check that it exists and can hold groups."""
         known = self.require_label(column, argument)
-        if self.types[known] == nw.Object and isinstance(self.frame, nw.DataFrame):
+        rows = self.frame if self.passed is None else self.passed
+        if isinstance(rows, nw.DataFrame) and rows[known].dtype == nw.Object:
             # Of objects only a look at all of them tells.
-            _check.groups(f"column {known!r} of {self.name}", self.frame[known].to_native())
+            _check.groups(f"column {known!r} of {self.name}", rows[known].to_native())
         return known
 
     def require_costs(self, problem: Problem) -> tuple[str, ...]:
@@ -374,7 +377,10 @@ def frame_source(
             f"these.",
             argument=argument,
         ) from None
-    return Source(name, types, known, watch=watch or Watch(), argument=argument)
+    source = Source(name, types, known, watch=watch or Watch(), argument=argument)
+    if source.engine != "pandas" or not isinstance(known, nw.DataFrame):
+        return source
+    return replace(_with_frame(source, with_decimals(known)), passed=known)
 
 
 # Whatever a caller hands over ---------------------------------------------------------------------
@@ -412,37 +418,26 @@ def _source(frame: Any, engine: str | None) -> AbstractContextManager[Source]:
         return _spark_files(paths) if engine == "spark" else _files(paths)
     if type(frame).__module__.startswith("pyarrow._dataset"):
         return _relation(frame)  # narwhals has no expressions for a data set of PyArrow
-    source = _with_decimals(frame_source(frame))
+    source = frame_source(frame)
     if engine == "duckdb" and isinstance(source.frame, nw.DataFrame):
-        # Names of pandas may be numbers, which neither Arrow nor DuckDB has. DuckDB reads the
-        # memory of Arrow without a copy.
-        named = [name for name in source.types if isinstance(name, str)]
-        rows = source.frame.select(*named)
-        kinds = {name: str(getattr(rows[name].to_native(), "dtype", "")) for name in named}
-        periods = [name for name, kind in kinds.items() if kind.startswith("period")]
-        if periods:  # of which Arrow has only numbers
-            rows = rows.with_columns(nw.col(*periods).cast(nw.String))
-        with frame_errors(source.name, source.engine, source.argument, OverflowError, UnicodeError):
-            return _relation(rows.to_arrow(), source.category_orders())
+        return _handed_to_duckdb(source, source.frame)
     return nullcontext(source)
 
 
-def _with_decimals(source: Source) -> Source:
-    """Decimals of pandas, which has no type for them, as numbers like those of other libraries."""
-    if source.engine != "pandas" or not isinstance(source.frame, nw.DataFrame):
-        return source
-    objects = [name for name, kind in source.types.items() if kind == nw.Object]
-    infer = sys.modules["pandas"].api.types.infer_dtype
-    known = ((name, source.frame[name].to_native()) for name in objects)
-    decimals = [name for name, values in known if infer(values) == "decimal" and _is_exact(values)]
-    frame = source.frame.with_columns(nw.col(name).cast(nw.Float64) for name in decimals)
-    return replace(source, frame=frame, types=dict(frame.schema)) if decimals else source
+@contextmanager
+def _handed_to_duckdb(source: Source, frame: nw.DataFrame[Any]) -> Iterator[Source]:
+    """The rows of a frame in memory in DuckDB, which reads the memory of Arrow without a copy."""
+    # Names of pandas may be numbers, which neither Arrow nor DuckDB has.
+    frame = frame.select(*(name for name in source.types if isinstance(name, str)))
+    rows = for_arrow(frame) if source.engine == "pandas" else frame
+    with frame_errors(source.name, source.engine, source.argument, OverflowError, UnicodeError):
+        table = rows.to_arrow()
+    with _relation(table, _with_frame(source, rows).category_orders()) as relation:
+        yield replace(relation, passed=frame)
 
 
-def _is_exact(decimals: Any) -> bool:
-    """Whether doubles hold the whole part of decimals; others are labels, such as long numbers."""
-    values = [value for value in decimals if isinstance(value, Decimal)]
-    return all(value.adjusted() < 15 and not value.is_snan() for value in values)
+def _with_frame(source: Source, frame: nw.DataFrame[Any]) -> Source:
+    return replace(source, frame=frame, types=dict(frame.schema))
 
 
 def _files(paths: Sequence[str]) -> AbstractContextManager[Source]:

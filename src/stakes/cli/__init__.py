@@ -10,9 +10,12 @@ import codecs
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
+from threading import current_thread, main_thread
 from types import FrameType
 
 from stakes._files import discard_unfinished
@@ -28,8 +31,12 @@ _START, _THREAD = 1536 << 20, 80 << 20  # bytes of address space to start, and f
 _ASCII = {"−": "-", "–": "-", "…": "...", "≥": ">=", "≤": "<=", "×": "x", "∞": "inf", "→": "->"}
 
 
-def main() -> None:
-    """Run the command ``stakes`` with the arguments of the process, and end the process.
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command ``stakes``, and end the process, or the thread that it is called in.
+
+    Parameters
+    ----------
+    arguments : what follows ``stakes`` on a command line; without it, that of the process
 
     Examples
     --------
@@ -39,7 +46,9 @@ def main() -> None:
     b'stakes'
     """
     _open_streams()
-    for number in _SIGNALS:
+    # Python lets no other thread handle signals.
+    signals = _SIGNALS if current_thread() is main_thread() else []
+    for number in signals:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _ended)
     _require_guests()
@@ -50,9 +59,9 @@ def main() -> None:
         _print_error(f"stakes cannot start: {error or type(error).__name__}")
         os._exit(_FAULT)
     try:
-        front.stakes.main(prog_name="stakes")
+        front.stakes.main(arguments, prog_name="stakes")
     finally:  # all is written; Python restores the default actions of handled signals as it ends
-        for number in _SIGNALS:
+        for number in signals:
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -70,7 +79,8 @@ def _open_streams() -> None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     codecs.register_error("in_ascii", _in_ascii)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="in_ascii")  # type: ignore[union-attr]
+        if isinstance(stream, TextIOWrapper):  # a program that calls this may have put others
+            stream.reconfigure(errors="in_ascii")
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:

@@ -99,7 +99,7 @@ def _n_distinct(errors: CostErrors) -> int:
 def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> MaxLaw:
     """The distribution of the largest differences of all systems, or of those in some rows."""
     variances, size, comparisons = errors.variances, len(errors.names), _n_distinct(errors) - 1
-    order = canonical_order(errors)
+    order = np.argsort(canonical_ranks(errors), kind="stable")
     first = order[0]
     # Only differences matter: relative to one system the errors have one dimension less, and what
     # all systems have in common is gone.
@@ -137,9 +137,13 @@ def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> 
     return gaps
 
 
-def canonical_order(errors: CostErrors) -> IntArray:
-    """An order of the systems that does not depend on the order in which they were passed."""
-    keys = np.concatenate([errors.costs[:, None], np.sort(errors.variances, axis=1)], axis=1)
+def canonical_ranks(errors: CostErrors) -> IntArray:
+    """Ranks (J,) of the systems that do not depend on the order in which they were passed.
+
+    Systems that differ neither in their cost nor in their errors have the same rank.
+    """
+    alone = np.diagonal(errors.covariance)[:, None]
+    keys = np.hstack([errors.costs[:, None], np.sort(errors.variances, axis=1), alone])
     scale = np.abs(keys).max(axis=0)
     rounded = np.round(keys / np.where(scale > 0, scale, 1.0), 9)
-    return np.lexsort(rounded.T[::-1])
+    return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()

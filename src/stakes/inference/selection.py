@@ -40,9 +40,12 @@ class Contenders(Value):
     differences, low, high : (J,)
         Cost minus that of the cheapest, with intervals that hold for all differences of a system
         at once.
-    standard_errors : (J,)
-        Of the differences, by the lower half of the interval that each alone would have; unlike
-        those of `errors` they allow for mistakes that no case shows.
+    tied : (T,)
+        Positions of the systems that tie for the cheapest, one for each way to decide; `cheapest`
+        is the first.
+    standard_errors : (T, J)
+        Of the differences to each of those that tie, by the lower half of the interval that each
+        alone would have; unlike those of `errors` they allow for mistakes that no case shows.
     p_values : (J,) adjusted: 1 − the lowest level at which a system is among the contenders
     critical : (J,) the critical values of the intervals; their squares are likelihood thresholds
     level : at which the set is meant to contain the system that is truly the cheapest
@@ -67,6 +70,7 @@ class Contenders(Value):
     differences: FloatArray
     low: FloatArray
     high: FloatArray
+    tied: IntArray
     standard_errors: FloatArray
     p_values: FloatArray
     critical: FloatArray
@@ -249,40 +253,51 @@ def contenders_among(
     beside = beside[[errors.names.index(name) for name in rivals.names]]
     bounds = {"least": least_cost + min(beside), "most": most + max(beside)}
     ties = least(rivals.costs)
-    tied = np.flatnonzero(ties)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach, bounds)
     # Every system that ties for the cheapest is a base of comparison, and a rival stays if it stays
-    # against any of them: the order of the tied systems must not matter.
+    # against any of them: the order of the tied systems must not matter. Those that decide alike
+    # are one base.
+    tied = _distinct(np.flatnonzero(ties), rivals)
     supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
-    added = rivals.added[tied]
-    tests = zip(supports, np.zeros(added.shape), differences, added, strict=True)
-    ratio = np.min([profile_ratio(*test) for test in tests], axis=0)
-    ratio[tied] = 0.0
+    tests = list(zip(supports, differences, rivals.added[tied], strict=True))
+    zero = np.zeros(rivals.costs.shape)
+    ratio = np.min([profile_ratio(support, zero, *rest) for support, *rest in tests], axis=0)
+    ratio[ties] = 0.0
     law = max_law(rivals)
     p_values = law.beyond(ratio)
     alone = bonferroni_law(rivals.degrees, 1).quantile(1 - level)
     thresholds = np.stack(np.broadcast_arrays(law.quantile(1 - level), alone))
+    intervals = [profile_bounds(support, thresholds, *rest) for support, *rest in tests]
     # Bounds and p-values come from separate searches. Where they disagree by rounding, the p-value
     # decides: a contender's interval reaches down to zero.
-    lows, highs = profile_bounds(supports[0], thresholds, differences[0], added[0])
+    lows, highs = intervals[0]
     stays = ~(p_values < 1 - level)
-    is_best = np.arange(ratio.size) == tied[0]
+    is_base = np.arange(ratio.size) == tied[:, None]
+    apart = np.stack(differences) - np.stack([low[1] for low, _ in intervals])
     return Contenders._trusted(
         names=rivals.names,
         costs=rivals.costs,
         cheapest=int(tied[0]),
         differences=differences[0],
-        low=np.where(is_best, 0.0, np.where(stays, np.minimum(lows[0], 0.0), lows[0])),
-        high=np.where(is_best, 0.0, highs[0]),
-        standard_errors=np.where(is_best, 0.0, (differences[0] - lows[1]) / np.sqrt(alone)),
+        low=np.where(is_base[0], 0.0, np.where(stays, np.minimum(lows[0], 0.0), lows[0])),
+        high=np.where(is_base[0], 0.0, highs[0]),
+        tied=tied,
+        standard_errors=np.where(is_base, 0.0, apart / np.sqrt(alone)),
         p_values=p_values,
         critical=np.sqrt(thresholds[0]),
         level=level,
         errors=errors,
         **bounds,
     )
+
+
+def _distinct(places: IntArray, rivals: CostErrors) -> IntArray:
+    """Of systems that cost the same, the first of each group that decides alike."""
+    alike = rivals.variances[np.ix_(places, places)] == 0
+    first: IntArray = places[np.argmax(alike, axis=1) == np.arange(places.size)]
+    return first
 
 
 def _undecided(
@@ -303,7 +318,8 @@ def _undecided(
         differences=rivals.costs - rivals.costs[cheapest],
         low=0.0 - apart,
         high=apart,
-        standard_errors=np.full(known.shape, np.nan),
+        tied=np.flatnonzero(known)[:1],
+        standard_errors=np.full((1, known.size), np.nan),
         p_values=np.ones(known.shape),
         critical=np.full(known.shape, np.inf),
         level=level,

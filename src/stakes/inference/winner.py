@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import least
+from stakes._arithmetic import least, ratio
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
-from stakes.inference.max_law import FEW_DEGREES, canonical_order
+from stakes.inference.max_law import FEW_DEGREES, canonical_ranks
 from stakes.inference.normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import Contenders
@@ -208,14 +208,14 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     """
     from scipy.special import stdtr
 
+    if np.isnan(choice.standard_errors).any():  # costs or errors are undefined
+        return np.full(len(choice.names), np.nan)
     rivals = _widened(choice, choice.errors.among(_rivals(choice, None)))
     costs, degrees, size = rivals.costs, rivals.degrees, len(rivals.names)
     places = [choice.names.index(name) for name in rivals.names]
     chances = np.zeros(len(choice.names))
     covariance = _centred(rivals.covariance)
     noise = float(np.trace(covariance))
-    if np.isnan(costs).any() or np.isnan(noise):
-        return np.full(chances.shape, np.nan)
     if not noise > 1e-12 * float(np.trace(rivals.covariance)):  # one, or all decide alike
         chances[places] = 1 / size
         return chances
@@ -238,6 +238,9 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     for part, f in zip(weight / weight.sum(), np.sqrt(1 - b), strict=True):
         wins = least(f * centred + drawn)  # systems that decide alike share what they win
         chances[places] += part * (wins / wins.sum(axis=1, keepdims=True)).mean(axis=0)
+    # Systems that differ in nothing but their draws have the same chance.
+    ranks = canonical_ranks(rivals)
+    chances[places] = (np.bincount(ranks, chances[places]) / np.bincount(ranks))[ranks]
     return chances
 
 
@@ -253,20 +256,24 @@ def _rivals(choice: Contenders, against: Label | None) -> Labels:
 
 
 def _widened(choice: Contenders, rivals: CostErrors) -> CostErrors:
-    """Errors as wide as the interval of each difference.
+    """Errors as wide as the interval of each difference, or wider.
 
     Half of what is missing is an error of the cheapest, shared by all differences, and half is one
     of the rival: where nothing is known about any of them, all have the same chance. Systems that
-    decide like the cheapest share its errors, whichever of them comes first.
+    decide alike share their errors. Where several tie for the cheapest, what is added is the mean
+    over them, times the factor with which no difference to any of them falls short.
     """
     places = [choice.names.index(name) for name in rivals.names]
+    tied = [places.index(place) for place in choice.tied]
     variances = rivals.variances
-    known = variances[rivals.names.index(choice.names[choice.cheapest])]
+    known = variances[tied]
     differs = (known > 0) | (choice.differences[places] != 0)
-    missing = np.sqrt(np.maximum(choice.standard_errors[places] ** 2 - known, 0.0)) * differs
+    missing = np.sqrt(np.maximum(choice.standard_errors[:, places] ** 2 - known, 0.0)) * differs
     alike = variances == 0  # as each is with itself
-    covariance = rivals.covariance + np.outer(missing, missing) * (1 + alike) / 2
-    return rivals._but(covariance=covariance)
+    added = missing.T @ missing * (1 + alike) / (2 * len(tied))
+    reached = rivals._but(covariance=added).variances[tied]
+    factor = np.max(ratio(missing**2, reached), where=reached > 0, initial=1.0)
+    return rivals._but(covariance=rivals.covariance + factor * added)
 
 
 def _kept(rivals: CostErrors) -> float:
@@ -289,7 +296,7 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
     triangular root, so that it does not change the errors of the rivals.
     """
     # The result must not depend on the order in which systems were passed.
-    order = canonical_order(rivals)
+    order = np.argsort(canonical_ranks(rivals), kind="stable")
     if against is not None:
         rivals = errors.among((*rivals.names, against))
         order = np.append(order, order.size)

@@ -29,18 +29,24 @@ function triangularRoot(covariance) {
   return columns; // [rank][system]
 }
 
-/** An order of the systems that does not depend on the input order, except among equal systems. */
-function canonicalOrder(costs, variances) {
-  const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b)]);
+/** Keys of the systems that do not depend on the input order; equal for systems with equal costs and errors. */
+function canonicalKeys(costs, covariance) {
+  const variances = differenceVariances(covariance);
+  const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b), covariance[i][i]]);
   const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
   const roundedHalfToEven = (x) => {
     const [low, off] = [Math.floor(x), x - Math.floor(x)];
     return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
   };
-  const rounded = keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
+  return keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
+}
+
+/** An order of the systems that does not depend on the input order, except among equal systems. */
+function canonicalOrder(costs, covariance) {
+  const keys = canonicalKeys(costs, covariance);
   return range(costs.length).sort((a, b) => {
-    const c = rounded[a].findIndex((value, column) => value !== rounded[b][column]);
-    return c < 0 ? a - b : rounded[a][c] - rounded[b][c];
+    const c = keys[a].findIndex((value, column) => value !== keys[b][column]);
+    return c < 0 ? a - b : keys[a][c] - keys[b][c];
   });
 }
 
@@ -79,7 +85,7 @@ function maxLaw(costs, covariance) {
   let directions = null;
   const extents = (i) => {
     if (!directions) {
-      const order = canonicalOrder(costs, variances);
+      const order = canonicalOrder(costs, covariance);
       const [first] = order;
       // only differences matter: covariances of the errors relative to one of the systems
       const relative = variances.map((row, a) =>
@@ -152,7 +158,7 @@ const DRAWS = 2048;
 function choiceDraws(costs, covariance, winner) {
   const size = costs.length;
   const among = covariance.slice(0, size).map((row) => row.slice(0, size));
-  const order = canonicalOrder(costs, differenceVariances(among));
+  const order = canonicalOrder(costs, among);
   const { drawn } = drawnErrors(covariance, [...order, size], DRAWS, true);
   return { costs, covariance, among, winner, drawn };
 }
@@ -189,17 +195,26 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
   return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, excess) };
 }
 
-/** Draws with standard errors at least as large as those of each contender's difference to the cheapest. */
-function widened(draws, errors) {
-  const { costs, among, winner } = draws;
+/**
+ * Draws whose errors are at least as large as the standard errors of each contender's differences to
+ * the systems that tie for the cheapest; `tied` has their indices.
+ */
+function widened({ costs, among }, tied, standardError) {
   const variances = differenceVariances(among);
-  const isOther = (i) => variances[winner][i] > 0 || costs[i] !== costs[winner]; // decides unlike the cheapest
-  const missing = errors.map((error, i) => (isOther(i) ? Math.sqrt(Math.max(error ** 2 - variances[winner][i], 0)) : 0));
-  // half of it is an error of the cheapest, shared by all differences, and half one of the rival
-  const wider = among.map((row, i) =>
-    row.map((value, j) => value + missing[i] * missing[j] * (variances[i][j] === 0 ? 1 : 0.5)),
+  const bases = tied.filter((b, t) => tied.slice(0, t).every((a) => variances[a][b] > 0)); // one for each way to decide
+  const isOther = (i, b) => variances[b][i] > 0 || costs[i] !== costs[b];
+  const missing = bases.map((b) =>
+    costs.map((_, i) => (isOther(i, b) ? Math.sqrt(Math.max(standardError(i, b) ** 2 - variances[b][i], 0)) : 0)),
   );
-  const { drawn } = drawnErrors(wider, canonicalOrder(costs, differenceVariances(wider)), DRAWS, true);
+  // half of it is an error of the cheapest, shared by all differences, and half one of the rival
+  const added = among.map((row, i) =>
+    row.map((_, j) => (sum(missing.map((part) => part[i] * part[j])) / bases.length) * (variances[i][j] === 0 ? 1 : 0.5)),
+  );
+  const reached = differenceVariances(added);
+  const shortfalls = bases.flatMap((b, t) => missing[t].map((part, i) => (reached[b][i] > 0 ? part ** 2 / reached[b][i] : 1)));
+  const factor = Math.max(1, ...shortfalls);
+  const wider = among.map((row, i) => row.map((value, j) => value + factor * added[i][j]));
+  const { drawn } = drawnErrors(wider, canonicalOrder(costs, wider), DRAWS, true);
   return { costs, among: wider, drawn };
 }
 
@@ -239,7 +254,9 @@ function shrunkChances({ costs, among, drawn }) {
           chances[indices[n]] += parts[step] / ties;
     });
   }
-  return chances;
+  const keys = canonicalKeys(costs, among).map(String); // equal systems have equal chances
+  const groups = keys.map((key) => chances.filter((_, i) => keys[i] === key));
+  return groups.map((group) => sum(group) / group.length);
 }
 
 /**

@@ -100,18 +100,18 @@ function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
     return range(size).filter(isContender).sort((a, b) => bestFirst(a, b) || rounded(a) - rounded(b) || a - b);
   });
   const excess = (i) => (tiedBest.includes(i) ? 0 : estimates[i] - estimates[best]);
-  const intervalOf = (i, square) => profileInterval(strata(i, best), square, excess(i), fittingVariance(i, best));
+  const intervalOf = (i, base, square) => profileInterval(strata(i, base), square, excess(i), fittingVariance(i, base));
   /** Excess cost of a system over the cheapest, with a simultaneous interval. */
   const more = (i) => {
-    const [low, high] = intervalOf(i, law().quantile(i, alpha));
+    const [low, high] = intervalOf(i, best, law().quantile(i, alpha));
     return [excess(i), contenders().includes(i) ? Math.min(low, 0) : low, high];
   };
-  /** The standard error of the excess cost, by the lower half of its interval. */
-  const standardError = (i) => {
+  /** The standard error of the excess cost over a system that ties for the cheapest, by the lower half of its interval. */
+  const standardError = (i, base) => {
     const square = squaredQuantile(DATA.level);
-    return i === best ? 0 : (excess(i) - intervalOf(i, square)[0]) / Math.sqrt(square);
+    return i === base ? 0 : (excess(i) - intervalOf(i, base, square)[0]) / Math.sqrt(square);
   };
-  return { best, isContender, contenders, more, standardError };
+  return { best, tiedBest, isContender, contenders, more, standardError };
 }
 
 /** Comparison of some systems with the best constant decision. */
@@ -149,7 +149,7 @@ function costBounds(systems, costs, prior) {
 
 /** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
 function selectionOf(systems, estimates, costs, prior, compared, constant, { covarianceAmong }) {
-  const { contenders, best, standardError } = compared;
+  const { contenders, best, tiedBest, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const isChosen = () => inInputOrder().length > 1;
   /** Joint draws of the errors of the contenders and, last, of the best constant decision. */
@@ -164,7 +164,11 @@ function selectionOf(systems, estimates, costs, prior, compared, constant, { cov
   const effect = lazy(() => effectOf(false));
   const effectOnSaving = lazy(() => effectOf(true));
   const bounds = lazy(() => costBounds(systems, costs, prior));
-  const chances = lazy(() => (isChosen() ? shrunkChances(widened(draws(), inInputOrder().map(standardError))) : [1]));
+  const chances = lazy(() => {
+    const rivals = inInputOrder();
+    const tied = tiedBest.map((i) => rivals.indexOf(i));
+    return isChosen() ? shrunkChances(widened(draws(), tied, (i, b) => standardError(rivals[i], rivals[b]))) : [1];
+  });
   return {
     chance: (i) => chances()[inInputOrder().indexOf(i)] ?? 0,
     expected: ([value, low, high]) => {
