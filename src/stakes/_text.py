@@ -101,7 +101,7 @@ def fixed(value: float, decimals: int) -> str:
     """A number with fixed decimals; a negative number of them rounds to tens, hundreds, ….
 
     Where more than six decimals are asked for, a number below 0.0001 has a power of ten. Halves
-    are those of the fifteen digits that a float has to show, so that 3.505 and a million times 3.505
+    are those of the fifteen digits that a float has to show, so that 3.505 and a million times it
     are rounded alike.
 
     >>> fixed(3.505, 2), fixed(1e6 * 3.505, -4)

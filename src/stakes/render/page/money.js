@@ -89,7 +89,7 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
 }
 
 /** Cells that the list of the costliest has: on paper it may have to do without its table. */
-const mostCells = () => (onPaper && decisions.length >= 10 ? 24 : 6);
+const mostCells = () => (onPaper ? 24 : 6);
 
 /** The cells that cost the most, in descending order. */
 function showCostliestCells(cells, peak, tooltipLines, amountsOnly) {
