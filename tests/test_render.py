@@ -456,3 +456,20 @@ def test_a_constant_decision_that_breaks_a_limit_says_so(at_most, note):
         problem=SimpleNamespace(limits=(Limit.share(1, at_most=at_most),)),
     )
     assert _always(report) == f"always 1{note}"
+
+
+def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
+    """The best constant decision costs 3.505, a half that a float is just below."""
+    fraud = np.arange(2000) < 202
+    scores = np.random.default_rng(4).normal(np.where(fraud, 1, -3), 1.5)
+    problem = Problem([[0, 3], [180, 8]])
+    settings: dict[str, Any] = {"volume": 1e6, "calibrator": None, "replicates": 10}
+    report = evaluate(fraud.astype(int), 1 / (1 + np.exp(-scores)), problem, **settings)
+    table = part(report, "Cost of each system").table
+    assert table is not None
+    places = [table.header.index(name) for name in ("cost per case", "in all")]
+    costs, totals = zip(*([row[place] for place in places] for row in table.rows), strict=True)
+    assert "3.51" in [cost.strip() for cost in costs]
+    assert [1e6 * float(cost) for cost in costs] == pytest.approx(
+        [float(total.replace(",", "")) for total in totals]
+    )

@@ -100,8 +100,12 @@ def small_amount(amount: float, cost: float) -> str:
 def fixed(value: float, decimals: int) -> str:
     """A number with fixed decimals; a negative number of them rounds to tens, hundreds, ….
 
-    Where more than six decimals are asked for, a number below 0.0001 has a power of ten.
+    Where more than six decimals are asked for, a number below 0.0001 has a power of ten. Halves
+    are those of the fifteen digits that a float has to show, so that 3.505 and a million times it
+    are rounded alike.
 
+    >>> fixed(3.505, 2), fixed(1e6 * 3.505, -4)
+    ('3.51', '3,510,000')
     >>> fixed(0.1574, 3), fixed(2, 3), fixed(-0.0004, 3), fixed(12345.6, -2), fixed(1.571e-7, 9)
     ('0.157', '2.000', '0.000', '12,300', '1.57e−7')
     >>> fixed(0.0000157, 6), fixed(0.0000157, 7)
@@ -109,9 +113,9 @@ def fixed(value: float, decimals: int) -> str:
     """
     if not isfinite(value) or abs(value) >= _LARGEST:
         return number(value)
-    exact = Decimal(float(value))
-    decimals = min(decimals, 14 - exact.adjusted())  # a float has fifteen digits to show
-    rounded = exact.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
+    shown = Decimal(f"{value:.15g}")
+    decimals = min(decimals, 14 - shown.adjusted())
+    rounded = shown.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
     size = abs(rounded)
     if decimals > 6 and size < _SMALL:
         return _power(rounded).translate(_MINUS) if size else "0"

@@ -561,8 +561,9 @@ def test_sixty_models_take_few_sheets_which_say_what_they_leave_out(shown):
     assert page.page.locator("#fold-note:visible").all_inner_texts() == [
         "10 of 60 models shown, the cheapest first."
     ]
-    assert page.page.locator(".on-paper:visible").all_inner_texts() == 2 * [
-        "45 more are on the page and in its CSV."
+    assert page.page.locator(".on-paper:visible").all_inner_texts() == [
+        "30 more of this kind are on the page.",
+        *2 * ["45 more are on the page and in its CSV."],
     ]
 
 

@@ -54,9 +54,9 @@ function drawBand(host, { parts, bounds: [low, high], inset = [1, 1], now = NaN,
         (text) => widthOf(text, BAND) <= end - start - 12,
       );
       const half = widthOf(part.edge, TICK) / 2;
-      const named = part.high < high && x(part.high) - half > freeFrom;
-      const edge = named ? clamped(x(part.high), [half, width - half]) : null;
-      if (named) freeFrom = edge + half + 8;
+      const place = clamped(x(part.high), [half, width - half]);
+      const edge = part.high < high && place - half > freeFrom ? place : null;
+      if (edge !== null) freeFrom = edge + half + 8;
       const box = { x: left, y: 14, width: Math.max(0.5, right - left - 1), height: 26 };
       return [
         withTip(svg("rect", { class: `area ${part.look}`, ...box }), part.label, part.lines),

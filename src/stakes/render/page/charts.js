@@ -4,7 +4,6 @@ const MARGIN = { left: 46, right: 14, top: 30, bottom: 38 }; // pixels; wider wh
 const TICK = { size: 11 };
 const LABEL = { size: 11.5, weight: 600 };
 const PHONE = 480; // pixels: narrower charts are those of phones
-let onPaper = false; // whether the page is being printed
 
 /** Round numbers within a range, about as many as wanted. */
 function ticks(low, high, wanted) {
@@ -29,8 +28,9 @@ let hostWidths = new WeakMap(); // cached, because reading a width makes the bro
 
 const drawn = {}; // what every chart shows, by the id of its host
 
-/** Width of a host element, read once until the window changes. */
+/** Width of a host element, read once until the window changes; on paper that of its place there. */
 function widthOfHost(host) {
+  if (onPaper) return widthOnPaper(host);
   if (!hostWidths.has(host)) hostWidths.set(host, host.clientWidth);
   return hostWidths.get(host);
 }
@@ -97,8 +97,8 @@ function drawChart(host, spec) {
   const width = Math.max(260, widthOfHost(host));
   const strip = spec.counted ? COUNTS : 0;
   const lowest = width < PHONE ? 240 : 190; // lines that are close together need room for their names
-  const ratio = (onPaper ? 0.6 : 1) * (spec.ratio || 0.8); // a sheet that ends above a high picture stays half empty
-  const height = Math.round(Math.max(lowest, Math.min(width * ratio, 340))) + strip;
+  const onScreen = Math.round(Math.max(lowest, Math.min(width * (spec.ratio || 0.8), 340)));
+  const height = (onPaper ? PRINTED.height : onScreen) + strip; // a sheet that ends above a high picture stays half empty
   const frame = frameOf(spec, width, height, height - strip - MARGIN.bottom);
   const { names, unplaced } = lineNames(frame);
   const key = keyOf(unplaced, width, height);
@@ -118,7 +118,7 @@ function drawChart(host, spec) {
     clipOf(host, frame),
     (spec.shaded || []).map((part) => shadeOf(frame, part)),
     axes(frame),
-    (spec.cases || []).map((bar) => caseBar(frame, bar)),
+    caseBars(frame),
     svg(
       "g",
       { "clip-path": `url(#clip-${host.id})` },
@@ -201,16 +201,33 @@ const shadeOf = ({ x, foot }, [low, high]) =>
 
 const COUNTS = 44; // pixels below the x axis for bars of cases and their numbers
 
-/** The number of cases in a part of the x axis, as a bar in a strip below the axis. */
-function caseBar({ x, height, spec }, { low, high, share, cases }) {
+/** Bars of cases in a strip below the axis, with their numbers in the largest size that lets all of them fit. */
+function caseBars(frame) {
+  const bars = frame.spec.cases || [];
+  const fits = (size) => bars.every((bar) => !bar.cases || countText(frame, bar, size));
+  const size = COUNT_SIZES.find(fits) || COUNT_SIZES[0];
+  return bars.map((bar) => caseBar(frame, bar, size));
+}
+
+const COUNT_SIZES = [TICK.size, 10, 9, 8]; // pixels
+const widthOfBar = ({ x }, { low, high }) => Math.max(0, x(high) - x(low) - 1);
+
+/** The number of cases of a bar as a text that is not wider than the bar, if there is one. */
+const countText = (frame, bar, size) =>
+  [short(bar.cases), `${short(bar.cases / 1e3, 2)}k`, `${short(bar.cases / 1e6, 2)}M`].find(
+    (text) => widthOf(text, { size }) <= widthOfBar(frame, bar) + 1,
+  );
+
+/** The number of cases in a part of the x axis. */
+function caseBar(frame, { low, high, share, cases }, size) {
+  const { x, height, spec } = frame;
   const barHeight = share * (COUNTS - 18);
-  const width = Math.max(0, x(high) - x(low) - 1);
+  const width = widthOfBar(frame, { low, high });
   const bar = svg("rect", { class: "cases", x: x(low) + 0.5, y: height - barHeight - 1, width, height: barHeight });
-  const text = [short(cases), `${short(cases / 1e3, 2)}k`, `${short(cases / 1e6, 2)}M`].find((count) => widthOf(count, TICK) <= width + 1);
-  const fits = cases > 0 && text;
+  const text = cases > 0 && countText(frame, { low, high, cases }, size);
   return [
     withTip(bar, `${formatOf(spec.x)(low)} to ${formatOf(spec.x)(high)}`, [["cases", exact(cases)]]),
-    fits ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - barHeight - 4, "text-anchor": "middle" }, text) : null,
+    text ? svg("text", { class: "tick", x: (x(low) + x(high)) / 2, y: height - barHeight - 4, "text-anchor": "middle", "font-size": size }, text) : null,
   ];
 }
 

@@ -47,19 +47,20 @@ function smallAmount(amount, cost) {
 /** All digits. */
 const exact = (value) => (Number.isFinite(value) ? withMinusSigns(String(value)) : short(value));
 
-/** A number rounded to a power of ten. */
+const RELIABLE = 15; // digits that a float has to show
+
+/** A number rounded to a power of ten; halves, which are those of its reliable digits, away from zero. */
 function roundedTo(value, power) {
-  const digits = powerOf(value) - power + 1;
-  if (digits > 0) return Number(value.toPrecision(Math.min(digits, 100)));
-  return Math.abs(value) >= 0.5 * 10 ** power ? Math.sign(value) * 10 ** power : 0;
+  const [factor, exponent] = Math.abs(value).toExponential(RELIABLE - 1).split("e");
+  const units = Math.round(Number(`${factor}e${Number(exponent) - power}`));
+  return Math.sign(value) * Number(`${units}e${power}`);
 }
 
 /** A number with this many decimals, zeros included; a negative number of them rounds to tens, hundreds, … */
 function fixed(value, wanted) {
   if (!Number.isFinite(value) || Math.abs(value) >= LARGEST_PLAIN) return short(value);
-  const places = Math.min(wanted, 14 - powerOf(value)); // a float has fifteen reliable digits
-  const [decimals, size] =
-    places < 0 ? [0, roundedTo(value, -places)] : [places, Number(value.toFixed(places))];
+  const places = Math.min(wanted, RELIABLE - 1 - powerOf(value, RELIABLE - 1));
+  const [decimals, size] = [Math.max(places, 0), roundedTo(value, -places)];
   if (places > 6 && Math.abs(size) < 1e-4) {
     return size ? withMinusSigns(size.toExponential(places + powerOf(size))) : "0";
   }

@@ -1,7 +1,7 @@
 // Explorer: the distribution of one model's scores in each class, with cuts that the reader can move.
 
 const BARS = 48;
-const PANEL = { height: 86, gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900] };
+const PANEL = { gap: 20, top: 34, bottom: 46, side: 16, widths: [260, 900], get height() { return onPaper ? 56 : 86; } };
 let draggedCut = null; // index of the cut being dragged
 
 /** An axis that contains 99 % of the cases and all cuts. */

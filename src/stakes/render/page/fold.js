@@ -217,15 +217,3 @@ function showWithRoom(node, content, roomFor) {
   }
   node.replaceChildren(...content);
 }
-
-const PAPER = { width: 660, fontSize: 0.88 }; // pixels of a narrow sheet, and its font size relative to the screen
-
-/** Shrink wide tables to the width of paper, so that no column is cut off. */
-function fitPaper() {
-  for (const table of document.querySelectorAll(".scroll > table")) {
-    table.style.minWidth = 0; // its natural width
-    const zoom = Math.min(1, PAPER.width / (PAPER.fontSize * table.scrollWidth));
-    table.style.minWidth = "";
-    table.style.setProperty("--shrink", zoom.toFixed(3));
-  }
-}

@@ -158,7 +158,7 @@ function buildGrid(host, change) {
     return html("td", {}, controls.map((input) => input.box));
   };
   const head = ["cost of … for", ...decisions, "prior, in %"].map((text) =>
-    html("th", { scope: "col", title: text }, text),
+    html("th", { scope: "col", title: text }, shortened(text, 26)),
   );
   const rows = classes.map((label, k) =>
     html(

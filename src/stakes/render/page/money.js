@@ -88,12 +88,13 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
   return withArrowKeys(html("table", { class: "cells" }, headOf(head), html("tbody", {}, body)));
 }
 
-const MOST_CELLS = 6; // cells that the list of the costliest has
+/** Cells that the list of the costliest has: on paper it may have to do without its table. */
+const mostCells = () => (onPaper ? 24 : 6);
 
 /** The cells that cost the most, in descending order. */
 function showCostliestCells(cells, peak, tooltipLines, amountsOnly) {
   const costly = cells.filter(({ part }) => part > 0).sort((a, b) => b.part - a.part);
-  const rows = costly.slice(0, MOST_CELLS).map((cell) => {
+  const rows = costly.slice(0, mostCells()).map((cell) => {
     const bar = html("i", {});
     bar.style.width = `${(100 * cell.part) / peak}%`;
     const name = html("span", {}, html("b", {}, classes[cell.k]), ` → ${decisions[cell.d]}`);
@@ -163,6 +164,7 @@ function showClassCosts({ counts }, parts, quantity) {
   byId("class-costs-name").textContent = inUnit(`What each class adds to the ${quantity} per case`);
   const button = byId("class-costs-all");
   button.hidden = byCost.length <= FIRST_CLASSES;
+  byId("class-costs-rest").textContent = shown.length < byCost.length ? `${byCost.length - shown.length} more are on the page and in its CSV.` : "";
   button.textContent = allClassesShown ? `Show the first ${FIRST_CLASSES}` : `Show all ${byCost.length} classes`;
 }
 

@@ -124,16 +124,7 @@ function listen() {
     if (innerWidth !== width) redraw();
     width = innerWidth;
   });
-  addEventListener("beforeprint", () => {
-    onPaper = true;
-    redraw();
-    finishPieces();
-    fitPaper();
-  });
-  addEventListener("afterprint", () => {
-    onPaper = false;
-    redraw();
-  });
+  listenToPrinting(redraw);
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hideTip();
   });
@@ -196,12 +187,12 @@ function startStillPage() {
   buildExplorer();
   showExplorer();
   listenToDownloads();
-  for (const event of ["resize", "beforeprint"]) {
-    addEventListener(event, () => {
-      forgetWidths();
-      showExplorer();
-    });
-  }
+  const redrawExplorer = () => {
+    forgetWidths();
+    showExplorer();
+  };
+  addEventListener("resize", redrawExplorer);
+  listenToPrinting(redrawExplorer);
   window.stakesPage = Object.freeze({ finished: () => finished, tables: () => ({ explorer: savedRows("explorer") }) });
 }
 

@@ -133,7 +133,8 @@ function drawPriorChart(how, series, top) {
   const few = CROWDED && reading === "anew" ? " Lines: the models that the charts show." : "";
   const bandName = series.find(({ banded }) => banded)?.name;
   const shaded = constantIsCheapest(naive, series);
-  byId("prior-note").textContent = tied(`${shadedText(shaded)}${few}${bandText(bandName)}`.trim());
+  const faint = series.some(({ name }) => !name) ? " Named lines are the cheapest at some prior, faint ones at none." : "";
+  byId("prior-note").textContent = tied(`${faint}${shadedText(shaded)}${few}${bandText(bandName)}`.trim());
   drawChart(byId("prior-chart"), {
     title: `Cost per case over the ${priorName(LAST)}, ${how}`,
     ratio: 0.4,

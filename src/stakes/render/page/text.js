@@ -77,7 +77,8 @@ function withTip(node, title, lines) {
 // Tables ------------------------------------------------------------------------------------------
 
 const LONGEST_CELL = 60; // characters of a cell; the full text is in its title
-const LONG_HEAD = 12; // characters of a heading that may take several lines
+/** A heading that may take several lines is wide enough for two of them. */
+const headLook = ({ length }) => (length > 24 ? "longer" : length > 12 ? "long" : null);
 const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** One tab stop for a whole table: the arrow keys move from number to number. */
@@ -111,7 +112,7 @@ function tableOf(head, rows, groups = []) {
     const { text, title = "", lines = null, look = null } = hasOptions ? content : { text: content ?? "" };
     const isLong = typeof text === "string" && text.length > LONGEST_CELL;
     const isRowName = typeof text === "string" && scope === "row"; // the style sheet may truncate it
-    const longHead = scope === "col" && heads[column].length > LONG_HEAD ? "long" : null;
+    const longHead = scope === "col" ? headLook(heads[column]) : null;
     const node = html(
       tag,
       {
