@@ -56,7 +56,7 @@ function errorsOf(systems, costs, prior) {
   );
   const fittingCovariance = (i, j) => {
     const [a, b] = [systems[i].position, systems[j].position];
-    const reported = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
+    const reported = a < 0 || b < 0 ? 0 : JOINT.fitting[Math.max(a, b)][Math.min(a, b)];
     return reported ? reported * ratios()[i] * ratios()[j] : 0;
   };
   const covariances = lazy(() => new Float64Array(size * size).fill(NaN)); // NaN: not yet computed
