@@ -167,7 +167,8 @@ function showMargins() {
 /** The sentence of the verdict about the nearest change. */
 const showNearestChange = (sentence) => {
   const text = [html("b", {}, "Nearest change: "), tied(sentence)];
-  showWithRoom(byId("nearest-flip"), text, [...text, "00000000"]);
+  // other stakes may add a factor, or that none is near
+  showWithRoom(byId("nearest-flip"), text, [...text, " none near, 00000 times today’s 0000"]);
 };
 
 /** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */
