@@ -22,7 +22,8 @@ from stakes import Problem, Report, evaluate
 
 QUICK: dict[str, Any] = {"calibrator": None, "replicates": 10}
 CHANGE = """i => new Promise(done => {
-    const slider = document.querySelector("#controls input[type=range]");
+    const sliders = document.querySelectorAll("#controls input[type=range]");
+    const slider = sliders[i % sliders.length]; // some changes take longer than others
     slider.value = Number(slider.max) * (0.3 + 0.02 * i);
     slider.dispatchEvent(new Event("input", {bubbles: true}));
     requestAnimationFrame(() => done(document.body.offsetHeight));

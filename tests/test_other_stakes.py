@@ -221,6 +221,32 @@ def test_joint_bins_have_the_margins_of_the_tables_that_the_report_holds(report)
     assert Report.from_json(report.to_json()) == report
 
 
+def test_many_models_have_the_contenders_of_the_report_at_its_own_stakes():
+    """Also those beyond the few sources that have many bins: all pairs are those of the rows."""
+    rng = np.random.default_rng(3)
+    truth = (rng.random(800) < 0.2).astype(int)
+    odds = rng.normal(np.where(truth == 1, 1.2, -1.2), 1.5)
+    noise = (0.2 + 0.08 * np.arange(30)[:, None]) * rng.normal(size=(30, 800))
+    models = {f"{i}": 1 / (1 + np.exp(-odds - noise[i])) for i in range(30)}
+    crowd = evaluate(truth, models, Problem.binary(false_alarm=1, miss=4), **QUICK)
+    assert crowd.joint is not None
+    assert len(crowd.joint.sources) == 30
+    assert {source.ends.size for source in crowd.joint.sources[12:]} == {2}
+    now = Stakes(crowd).moved(crowd.problem.costs, None, kept=False)
+    assert set(now.contenders) == set(crowd.verdict.contenders)
+    assert 1 < len(now.contenders) < 30
+    few = replace(crowd.joint, sources=crowd.joint.sources[:12], pairs=pairs_of_first(crowd, 12))
+    coarser = Stakes(replace(crowd, joint=few)).moved(crowd.problem.costs, None, kept=False)
+    assert len(coarser.contenders) > len(now.contenders)  # as if the others were independent
+
+
+def pairs_of_first(report: Report, size: int) -> tuple[Any, ...]:
+    assert report.joint is not None
+    places = combinations(range(len(report.joint.sources)), 2)
+    listed = zip(places, report.joint.pairs, strict=True)
+    return tuple(pair for (_, second), pair in listed if second < size)
+
+
 def test_reports_on_clusters_have_no_joint_bins_and_say_why():
     report = evaluate(TRUTH, POSTERIORS, Problem.zero_one(2), clusters=np.arange(600) // 3, **QUICK)
     assert report.joint is None

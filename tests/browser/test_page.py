@@ -116,6 +116,8 @@ def test_where_not_looking_is_cheaper_no_model_is_deployed(opened):
     assert report.verdict.saving_over_naive.value < 0
     assert "always pass" in page.page.title()
     assert "deploy none" in page.page.inner_text("#verdict-tag").lower()
+    assert page.text("#money-pick option:first-child") == "the best of the models"
+    assert "always pass, which needs none, costs" in page.text("#disagreement")
     page.run("() => stakesPage.set({costs: [[0, 1], [1.9, 0]]})")
     text = page.text("#verdict-changed")
     naive = page.run("() => stakesPage.result().naive.cost")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -205,13 +206,89 @@ def test_a_call_is_not_clear_where_the_saving_is_not(absent, opened):
     assert page.text("#verdict-tag").endswith("a clear call")
 
 
+def factor(what: str, now: float, then: float) -> float:
+    """By how much a cost is multiplied or divided, or a share or the rest, whichever moves more."""
+    pairs = [(now, then), (1 - now, 1 - then)] if what.startswith("prior of ") else [(now, then)]
+    return max(np.inf if min(pair) <= 0 else max(pair) / min(pair) for pair in pairs)
+
+
 @pytest.mark.slow
-def test_the_nearest_flip_stands_in_the_verdict(duel, opened):
-    page = opened(duel)
-    first = flips(page)[0]
+@pytest.mark.parametrize("name", ["duel", "demo"])
+def test_the_nearest_flip_stands_in_the_verdict(name, opened, request):
+    report = request.getfixturevalue(name)
+    page = opened(report)
+    rows = flips(page)
+    listed = [(factor(row["what"], row["now"], at), row, at) for row, at, *_ in ends(rows)]
+    least, first, then = min(listed, key=lambda flip: flip[0])
+    assert first is rows[0]
     text = page.text("#nearest-flip")
-    assert text.startswith(f"Nearest change: if you decide anew, {duel.verdict.cheapest} stays")
-    assert f"the {first['what']} " in text
+    near = "" if least <= 10 else "none near, "
+    assert text.startswith(f"Nearest change: {near}if you decide anew")
+    assert f"{report.verdict.cheapest} stays the choice until the {first['what']} " in text
+    assert re.search(rf" from [\d.]+( %)? to {re.escape(written(first['what'], then))}[;,]", text)
+    times = then / first["now"]
+    if first["what"].startswith("cost") and times < 2:
+        assert f", {100 * times:.0f} % of today" in text
+
+
+@pytest.mark.slow
+def test_a_cost_from_zero_is_not_near_and_says_what_costs_as_much(clinic, opened):
+    page = opened(clinic)
+    page.run("() => stakesPage.finished()")
+    rows = flips(page)
+    factors = [
+        min(factor(row["what"], row["now"], at) for row, at, *_ in ends([row]))
+        for row in rows
+        if ends([row])
+    ]
+    assert factors == sorted(factors)
+    assert factors[-1] == np.inf
+    assert not page.text("#nearest-flip").startswith(
+        "Nearest change: if you decide anew, the cost of send home for well"
+    )
+
+
+@pytest.mark.slow
+def test_zones_show_no_slivers_but_the_download_has_them(demo, opened):
+    page = opened(demo)
+    page.run("() => stakesPage.finished()")
+    zones = [row[1:3] for row in page.run("() => stakesPage.tables().zones")[1:]]
+    now, widest = demo.assumptions.prior[1], max(high for _, high in zones)
+    narrow = [low for low, high in zones if high - low < 0.005 * widest and not low <= now <= high]
+    assert narrow
+    beside = narrow[0] - 0.006 * widest
+    page.run("last => stakesPage.set({prior: [1 - last, last]})", beside)
+    page.run("() => stakesPage.finished()")
+    shown = page.text("#prior-band .parts")
+    assert ", briefly also " in shown
+    for low, high in re.findall(r"([\d.]+) % to ([\d.]+) %", shown):
+        assert float(high) - float(low) >= 0.5 * widest or float(low) <= 100 * beside <= float(high)
+
+
+@pytest.mark.slow
+def test_the_zone_of_today_has_the_contenders_of_the_headline(opened):
+    """Also of more models than have many joint bins."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(600) < 0.2).astype(int)
+    odds = rng.normal(np.where(y == 1, 1.2, -1.2), 1.5)
+    noise = (0.2 + 0.1 * np.arange(20)[:, None]) * rng.normal(size=(20, 600))
+    models = {f"m{i}": 1 / (1 + np.exp(-odds - noise[i])) for i in range(20)}
+    report = evaluate(
+        y, models, Problem.binary(false_alarm=1, miss=4), calibrator=None, replicates=10
+    )
+    page = opened(report)
+    page.run("() => stakesPage.finished()")
+    now = report.assumptions.prior[1]
+    zones = page.run("() => stakesPage.tables().zones")[1:]
+    names = next(row[3] for row in zones if row[0].startswith("prior") and row[1] <= now <= row[2])
+    assert set(names.split("; ")) == set(report.verdict.contenders)
+    assert 1 < len(report.verdict.contenders) < 20
+
+
+@pytest.mark.slow
+def test_zones_of_several_models_name_them(duel, opened):
+    page = opened(duel)
+    page.run("() => stakesPage.finished()")
     zones = page.run("() => stakesPage.tables().zones")
     several = [row for row in zones[1:] if "; " in row[3]]
     assert several

@@ -349,6 +349,8 @@ def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
 def test_what_metrics_cost_follows_the_stakes(demo, opened):
     page = opened(demo)
     at_first = page.run("() => stakesPage.tables().disagreement")
+    shown = page.page.locator("#disagreement tbody tr td:nth-of-type(2)").all_inner_texts()
+    assert shown[1:] == sorted(shown[1:], reverse=True)  # the dearest mistakes first
     wanted = demo.disagreement.columns()
     assert [row[-2].replace("; ", ", ") for row in at_first[1:]] == wanted["picks"]
     np.testing.assert_allclose([row[-1] for row in at_first[1:]], wanted["costs more"], atol=1e-9)

@@ -66,6 +66,8 @@ class Sample:
         return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
 
 
+FEW_SOURCES = 12  # sources of decisions whose pairs are always counted
+
 # Counts cases in bins of two sources of decisions at once, keyed by the positions of the two. The
 # arguments are the sources and the edges of their scores, (B - 1,), empty where decisions are bins.
 PairsOf = Callable[
@@ -153,6 +155,7 @@ class Evidence:
     coverage: Mapping[str, Callable[[], Points]] = field(default_factory=dict)
     unaided: frozenset[str] | None = None  # what needs no model and keeps the limits; None: all
     pairs: PairsOf | None = None  # None with clusters, fractional weights, limits or case costs
+    most_sources: int = FEW_SOURCES  # of decisions whose pairs are counted; more where that is fast
 
     @property
     def all_break(self) -> bool:

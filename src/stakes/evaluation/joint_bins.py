@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation.cost_intervals import Costs
-from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.evidence import FEW_SOURCES, Evidence
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -24,9 +24,9 @@ from stakes.report import (
 )
 from stakes.tally import ScoreTable
 
-_SOURCES = 12  # most sources of decisions
 _WHOLE = 1_000_000  # most cells of one pair, including empty ones
-_CELLS = 9000  # most occupied cells of all pairs together: what a page has room for
+_CELLS = 9000  # most occupied cells of all pairs of sources with many bins: room on a page
+_ALL_CELLS = 100_000  # and of all pairs, if there are more sources: a page on many models is large
 _BINS = 8, 24  # fewest and most bins of one source
 
 
@@ -36,21 +36,28 @@ def joint_bins_of(
     evidence: Evidence,
     costs: Costs,
 ) -> JointBins | None:
-    """Joint bins of the cheapest systems; None where pairs cannot be counted, or need too much."""
+    """Joint bins of the cheapest systems; None where pairs cannot be counted, or need too much.
+
+    Beyond the first few, the bins of a source are the decisions of the report: enough to know at
+    its stakes which systems cannot be told from the cheapest.
+    """
     if evidence.pairs is None:
         return None
     rivals = [entry for entry in systems if entry.candidate and not isnan(entry.cost.value)]
     rivals.sort(key=lambda entry: entry.cost.value)
-    wanted = list(dict.fromkeys(_key(entry, models) for entry in rivals))[:_SOURCES]
-    size = max(len(wanted), 2)
+    wanted = list(dict.fromkeys(_key(entry, models) for entry in rivals))[: evidence.most_sources]
+    size = max(min(len(wanted), FEW_SOURCES), 2)
     most = int(np.clip(sqrt(_CELLS / (size * (size - 1))), *_BINS))
     named = {entry.model: entry for entry in models}
-    sources, all_edges = [], []
+    sources: list[DecisionSource] = []
+    all_edges = []
     for model, recalibrated, system in wanted:
         table = named[model].recalibrated if recalibrated else named[model].table
         stops, edges = np.empty(0, np.intp), np.empty(0)
         if system is None and table is not None:
-            stops = _stops(table, most, _cuts(table, model, recalibrated, systems))
+            cuts = _cuts(table, model, recalibrated, systems)
+            fine = len(sources) < FEW_SOURCES
+            stops = _stops(table, most, cuts) if fine else np.array([*cuts, table.scores.size])
             edges = _edges(table, stops, _raw(evidence, model, recalibrated=recalibrated))
         sources.append(DecisionSource(model, recalibrated, system, stops))
         all_edges.append(edges)
@@ -59,16 +66,20 @@ def joint_bins_of(
         return None
     names = tuple(entry.name for entry in systems)
     fitting = costs.choice.errors.among(names).fitting
-    tables, n_sources = evidence.pairs(sources, all_edges), len(sources)
-    # Fewer sources rather than coarser bins: bins must keep the cuts of the decisions exactly.
-    while n_sources > 2 and _n_cells(tables, n_sources) > _CELLS:
-        n_sources -= 1
+    tables = evidence.pairs(sources, all_edges)
+    n_sources = _n_kept(tables, len(sources))
     kept = tuple(tables[pair] for pair in combinations(range(n_sources), 2))
     return JointBins(tuple(sources[:n_sources]), kept, fitting)
 
 
-def _n_cells(tables: Mapping[tuple[int, int], PairCounts], n_sources: int) -> int:
-    return sum(tables[pair].places.size for pair in combinations(range(n_sources), 2))
+def _n_kept(tables: Mapping[tuple[int, int], PairCounts], n_sources: int) -> int:
+    """How many sources there is room for, the first ones; two always."""
+    # Fewer sources rather than coarser bins: bins must keep the cuts of the decisions exactly.
+    added = [sum(tables[i, j].places.size for i in range(j)) for j in range(n_sources)]
+    total = np.cumsum(added)
+    n_fine = max(2, int(np.count_nonzero(total[:FEW_SOURCES] <= _CELLS)))
+    n_all = int(np.count_nonzero(total <= _ALL_CELLS)) if n_fine == FEW_SOURCES else n_fine
+    return min(n_sources, max(n_fine, n_all))
 
 
 def source_size(source: DecisionSource, problem: Problem) -> int:

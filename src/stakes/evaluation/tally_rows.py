@@ -19,7 +19,14 @@ from stakes.evaluation.backwards import class_leads
 from stakes.evaluation.case_charges import Charges, charges_of, weighted_terms
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule, named, rules_of
-from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, PairsOf, Sample
+from stakes.evaluation.evidence import (
+    FEW_SOURCES,
+    RULES,
+    Evidence,
+    ModelTallies,
+    PairsOf,
+    Sample,
+)
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
@@ -46,6 +53,8 @@ _NO_FOLDS = (
 )
 
 CLASS_BINS = 10  # bins of the probability of each class
+_MOST_SOURCES = 128  # of decisions whose pairs are counted
+_VISITS = 100_000_000  # of cases, to count all pairs: about a second
 _OFF = 1 + 0.381966 / BitGrid.RUN  # moves the edges of bins away from round numbers
 
 
@@ -100,7 +109,13 @@ def evidence_of(
         repriced=_repriced(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
+        most_sources=_most_sources(cases.truth.size),
     )
+
+
+def _most_sources(n_cases: int) -> int:
+    """How many sources of decisions have pairs that are counted quickly."""
+    return max(FEW_SOURCES, min(_MOST_SOURCES, math.isqrt(_VISITS // max(n_cases, 1))))
 
 
 def _pairs(

@@ -29,46 +29,86 @@ function triangularRoot(covariance) {
   return columns; // [rank][system]
 }
 
-/** Keys of the systems that do not depend on the input order; equal for systems with equal costs and errors. */
-function canonicalKeys(costs, covariance) {
-  const variances = differenceVariances(covariance);
-  const keys = costs.map((cost, i) => [cost, ...[...variances[i]].sort((a, b) => a - b), covariance[i][i]]);
-  const scale = keys[0].map((_, c) => Math.max(...keys.map((key) => Math.abs(key[c]))) || 1);
+/**
+ * A comparison of two systems that does not depend on the input order: by cost, by the variances of
+ * their differences, and by their own; zero for systems with equal costs and errors.
+ */
+function canonicalComparison(costs, covariance) {
   const roundedHalfToEven = (x) => {
     const [low, off] = [Math.floor(x), x - Math.floor(x)];
     return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
   };
-  return keys.map((key) => key.map((value, c) => roundedHalfToEven((value / scale[c]) * 1e9)));
+  const rounded = (values) => {
+    const scale = largest(values) || 1;
+    return values.map((value) => roundedHalfToEven((value / scale) * 1e9));
+  };
+  const last = costs.length + 1;
+  const sorted = lazy(() => differenceVariances(covariance).map((row) => Float64Array.from(row).sort()));
+  const column = memoized((c) => {
+    if (c === 0) return rounded(costs);
+    return rounded(c === last ? costs.map((_, i) => covariance[i][i]) : sorted().map((row) => row[c - 1]));
+  });
+  return (a, b) => {
+    for (let c = 0; c <= last; c += 1) if (column(c)[a] !== column(c)[b]) return column(c)[a] - column(c)[b];
+    return 0;
+  };
 }
 
 /** An order of the systems that does not depend on the input order, except among equal systems. */
 function canonicalOrder(costs, covariance) {
-  const keys = canonicalKeys(costs, covariance);
-  return range(costs.length).sort((a, b) => {
-    const c = keys[a].findIndex((value, column) => value !== keys[b][column]);
-    return c < 0 ? a - b : keys[a][c] - keys[b][c];
-  });
+  const compared = canonicalComparison(costs, covariance);
+  return range(costs.length).sort((a, b) => compared(a, b) || a - b);
 }
 
 /** Errors drawn with the fixed normal numbers, an array for each system. */
 function drawnErrors(covariance, order, count, centred) {
   const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
   const normals = fixedNormals(count, root.length, centred);
-  const lengths = centred ? null : new Float64Array(count);
-  if (lengths)
-    for (const column of normals) column.forEach((value, r) => (lengths[r] += value * value));
+  const factors = order.map((_, index) => root.map((column) => column[index]));
   const drawn = new Array(order.length);
-  order.forEach((system, index) => {
-    const errors = new Float64Array(count);
-    root.forEach((column, d) => {
-      const [factor, normal] = [column[index], normals[d]];
-      if (factor) for (let r = 0; r < count; r += 1) errors[r] += factor * normal[r];
-    });
-    if (lengths) for (let r = 0; r < count; r += 1) errors[r] /= Math.sqrt(lengths[r]);
-    drawn[system] = errors;
-  });
+  for (let i = 0; i < order.length; i += 2) {
+    const sums = twoWeightedSums(factors[i], factors[i + 1] ?? factors[i], normals, count);
+    sums.slice(0, order.length - i).forEach((errors, n) => (drawn[order[i + n]] = errors));
+  }
+  if (!centred) {
+    const lengths = lengthsOf(count, root.length);
+    for (const errors of drawn) for (let r = 0; r < count; r += 1) errors[r] /= lengths[r];
+  }
   return { drawn, rank: root.length };
 }
+
+/**
+ * Two sums of columns times factors. Both take four columns at a time, which is four times as fast as
+ * adding column by column, and most of the time that comparing many systems takes.
+ */
+function twoWeightedSums(first, second, columns, count) {
+  const [sums, others] = [new Float64Array(count), new Float64Array(count)];
+  const used = range(columns.length).findLastIndex((c) => first[c] || second[c]) + 1;
+  for (let c = 0; c < used; c += 4) {
+    const next = [c, c + 1, c + 2, c + 3];
+    const [p, q, s, t] = next.map((i) => columns[i] ?? columns[c]); // those that are missing have factor 0
+    const [pa, qa, sa, ta] = next.map((i) => first[i] ?? 0);
+    const [pb, qb, sb, tb] = next.map((i) => second[i] ?? 0);
+    for (let r = 0; r < count; r += 1) {
+      sums[r] += pa * p[r] + qa * q[r] + sa * s[r] + ta * t[r];
+      others[r] += pb * p[r] + qb * q[r] + sb * s[r] + tb * t[r];
+    }
+  }
+  return [sums, others];
+}
+
+/** The length of each vector of the fixed normal numbers; the last result is cached. */
+const lengthsOf = (() => {
+  let known = {};
+  return (count, dimensions) => {
+    if (known.count === count && known.dimensions === dimensions) return known.lengths;
+    const squares = new Float64Array(count);
+    for (const column of fixedNormals(count, dimensions))
+      for (let r = 0; r < count; r += 1) squares[r] += column[r] * column[r];
+    known = { count, dimensions, lengths: squares.map(Math.sqrt) };
+    return known.lengths;
+  };
+})();
 
 const DIRECTIONS = 1024;
 
@@ -94,16 +134,18 @@ function maxLaw(costs, covariance) {
       directions = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
     }
     if (!directions.extent.has(i)) {
-      const extent = new Float64Array(DIRECTIONS);
+      const [extent, drawn] = [new Float64Array(DIRECTIONS), directions.drawn[i]];
       directions.drawn.forEach((other, j) => {
         if (!(variances[i][j] > 0)) return;
-        const factor = 1 / Math.sqrt(variances[i][j]);
-        for (let r = 0; r < DIRECTIONS; r += 1)
-          extent[r] = Math.max(extent[r], Math.abs(directions.drawn[i][r] - other[r]) * factor);
+        const factor = 1 / variances[i][j];
+        for (let r = 0; r < DIRECTIONS; r += 1) {
+          const square = (drawn[r] - other[r]) ** 2 * factor;
+          if (square > extent[r]) extent[r] = square;
+        }
       });
       directions.extent.set(i, extent);
     }
-    return directions.extent.get(i);
+    return directions.extent.get(i); // squared
   };
   const normalTail = (square) => erfc(Math.sqrt(square / 2));
   const meanTail = (i, square) => {
@@ -111,7 +153,7 @@ function maxLaw(costs, covariance) {
     if (!directions.rank) return null;
     let total = 0;
     for (let r = 0; r < DIRECTIONS; r += 1)
-      total += chiTail(directions.rank, square > 0 ? square / extent[r] ** 2 : 0);
+      total += chiTail(directions.rank, square > 0 ? square / extent[r] : 0);
     return total / DIRECTIONS;
   };
   /** Whether the mean tail is at least alpha: its terms are added until that is settled. */
@@ -121,7 +163,7 @@ function maxLaw(costs, covariance) {
     const needed = alpha * DIRECTIONS;
     let total = 0;
     for (let r = 0; r < DIRECTIONS && total < needed; r += 1)
-      total += chiTail(directions.rank, square / extent[r] ** 2);
+      total += chiTail(directions.rank, square / extent[r]);
     return !(total < needed);
   };
   /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */
@@ -160,17 +202,16 @@ function choiceDraws(costs, covariance, winner) {
   const among = covariance.slice(0, size).map((row) => row.slice(0, size));
   const order = canonicalOrder(costs, among);
   const { drawn } = drawnErrors(covariance, [...order, size], DRAWS, true);
-  return { costs, covariance, among, winner, drawn };
+  return { costs, covariance, among, winner, drawn, errors: errorsOfCheapest(costs, among, drawn) };
 }
 
-/** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
-function selectionEffect({ costs, covariance, among, winner, drawn }, level, against) {
+/** The error of the cheapest in each draw: costs shrunk to their mean by what noise explains of their spread. */
+function errorsOfCheapest(costs, among, drawn) {
   const size = costs.length;
   const mean = sum(costs) / size;
   const spread = sum(costs.map((cost) => (cost - mean) ** 2));
-  const noise = sum(among.map((row, i) => row[i])) - sum(among.flat()) / size;
+  const noise = sum(among.map((row, i) => row[i])) - sum(among.map(sum)) / size;
   const shrinkage = spread > 0 ? Math.sqrt(Math.max(0, 1 - noise / spread)) : 0;
-  // costs shrunk towards their mean, by as much as noise explains their spread, plus drawn errors
   const lowest = new Float64Array(DRAWS).fill(Infinity);
   const errors = new Float64Array(DRAWS);
   costs.forEach((cost, i) => {
@@ -181,18 +222,21 @@ function selectionEffect({ costs, covariance, among, winner, drawn }, level, aga
       errors[r] = systemErrors[r];
     }
   });
-  const bias = -sum(Array.from(errors));
-  if (against) for (let r = 0; r < DRAWS; r += 1) errors[r] -= drawn[size][r];
-  errors.sort();
+  return errors;
+}
+
+/** The effect of selecting the cheapest: bias of its cost, and how far its upper bound moves up. */
+function selectionEffect({ covariance, winner, drawn, errors }, level, against) {
+  const last = covariance.length - 1; // the system that the cheapest is compared with
+  const differences = against ? errors.map((error, r) => error - drawn[last][r]) : errors.slice();
+  differences.sort();
   const tail = (1 - level) / 2;
   const position = tail * (DRAWS - 1);
-  const quantile =
-    errors[Math.floor(position)] + (position % 1) * (errors[Math.ceil(position)] - errors[Math.floor(position)]);
-  const variance = against
-    ? differenceVariances(covariance)[winner][size]
-    : covariance[winner][winner];
+  const [low, high] = [differences[Math.floor(position)], differences[Math.ceil(position)]];
+  const quantile = low + (position % 1) * (high - low);
+  const variance = against ? differenceVariances(covariance)[winner][last] : covariance[winner][winner];
   const excess = normalQuantile(tail) * Math.sqrt(variance) - quantile;
-  return { bias: Math.max(0, bias / DRAWS), reach: Math.max(0, excess) };
+  return { bias: Math.max(0, -sum(errors) / DRAWS), reach: Math.max(0, excess) };
 }
 
 /**
@@ -254,8 +298,8 @@ function shrunkChances({ costs, among, drawn }) {
           chances[indices[n]] += parts[step] / ties;
     });
   }
-  const keys = canonicalKeys(costs, among).map(String); // equal systems have equal chances
-  const groups = keys.map((key) => chances.filter((_, i) => keys[i] === key));
+  const compared = canonicalComparison(costs, among); // equal systems have equal chances
+  const groups = costs.map((_, i) => chances.filter((_, j) => compared(i, j) === 0));
   return groups.map((group) => sum(group) / group.length);
 }
 

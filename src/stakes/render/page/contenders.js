@@ -42,27 +42,31 @@ const differenceRange = (first, second) => first.map(([low, high], k) => [low - 
  * maps, and the strata of cost differences.
  */
 function errorsOf(systems, costs, prior) {
-  const keyOf = (i, j) => i * systems.length + j;
-  const pair = memoized((key) => pairTable(systems[Math.floor(key / systems.length)], systems[key % systems.length]));
+  const size = systems.length;
+  const factors = covarianceFactors(systems[0].counts, prior);
+  const pair = memoized((key) => pairTable(systems[Math.floor(key / size)], systems[key % size]));
   const gaps = lazy(() => costs.map((row) => row.flatMap((cost) => row.map((other) => cost - other))));
-  const variance = memoized((i) => varianceOf(systems[i].counts, costs, prior));
   // the variance from fitting a calibration map is known at the stakes of the report only; elsewhere
   // it is assumed to keep its ratio to the sampling variance
-  const ratio = memoized((i) => {
-    const { reportedVariance } = systems[i];
-    return reportedVariance > 0 ? Math.sqrt(Math.max(variance(i), 0) / reportedVariance) : 0;
-  });
+  const ratios = lazy(() =>
+    systems.map((system) => {
+      const { reportedVariance } = system;
+      return reportedVariance > 0 ? Math.sqrt(Math.max(covarianceOf(system, system, factors), 0) / reportedVariance) : 0;
+    }),
+  );
   const fittingCovariance = (i, j) => {
     const [a, b] = [systems[i].position, systems[j].position];
-    const reported = a < 0 || b < 0 ? 0 : JOINT.fitting[a][b];
-    return reported ? reported * ratio(i) * ratio(j) : 0;
+    const reported = a < 0 || b < 0 ? 0 : JOINT.fitting[Math.max(a, b)][Math.min(a, b)];
+    return reported ? reported * ratios()[i] * ratios()[j] : 0;
   };
-  const samplingCovariance = memoized((key) => {
-    const [i, j] = [Math.floor(key / systems.length), key % systems.length];
-    return i === j ? variance(i) : covarianceOf(pair(key), costs, prior);
-  });
-  const covariance = (i, j) => samplingCovariance(keyOf(Math.min(i, j), Math.max(i, j))) + fittingCovariance(i, j);
+  const covariances = lazy(() => new Float64Array(size * size).fill(NaN)); // NaN: not yet computed
+  const covariance = (i, j) => {
+    const [known, key] = [covariances(), Math.min(i, j) * size + Math.max(i, j)];
+    if (Number.isNaN(known[key])) known[key] = covarianceOf(systems[i], systems[j], factors) + fittingCovariance(i, j);
+    return known[key];
+  };
   return {
+    factors,
     gaps,
     fittingCovariance,
     fittingVariance: (i, j) =>
@@ -70,7 +74,7 @@ function errorsOf(systems, costs, prior) {
     covarianceAmong: (indices) => indices.map((i) => indices.map((j) => covariance(i, j))),
     strata: (i, j) => {
       const possible = differenceRange(costRange(costs, systems[i].available), costRange(costs, systems[j].available));
-      return strataOf(pair(keyOf(i, j)), gaps(), possible, prior, systems[i].running - systems[j].running);
+      return strataOf(pair(i * size + j), gaps(), possible, prior, systems[i].running - systems[j].running);
     },
   };
 }
@@ -115,9 +119,11 @@ function contendersOf(estimates, { strata, fittingVariance, covarianceAmong }) {
 }
 
 /** Comparison of some systems with the best constant decision. */
-function constantRival(systems, estimates, costs, prior, naive, { gaps, fittingCovariance }) {
-  const pairWith = (counts) =>
-    counts.map((row) => row.flatMap((_, d) => row.map((cases) => (d === naive.decision ? cases : 0))));
+function constantRival(systems, estimates, costs, prior, naive, { factors, gaps, fittingCovariance }) {
+  const counts = systems[0].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
+  const constant = { counts, source: -1, deviations: deviationsOf({ counts }, costs, prior) };
+  const pairWith = (rows) =>
+    rows.map((row) => row.flatMap((_, d) => row.map((cases) => (d === naive.decision ? cases : 0))));
   /** Whether a system always makes this decision, and costs nothing to run. */
   const isSame = (i) =>
     !systems[i].running && systems[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
@@ -130,11 +136,8 @@ function constantRival(systems, estimates, costs, prior, naive, { gaps, fittingC
     const value = naive.cost - estimates[i];
     return [value, ...profileInterval(strata, squaredQuantile(DATA.level), value, fittingCovariance(i, i))];
   });
-  const covarianceWith = (i) => covarianceOf(pairWith(systems[i].counts), costs, prior);
-  const variance = (i) => {
-    const counts = systems[i].counts.map((row) => row.map((_, d) => (d === naive.decision ? sum(row) : 0)));
-    return covarianceOf(pairWith(counts), costs, prior);
-  };
+  const covarianceWith = (i) => covarianceOf(systems[i], constant, factors);
+  const variance = covarianceOf(constant, constant, factors);
   return { isSame, saving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
 }
 
@@ -157,7 +160,7 @@ function selectionOf(systems, estimates, costs, prior, compared, constant, { cov
     const rivals = inInputOrder();
     const withConstant = rivals.map(constant.covarianceWith);
     const bordered = covarianceAmong(rivals).map((row, i) => [...row, withConstant[i]]);
-    const covariance = [...bordered, [...withConstant, constant.variance(best)]];
+    const covariance = [...bordered, [...withConstant, constant.variance]];
     return choiceDraws(rivals.map((i) => estimates[i]), covariance, rivals.indexOf(best));
   });
   const effectOf = (against) => (isChosen() ? selectionEffect(draws(), DATA.level, against) : { bias: 0, reach: 0 });
@@ -193,9 +196,9 @@ function selectionOf(systems, estimates, costs, prior, compared, constant, { cov
 function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const { base, costs } = aboveSmallest(stated);
   const systems = candidates.map((system) => {
-    const source = sourceOf(system);
-    const within = source < 0 ? null : withinBins(system, JOINT.sources[source]);
-    return { ...system, source, within, available: availableDecisions(system, reachableNow) };
+    const within = system.source < 0 ? null : withinBins(system, JOINT.sources[system.source]);
+    const deviations = deviationsOf({ ...system, within }, costs, prior);
+    return { ...system, within, deviations, available: availableDecisions(system, reachableNow) };
   });
   const estimates = systems.map((system) => system.cost - base);
   const naive = naiveDecision(costs, classShares);
@@ -271,9 +274,15 @@ function inferenceAt(systems, { costs, prior }, reachableNow) {
   return inferenceOf(rivals, costs, statedPrior(prior), reachableNow || reachable(costs), prior);
 }
 
-// Sampling variance of each system at the stakes of the report, which scales the variance of fitting.
+// The source of each system, and its sampling variance at the stakes of the report, which scales the
+// variance of fitting.
 if (JOINT)
   for (const system of SYSTEMS) {
+    const deviations = deviationsOf(system, REPORTED.costs, statedPrior(DATA.prior));
+    const reported = { ...system, deviations };
+    system.source = sourceOf(system);
     system.position = system.added ? -1 : DATA.slice_systems.indexOf(system.name);
-    system.reportedVariance = system.added ? 0 : varianceOf(system.counts, REPORTED.costs, statedPrior(DATA.prior));
+    system.reportedVariance = system.added
+      ? 0
+      : covarianceOf(reported, reported, covarianceFactors(system.counts, statedPrior(DATA.prior)));
   }

@@ -115,7 +115,7 @@ def _joint(report: Report) -> dict[str, Any] | None:
             for source in joint.sources
         ],
         "pairs": packed,
-        "fitting": joint.fitting,
+        "fitting": [row[: i + 1] for i, row in enumerate(joint.fitting)],  # it is symmetric
         "reachable": reachable_decisions(report.problem.with_limits(None)),
     }
 

@@ -293,7 +293,7 @@ function limitLine({ decision, within, bound, sign, text }, counts) {
 function buildExplorer() {
   const picker = byId("explorer-pick");
   picker.append(
-    html("option", { value: "" }, "the model of the cheapest system"),
+    html("option", { value: "" }, "the best model"),
     ...EXPLORABLE.map((option, i) => html("option", { value: i }, option.name)),
   );
   picker.addEventListener("change", () => {

@@ -238,20 +238,42 @@ function flipsHint() {
   const certainty = JOINT
     ? "Today’s choice stays until the data can tell that something else is cheaper."
     : "By the costs on these cases alone: how sure they are elsewhere cannot be said from this page.";
-  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}.`);
+  return tied(`Each number moved alone. ${decided} ${certainty}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}.`);
 }
 
-/** All flips, the nearest first; distances are relative to the largest cost or the whole prior. */
+/**
+ * How far a number moves, as the logarithm of a factor: on a cost, or on a share or the rest to 1,
+ * whichever moves more. No factor leads from zero, to zero or across it: that is infinitely far.
+ */
+function relativeMove({ now, d }, value) {
+  const logFactor = (from, to) => Math.abs(Math.log(to / from));
+  const moved = d === null ? Math.max(logFactor(now, value), logFactor(1 - now, 1 - value)) : logFactor(now, value);
+  return Number.isNaN(moved) ? Infinity : moved;
+}
+
+/** All flips, the nearest first; those that no factor leads to come last, by their share of the largest cost. */
 function flipsByDistance(rows) {
   const flips = rows.flatMap(({ move, low, high }) =>
-    [low, high].filter(Boolean).map((flip) => ({ move, ...flip, distance: Math.abs(flip.value - move.now) / move.size })),
+    [low, high].filter(Boolean).map((flip) => ({
+      ...{ move, ...flip, relative: relativeMove(move, flip.value) },
+      share: Math.abs(flip.value - move.now) / move.size,
+    })),
   );
-  return flips.sort((a, b) => a.distance - b.distance || 0);
+  return flips.sort((a, b) => a.relative - b.relative || a.share - b.share || 0);
 }
 
 /** How a number moves at a flip, as a reader would type it; priors are in percent. */
-const movesTo = ({ move, value }) =>
-  `${value > move.now ? "rises" : "falls"} to ${move.d === null ? `${asTyped(inPercent(value))} %` : asTyped(value)}`;
+const movesTo = ({ move, value }, from = "") =>
+  `${value > move.now ? "rises" : "falls"} ${from}to ${move.d === null ? `${asTyped(inPercent(value))} %` : asTyped(value)}`;
+
+/** How far that is from now: a multiple of the cost, or the other decision that costs as much. */
+function farFromNow({ move: { k, d, now }, value }) {
+  if (d === null) return "";
+  if (now > 0 && value > 0) return value < 2 * now ? `, ${wholePercent(value / now)} of today’s` : `, ${short(value / now, 2)} times today’s`;
+  const asMuch = decisions.filter((_, e) => e !== d && state.costs[k][e] === value);
+  return asMuch.length ? `, as much as ${asMuch[0]}` : "";
+}
+
 const exactTextOf = ({ d }) => (d === null ? exactPercent : exact);
 const nowText = ({ d, now }) => (d === null ? probabilityText(now) : pointText(now, 4));
 
@@ -282,13 +304,15 @@ function showFlipTable(rows, choice) {
   ];
 }
 
+const NEAR = Math.log(10); // a change of a number by a larger factor is not called near
+
 /** The nearest flip as a sentence in the verdict. */
 function showNearest([nearest], choice) {
   const when = READINGS[reading];
-  const sentence = nearest
-    ? `${when}, ${choice} stays the choice until the ${nearest.move.name} ${movesTo(nearest)} (now ${nowText(nearest.move)}); then ${inWords(nearest.possible, choice)}.`
-    : `none, ${when}: no number that is moved alone changes this within the range searched.`;
-  showNearestChange(sentence);
+  if (!nearest) return showNearestChange(`none, ${when}: no number that is moved alone changes this within the range searched.`);
+  const moves = `${movesTo(nearest, `from ${nowText(nearest.move)} `)}${farFromNow(nearest)}`;
+  const stays = `${choice} stays the choice until the ${nearest.move.name} ${moves}; then ${inWords(nearest.possible, choice)}.`;
+  return showNearestChange(nearest.relative <= NEAR ? `${when}, ${stays}` : `none near, ${when}: ${stays}`);
 }
 
 /** Connect the choice between decisions that follow a move and decisions that stay. */

@@ -9,7 +9,7 @@ function buildPicker() {
   const offered = SYSTEMS.filter((system) => !system.added);
   const options = offered.map((system, i) => html("option", { value: i }, system.name));
   const picker = byId("money-pick");
-  picker.append(html("option", { value: "" }, "the cheapest system"), ...options);
+  picker.append(html("option", { value: "" }), ...options);
   picker.addEventListener("change", () => {
     pickedSystem = picker.value === "" ? null : offered[Number(picker.value)].name;
     showMoney();
@@ -52,6 +52,7 @@ function showMoney() {
     [`${quantity} per case`, exact(part)],
     [`share of the ${quantity}`, exactPercent(share)],
   ];
+  byId("money-pick").options[0].textContent = bestInWords();
   byId("money-hint").textContent = cellsHint(system, breakdown);
   byId("money").replaceChildren(cellTable(system, breakdown, tooltipLines));
   byId("money-name").textContent = tied(`${system.name}: ${costInSentence(system.cost)} per case`);

@@ -12,30 +12,32 @@ const JOINT = DATA.joint && {
   fitting: numbers(DATA.joint.fitting),
 };
 
-/** Cells [class, bin of the first, bin of the second, cases] of a pair of sources; −m skips m empty ones. */
-function unpackPair(packed, second, bins) {
-  let position = -1;
-  const cells = [];
-  for (const entry of packed) {
-    position += entry < 0 ? -entry : 1;
-    const row = Math.floor(position / second);
-    if (entry > 0) cells.push([Math.floor(row / bins), row % bins, position % second, entry]);
-  }
-  return cells;
+/** Joint bins of all pairs of sources, one pair after the other; −m in the packed cells skips m empty ones. */
+function unpackPairs(pairs, sources) {
+  const [rows, columns, cases] = [[], [], []];
+  const starts = [0]; // of each class of each pair
+  const unpack = (packed, first, second) => {
+    let position = -1;
+    const ends = classes.map(() => 0);
+    for (const entry of packed) {
+      position += entry < 0 ? -entry : 1;
+      if (entry < 0) continue;
+      const row = Math.floor(position / second);
+      rows.push(row % first);
+      columns.push(position % second);
+      ends[Math.floor(row / first)] = cases.push(entry);
+    }
+    for (const end of ends) starts.push(Math.max(end, starts[starts.length - 1]));
+  };
+  let next = 0;
+  sources.forEach((first, i) => sources.slice(i + 1).forEach((second) => unpack(pairs[next++], first.bins, second.bins)));
+  return { rows: Uint16Array.from(rows), columns: Uint16Array.from(columns), cases: Float64Array.from(cases), starts };
 }
 
-if (JOINT) {
-  const { sources } = JOINT;
-  JOINT.cells = new Map();
-  let next = 0;
-  sources.forEach((first, i) =>
-    sources.slice(i + 1).forEach((second, j) => {
-      const cells = unpackPair(DATA.joint.pairs[next], second.bins, first.bins);
-      JOINT.cells.set(`${i} ${i + 1 + j}`, cells);
-      next += 1;
-    }),
-  );
-}
+if (JOINT) JOINT.cells = unpackPairs(DATA.joint.pairs, JOINT.sources);
+
+/** The place of two sources among all pairs, the one with the lower index first. */
+const placeOfPair = (i, j) => (i * (2 * JOINT.sources.length - i - 1)) / 2 + j - i - 1;
 
 /** Index of the source that a system decides by; -1 if the page does not have it. */
 function sourceOf(system) {
@@ -73,90 +75,96 @@ const scoreTableOf = (system) => MODELS[system.model][system.way === "recalibrat
 function pairTable(first, second) {
   const count =
     first.source < 0 || second.source < 0 ? countIndependent : first.source === second.source ? countSameSource : countJointBins;
-  const tables = classes.map(() => new Float64Array(N_DECISIONS * N_DECISIONS));
-  count(first, second, (k, d, e, cases) => (tables[k][d * N_DECISIONS + e] += cases));
-  return tables;
+  return classes.map((_, k) => {
+    const cells = new Float64Array(N_DECISIONS * N_DECISIONS);
+    count(first, second, k, (d, e, cases) => (cells[d * N_DECISIONS + e] += cases));
+    return cells;
+  });
 }
 
-function countSameSource(first, second, add) {
+function countSameSource(first, second, k, add) {
   if (!first.codes) {
-    first.counts.forEach((row, k) => row.forEach((cases, d) => add(k, d, d, cases)));
+    first.counts[k].forEach((cases, d) => add(d, d, cases));
     return;
   }
-  scoreTableOf(first).weights.forEach((classWeights, k) => {
-    for (let i = 0; i < classWeights.length; i += 1) add(k, first.codes[i], second.codes[i], classWeights[i]);
-  });
+  const weights = scoreTableOf(first).weights[k];
+  for (let i = 0; i < weights.length; i += 1) add(first.codes[i], second.codes[i], weights[i]);
 }
 
-function countIndependent(first, second, add) {
-  first.counts.forEach((row, k) => {
-    const mass = sum(row);
-    if (!(mass > 0)) return;
-    row.forEach((cases, d) => second.counts[k].forEach((other, e) => add(k, d, e, (cases * other) / mass)));
-  });
+function countIndependent(first, second, k, add) {
+  const mass = sum(first.counts[k]);
+  if (!(mass > 0)) return;
+  first.counts[k].forEach((cases, d) => second.counts[k].forEach((other, e) => add(d, e, (cases * other) / mass)));
 }
 
-function countJointBins(first, second, add) {
-  if (first.source > second.source) {
-    // joint bins are stored once for a pair of sources, the one with the lower index first
-    countJointBins(second, first, (k, d, e, cases) => add(k, e, d, cases));
-    return;
-  }
-  for (const [k, a, b, cases] of JOINT.cells.get(`${first.source} ${second.source}`)) {
-    if (!first.within && !second.within) {
-      add(k, a, b, cases);
-      continue;
-    }
+function countJointBins(first, second, k, add) {
+  overJointBins(first, second, k, (a, b, cases) => {
     const [firstShares, secondShares] = [first.within?.[k][a] ?? PURE_SHARES[a], second.within?.[k][b] ?? PURE_SHARES[b]];
     for (let d = 0; d < N_DECISIONS; d += 1) {
       if (!firstShares[d]) continue;
       for (let e = 0; e < N_DECISIONS; e += 1)
-        if (secondShares[e]) add(k, d, e, cases * firstShares[d] * secondShares[e]);
+        if (secondShares[e]) add(d, e, cases * firstShares[d] * secondShares[e]);
     }
+  });
+}
+
+/** Visit the joint bins of two systems within a class. */
+function overJointBins(first, second, k, visit) {
+  if (first.source > second.source) {
+    // joint bins are stored once for a pair of sources, the one with the lower index first
+    overJointBins(second, first, k, (b, a, cases) => visit(a, b, cases));
+    return;
   }
+  const { rows, columns, cases, starts } = JOINT.cells;
+  const place = placeOfPair(first.source, second.source) * classes.length + k;
+  for (let c = starts[place]; c < starts[place + 1]; c += 1) visit(rows[c], columns[c], cases[c]);
 }
 
 /**
- * Covariance of the errors of two mean costs, from the cases of each class in each pair of decisions.
- * Classes are strata where the prior is stated; otherwise all cases are one sample.
+ * How far the costs of a system lie above their mean, by decision, by bin of its source and by class.
+ * The mean is that of each class where the prior is stated; otherwise all cases are one sample.
  */
-function covarianceOf(pair, costs, prior) {
-  const strata = prior ? range(pair.length).map((k) => [k]) : [range(pair.length)];
-  const overCells = (stratum, add) => {
-    for (const k of stratum) {
-      const [cells, row] = [pair[k], costs[k]];
-      for (let d = 0, c = 0; d < N_DECISIONS; d += 1)
-        for (let e = 0; e < N_DECISIONS; e += 1, c += 1) if (cells[c]) add(cells[c], row[d], row[e]);
-    }
+function deviationsOf({ counts, within }, costs, prior) {
+  const sizes = counts.map(sum);
+  const totals = counts.map((row, k) => dot(row, costs[k]));
+  const classMeans = totals.map((total, k) => (sizes[k] > 0 ? total / sizes[k] : 0));
+  const overall = sum(totals) / sum(sizes);
+  const means = prior ? classMeans : classMeans.map(() => overall);
+  const byDecision = costs.map((row, k) => Float64Array.from(row, (cost) => cost - means[k]));
+  return {
+    byDecision,
+    byBin: within ? within.map((bins, k) => Float64Array.from(bins, (shares) => dot(shares, byDecision[k]))) : byDecision,
+    byClass: classMeans.map((mean, k) => mean - means[k]),
   };
-  let total = 0;
-  strata.forEach((stratum, r) => {
-    let [size, firstSum, secondSum, products] = [0, 0, 0, 0];
-    overCells(stratum, (cases, first, second) => {
-      size += cases;
-      firstSum += cases * first;
-      secondSum += cases * second;
-    });
-    if (!(size > 1)) return;
-    overCells(stratum, (cases, first, second) => {
-      products += cases * (first - firstSum / size) * (second - secondSum / size);
-    });
-    total += ((prior ? prior[r] ** 2 : 1) * products) / (size * (size - 1));
+}
+
+/** Factors that turn the products of deviations, summed over each class, into a covariance of means. */
+function covarianceFactors(counts, prior) {
+  const sizes = counts.map(sum);
+  return sizes.map((classSize, k) => {
+    const size = prior ? classSize : sum(sizes);
+    return size > 1 ? (prior ? prior[k] ** 2 : 1) / (size * (size - 1)) : 0;
   });
+}
+
+/** Products of the deviations of two systems, summed over the cases of a class. */
+function sumOfProducts(first, second, k) {
+  const [ours, theirs] = [first.deviations, second.deviations];
+  if (first === second) return sum(first.counts[k].map((cases, d) => cases * ours.byDecision[k][d] ** 2));
+  if (first.source < 0 || second.source < 0) return sum(first.counts[k]) * ours.byClass[k] * theirs.byClass[k];
+  const same = first.source === second.source;
+  const [a, b] = same ? [ours.byDecision[k], theirs.byDecision[k]] : [ours.byBin[k], theirs.byBin[k]];
+  let total = 0;
+  (same ? countSameSource : overJointBins)(first, second, k, (i, j, cases) => (total += cases * a[i] * b[j]));
   return total;
 }
 
-/** Variance of the error of a mean cost, from its counts. */
-const varianceOf = (counts, costs, prior) =>
-  covarianceOf(
-    counts.map((row) => {
-      const cells = new Float64Array(N_DECISIONS * N_DECISIONS);
-      row.forEach((cases, d) => (cells[d * N_DECISIONS + d] = cases));
-      return cells;
-    }),
-    costs,
-    prior,
-  );
+/** Covariance of the errors of the mean costs of two systems, which have deviations. */
+function covarianceOf(first, second, factors) {
+  let total = 0;
+  for (let k = 0; k < factors.length; k += 1) if (factors[k]) total += factors[k] * sumOfProducts(first, second, k);
+  return total;
+}
 
 /** Strata of costs: values, how often each was seen, and the range that is possible in each class. */
 function strataOf(tables, values, ranges, prior, shift) {

@@ -77,7 +77,7 @@ function recalibratedWinner() {
 /** Explanation of the bars, the dots and the thick line of the reliability diagram. */
 function reliabilityNote(first, mostCases) {
   if (!first) return "";
-  const thick = first.look.endsWith(" winner") ? ` Thick: the cheapest system, ${first.name}.` : "";
+  const thick = first.look.endsWith(" winner") ? ` Thick: ${bestInWords()}, ${first.name}.` : "";
   const whiskers = RATES_UNKNOWN ? `. No intervals: ${RATES_UNKNOWN}.` : `; whiskers: its ${percent(DATA.level)} interval.`;
   return (
     ` Bars: cases to which ${first.name} gives such a probability, at most ${short(mostCases)}.` +

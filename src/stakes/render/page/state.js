@@ -257,6 +257,9 @@ function evaluate(stakes) {
   };
 }
 
+/** What the best system is: the cheapest of all unless something without a model is cheaper. */
+const bestInWords = () => (result.deploysModel ? "the cheapest system" : "the best of the models");
+
 /** Set new stakes; costs or prior that are left out stay as they are. */
 function setStakes(changes) {
   state = copyOf({ ...state, ...changes });

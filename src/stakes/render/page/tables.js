@@ -23,7 +23,18 @@ const leastCosts = () =>
     return systems.length ? Math.min(...systems.map((system) => system.cost)) : NaN;
   });
 
-/** Picks of the metrics. Their values stay; what following them costs depends on the stakes. */
+/** Columns of the picks: all models or, if there are many, the cheapest and then those that cost most to pick. */
+function pickedColumns(costs, best, picks) {
+  const all = range(costs.length);
+  if (!CROWDED) return all;
+  const mistakes = all.filter((i) => !best[i] && picks.some((chosen) => chosen[i]));
+  return [...all.filter((i) => best[i]), ...mistakes.sort((a, b) => costs[b] - costs[a] || 0)].slice(0, CHARTED_MODELS);
+}
+
+/**
+ * Picks of the metrics, the dearest mistakes first. Their values stay; what following them costs
+ * depends on the stakes.
+ */
 function showDisagreement() {
   const { metrics, models, values, picks, more, clear } = DATA.disagreement;
   const anyCompared = clear.some((known) => known !== null);
@@ -31,6 +42,7 @@ function showDisagreement() {
   const costs = leastCosts();
   const least = Math.min(...costs.filter((cost) => !Number.isNaN(cost)));
   const best = costs.map((cost) => cost <= least + TIE * largest(costs));
+  const columns = pickedColumns(costs, best, picks);
   const aligned = alignedFormat(costText(least), metricText(0));
   saved.disagreement = [["metric", ...models, "picks", "costs more per case"]];
   const row = (name, scores, chosen, look, format, index = null) => {
@@ -38,22 +50,24 @@ function showDisagreement() {
     const regret = excess.length ? Math.max(...excess) : NaN;
     const chosenModels = models.filter((_, i) => chosen[i]);
     saved.disagreement.push([name, ...scores, chosenModels.join("; "), regret]);
-    const cells = scores
-      .map((value, i) => (Number.isNaN(value) ? "–" : numberCell(value, chosen[i] ? "picked" : null, format(value))))
-      .filter((_, i) => inTables(i));
+    const cells = columns.map((i) =>
+      Number.isNaN(scores[i]) ? "–" : numberCell(scores[i], chosen[i] ? "picked" : null, format(scores[i])),
+    );
     const worse = regret > 0 && (result.changed || clear[index] !== false);
     const costsMore = numberCell(regret, worse ? "worse" : "fine", costText(regret));
     const isCompared = index !== null && clear[index] !== null;
     const reported = isCompared ? [intervalText(numbers(more[index])), yesOrNo(clear[index])] : ["", ""];
     const inferenceCells = result.changed && index !== null ? [UNKNOWN_CELL, UNKNOWN_CELL] : reported;
-    return { look, cells: [name, textCell(chosenModels.join(", ")), costsMore, ...(anyCompared ? inferenceCells : []), ...cells] };
+    return { look, regret, cells: [name, textCell(chosenModels.join(", ")), costsMore, ...(anyCompared ? inferenceCells : []), ...cells] };
   };
-  const rows = [
-    row("expected cost", costs, best, "best", aligned(costText)),
-    ...metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, aligned((value) => metricText(value)), index)),
-  ];
+  const first = row("expected cost", costs, best, "best", aligned(costText));
+  const others = metrics.map((name, index) => row(name, numbers(values[index]), picks[index], null, aligned((value) => metricText(value)), index));
+  const rows = [first, ...others.sort((a, b) => b.regret - a.regret || 0)];
+  const { deploysModel, unaided } = result;
+  const less = tied(`Picks among the models: ${unaided.name}, which needs none, costs ${costInSentence(least - unaided.cost)} less per case than the best of them.`);
   byId("disagreement").replaceChildren(
-    tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...models.filter((_, i) => inTables(i))], rows),
+    tableOf(["metric", textCell("picks"), "costs more", ...inferenceHead, ...columns.map((i) => models[i])], rows),
+    ...(!deploysModel && unaided.cost < least ? [html("p", { class: "hint foot" }, less)] : []),
   );
 }
 
@@ -153,7 +167,8 @@ function showMargins() {
 /** The sentence of the verdict about the nearest change. */
 const showNearestChange = (sentence) => {
   const text = [html("b", {}, "Nearest change: "), tied(sentence)];
-  showWithRoom(byId("nearest-flip"), text, [...text, "00000000"]);
+  // other stakes may add a factor, or that none is near
+  showWithRoom(byId("nearest-flip"), text, [...text, " none near, 00000 times today’s 0000"]);
 };
 
 /** The nearest margin as a sentence in the verdict, where the page cannot search for flips. */

@@ -82,14 +82,25 @@ function zonePieces(axis, kept, zones) {
 
 const MOST_ZONES = 3; // that are listed in words
 
-/** Neighbouring zones of the same models as one: they differ in the rules of these only. */
-function joinedZones(zones) {
+const NARROWEST = 0.005; // of an axis: a narrower zone is mentioned with its neighbour
+
+/**
+ * Zones as they are shown: neighbours of the same models are one, since they differ in the rules of
+ * these only, and slivers are part of the zone before them, or of the one after them at the start.
+ */
+function joinedZones(zones, isSliver) {
   const joined = [];
   for (const { low, high, possible } of zones) {
     const label = inWords(inOrder(possible));
     const last = joined[joined.length - 1];
-    if (last?.label === label) Object.assign(last, { high, possible: [...new Set([...last.possible, ...possible])] });
-    else joined.push({ low, high, possible, label });
+    const brief = isSliver({ low, high });
+    if (last && (brief || last.label === label)) {
+      last.high = high;
+      if (!brief) last.possible = [...new Set([...last.possible, ...possible])];
+      else if (last.label !== label) last.briefly.add(label);
+    } else if (last && isSliver(last)) {
+      joined[joined.length - 1] = { low: last.low, high, possible, label, briefly: new Set([last.label, ...last.briefly]) };
+    } else joined.push({ low, high, possible, label, briefly: new Set() });
   }
   return joined;
 }
@@ -97,7 +108,10 @@ function joinedZones(zones) {
 /** Draw the zones of an axis as a band. */
 function drawZones({ id, name, bounds: [low, high], now, format, formatExact = exact, at = (x) => x, as = (x) => x, inset }, zones) {
   const within = (x) => clamped(at(x), [low, high]);
-  const shown = joinedZones(zones).map((zone) => {
+  const isSliver = (zone) =>
+    !(zone.low <= now && now <= zone.high) &&
+    (within(zone.high) - within(zone.low) < NARROWEST * (high - low) || format(zone.low) === format(zone.high));
+  const shown = joinedZones(zones, isSliver).map((zone) => {
     const models = [...new Set(zone.possible.map(modelOf))];
     const system = SYSTEMS.find((other) => other.name === zone.possible[0]); // elsewhere the prior is moved
     return {
@@ -107,7 +121,7 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
       brief: [models.length > 1 ? `any of ${models.length}` : models[0]],
       look: models.length === 1 && system ? system.look : "plain",
       edge: format(zone.high),
-      span: `${format(zone.low)} to ${format(zone.high)}`,
+      span: `${format(zone.low)} to ${format(zone.high)}${zone.briefly.size ? `, briefly also ${[...zone.briefly].join("; ")}` : ""}`,
       lines: [
         ["from", formatExact(as(zone.low))],
         ["to", formatExact(as(zone.high))],
@@ -146,4 +160,4 @@ function saveZones() {
 }
 
 const zonesHint = () =>
-  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …”. The triangle marks the present value.`;
+  `What may be the cheapest, ${READINGS[reading]}: one model, or several where the data cannot tell (grey). A constant decision is a rival, too, shown as “always …”. Zones of less than half a percent of the axis are mentioned with their neighbour. The triangle marks the present value.`;
