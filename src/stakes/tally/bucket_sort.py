@@ -167,7 +167,7 @@ def _buckets(
     as it has entries for.
     """
     bucket = np.empty(entries.size, dtype=np.int32)
-    sample = (score_of(entries[:: entries.size // _PROBES]) - low) * (_PROBED / (high - low))
+    sample = (score_of(entries[:: 1 + entries.size // _PROBES]) - low) * (_PROBED / (high - low))
     if np.bincount(sample.astype(np.intp)).max() <= _CROWDED * sample.size / _PROBED:
         n_buckets = entries.size // _BUCKET
         for block in blocks(entries.size):
