@@ -186,6 +186,17 @@ def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_p
     assert_same(contents(tallied), contents(arrays))
 
 
+def test_groups_of_clusters_may_fill_the_memory_limit_and_no_more():
+    """A group has codes of its class and of one decision, 8 bytes each, and a text of 64."""
+    asked = {**FAST, "y_true": "what", "models": {"old": Decisions("old")}, "clusters": "patient"}
+    needed = len({*zip(ROWS["what"], ROWS["old"], ROWS["patient"], strict=True)}) * (8 + 8 + 64)
+    rows = pl.LazyFrame(ROWS)
+    report = evaluate_frame(rows, PROBLEM, **asked, engine="polars", memory_limit=needed)
+    assert report.system("old").cost.value > 0
+    with pytest.raises(InputError, match=f"it needs {needed:,} bytes or more, and the limit is"):
+        evaluate_frame(rows, PROBLEM, **asked, engine="polars", memory_limit=needed - 1)
+
+
 def stakes_isotonic() -> Any:
     from stakes.calibration import Isotonic
 

@@ -11,8 +11,9 @@ import stakes
 from stakes import Decisions, JointCounts, Problem, Report, evaluate
 from stakes.inference import Move, contenders, leaving_points, with_blind
 from stakes.regions import Margin
-from stakes.render.flip_tables import _nearest_first, margin_section
+from stakes.render.flip_tables import _in_words, _nearest_first, margin_section
 from stakes.render.tables import sections
+from stakes.report import Flip
 
 PROBLEM = Problem([[0, 3, 25], [18, 8, 0]], classes=["good", "bad"], decisions=["a", "b", "c"])
 
@@ -345,3 +346,20 @@ def test_moves_of_costs_are_measured_by_the_largest_cost_and_those_of_priors_are
     )
     order = [margin.what for margin in _nearest_first(report)]
     assert order == ["cost 0", "cost 1", "prior", "cost 2", "cost 3", "cost 4", "cost 5"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["m (tuned)"], "m (tuned)"),
+        (["m (tuned)", "b", "m (as is)"], "m or b"),
+        (["a", "b", "c"], "a, b or c"),
+        ([*"abcde"], "a, b, c, d or e"),
+        ([*"abcdef"], "a, b, c, d or 2 others"),
+    ],
+)
+def test_what_may_be_the_cheapest_is_listed_in_words(names, words):
+    systems = [SimpleNamespace(name=f"m ({rule})", model="m") for rule in ("tuned", "as is")]
+    report: Any = SimpleNamespace(systems=systems)
+    flip = Flip("prior", 0.5, 0.1, np.inf, below=tuple(names), above=())
+    assert _in_words(flip, -1, report) == words

@@ -152,7 +152,6 @@ def test_differences_follow_the_design_and_the_stated_prior(report, extra):
         assert (new.difference.low, new.difference.high) != (plain.low, plain.high)
 
 
-@pytest.mark.slow
 def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(report):
     shifted = Problem(COSTS + 100, unit="EUR")
     other = evaluate(Y, MODELS, shifted, baseline="old", margin="2%", **QUICK)

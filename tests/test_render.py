@@ -373,6 +373,16 @@ def test_shares_are_written_below_the_axis():
     assert all(float(y) > float(axis[1]) for y in ticks)
 
 
+def test_the_first_and_the_last_tick_are_the_ends_of_the_axes():
+    picture = drawn((0, 0), (1, 2))
+    axis = re.search(r'<line class="axis" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)"', picture)
+    shares = re.findall(r'class="tick" x="([\d.]+)" [^>]*middle">', picture)
+    rules = re.findall(r'<line class="rule" [^>]*y1="([-\d.]+)"', picture)
+    assert axis is not None
+    assert (shares[0], rules[0], shares[-1]) == axis.groups()
+    assert float(rules[-1]) == 26
+
+
 def test_a_line_of_one_point_is_drawn():
     assert drawn((0, 2.5), marks={0.0: "limit"}).count("<circle") == 1
 
