@@ -94,6 +94,24 @@ def test_precision_recall_det_and_gains(tables):
     np.testing.assert_allclose(lines(plot.gains(gains))["sharp"][-1], [1, 1])
 
 
+def test_no_part_of_a_curve_lies_outside_the_axes(tables):
+    problem = Problem([[0, 3, 25], [180, 8, 0]], decisions=["approve", "review", "block"])
+    for ax in (
+        plot.cost_curves({n: brier_curve(t, CostProportions) for n, t in tables.items()}),
+        plot.roc({n: roc_curve(t) for n, t in tables.items()}),
+        plot.precision_recall({n: precision_recall(t) for n, t in tables.items()}),
+        plot.gains({n: gains_curve(t) for n, t in tables.items()}),
+        plot.capacity_curves({n: capacity_curve(t, problem, "review") for n, t in tables.items()}),
+        plot.coverage_curves({n: coverage_curve(t, problem) for n, t in tables.items()}),
+    ):
+        (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        for name in tables:
+            x, y = lines(ax)[name].T
+            y = y[~np.isnan(y)]  # the precision of no case is undefined
+            assert low <= x.min() <= x.max() <= high
+            assert bottom <= y.min() <= y.max() <= top
+
+
 def test_decision_curves_show_all_and_nobody(tables):
     curves = {n: decision_curve(t) for n, t in tables.items()}
     ax = plot.decision_curves(curves, threshold=0.2)
