@@ -322,6 +322,16 @@ def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
     assert "--" not in str(got.value)
 
 
+def test_single_precision_with_costs_of_each_case_is_tied_in_an_engine_too():
+    """The cheapest decision changes at 0.3, which single precision rounds up."""
+    problem = Problem([[0, "3*amount"], ["7*amount", 0]])
+    p = np.array([0.3, 0.3, 0.2, 0.9] * 10, dtype=np.float32)
+    rows = {"y": [0, 1, 0, 1] * 10, "p": p, "amount": np.arange(1.0, 41)}
+    asked: dict[str, Any] = {"y_true": "y", "models": {"m": "p"}, "engine": "polars", **FAST}
+    decided = evaluate_frame(pl.LazyFrame(rows), problem, **asked).system("m (as is)")
+    assert decided.counts.values.tolist() == [[20, 0], [10, 10]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["Parquet", "DuckDB", "Polars", "three classes"])
 def test_single_precision_decides_alike_inside_an_engine(source, tmp_path):
