@@ -45,7 +45,7 @@ def _fitted() -> dict[str, CalibrationMap]:
 
 
 MAPS = _fitted()
-FIELDS = [(kind, field.name) for kind, fitted in MAPS.items() for field in fields(fitted)]  # type: ignore[arg-type]
+FIELDS = [(kind, field.name) for kind, fitted in MAPS.items() for field in fields(fitted)]
 WRONG: dict[str, Any] = {
     "null": None,
     "text": "x",

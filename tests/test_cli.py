@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -100,6 +101,11 @@ def test_threads_are_not_forbidden_where_there_is_memory_for_them(limited, monke
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     stakes.cli._require_memory()
     assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def test_where_no_limit_can_be_set_there_is_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    assert stakes.cli._is_limited() is False
 
 
 def test_the_command_prints_the_report_of_the_library():

@@ -108,6 +108,12 @@ def test_upper_moments_keep_their_digits_next_to_one(gap):
         assert result == pytest.approx(float(moment), rel=1e-13, abs=0), distribution
 
 
+def test_moments_of_a_narrow_distribution_have_their_digits():
+    narrow = Continuous(stats.beta(400, 600))
+    for order, moment in enumerate((1, 0.4, 0.4 * 401 / 1001)):
+        assert narrow.moment(order, 0, 1) == pytest.approx(moment, rel=1e-12)
+
+
 @every_distribution
 def test_moments_of_adjacent_intervals_add_up_and_all_of_them_make_one(distribution):
     knots = np.array([-np.inf, 0, 0.1, 0.25, 0.25, 0.5, 0.9, 1, np.inf])

@@ -110,6 +110,15 @@ def test_sums_live_on_the_common_domain():
     assert total.columns()["y"].tolist() == [8, 3, 3]
 
 
+def test_curves_that_touch_have_one_point_in_common():
+    ends, begins = Curve([0, 1], [[1, 2]]), Curve([1, 2], [[4, 5]])
+    for total in (ends + begins, begins + ends):
+        assert total.domain == (1, 1)
+        assert total(1) == 7
+    assert ends.crossings(begins).tolist() == []
+    assert ends.crossings(Curve([1, 2], [[3]])).tolist() == [1]
+
+
 @given(curves(columns=4), curves(columns=4))
 def test_between_neighbouring_crossings_the_sign_does_not_change(first, second):
     points = first.crossings(second)

@@ -43,6 +43,7 @@ def test_integers_are_counted_whatever_their_type(dtype, labels):
         (-1, 1),
         (-128, 127),
         (-3, 0, 9),
+        (-5, 0, 5),
         (0, 2**62),
         (-(2**62), 5),
         (10**6, 10**6 + 2),
@@ -53,6 +54,7 @@ def test_integers_are_counted_whatever_their_type(dtype, labels):
 def test_integers_below_zero_and_far_apart_are_counted(labels):
     rng = np.random.default_rng(2)
     y, decided = rng.choice(labels, (2, 300))
+    assert distinct("y_true", y) == labels
     assert_counts_are_those_of_a_slow_twin(y, decided, y.tolist(), decided.tolist())
 
 

@@ -399,7 +399,7 @@ def test_odd_weights_and_few_clusters_are_reported():
     y, models = two_models()
     assert not kinds(few(y, models, FRAUD)) & {"fractional weights", "few clusters"}
     assert "fractional weights" in kinds(few(y, models, FRAUD, weights=np.full(600, 0.5)))
-    for clusters, warned in ((5, True), (20, False)):
+    for clusters, warned in ((5, True), (6, False)):
         report = few(y, models, FRAUD, clusters=np.arange(600) % clusters)
         assert ("few clusters" in kinds(report)) == warned
 
@@ -533,9 +533,15 @@ def test_what_was_left_out_is_reported():
     beside = few(y, {**models, "raw": Scores(models["good"])}, FRAUD)
     text = next(c.text for c in beside.caveats if c.kind == "left out")
     assert text.startswith("raw: raw scores alone allow no decision among 3")
+
+
+def test_posteriors_that_are_certain_of_a_class_are_not_moved_to_a_prior_that_rules_it_out():
+    y, models = two_models()
     certain = np.where(np.arange(600) == 3, 1.0, models["good"])
     ruled_out = few(y, {"m": certain}, FRAUD.with_prior([1, 0]))
     assert "cannot be moved" in next(c.text for c in ruled_out.caveats if c.kind == "left out")
+    assert Report.from_json(ruled_out.to_json()) == ruled_out
+    assert "left out" not in kinds(few(y, {"m": models["good"]}, FRAUD.with_prior([1, 0])))
 
 
 # Odd cases ---------------------------------------------------------------------------------------

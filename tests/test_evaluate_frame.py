@@ -186,6 +186,17 @@ def test_beyond_the_limit_of_memory_the_engine_gives_the_costs_of_the_rows(tmp_p
     assert_same(contents(tallied), contents(arrays))
 
 
+def test_groups_of_clusters_may_fill_the_memory_limit_and_no_more():
+    """A group has codes of its class and of one decision, 8 bytes each, and a text of 64."""
+    asked = {**FAST, "y_true": "what", "models": {"old": Decisions("old")}, "clusters": "patient"}
+    needed = len({*zip(ROWS["what"], ROWS["old"], ROWS["patient"], strict=True)}) * (8 + 8 + 64)
+    rows = pl.LazyFrame(ROWS)
+    report = evaluate_frame(rows, PROBLEM, **asked, engine="polars", memory_limit=needed)
+    assert report.system("old").cost.value > 0
+    with pytest.raises(InputError, match=f"it needs {needed:,} bytes or more, and the limit is"):
+        evaluate_frame(rows, PROBLEM, **asked, engine="polars", memory_limit=needed - 1)
+
+
 def stakes_isotonic() -> Any:
     from stakes.calibration import Isotonic
 
@@ -309,6 +320,16 @@ def test_what_cannot_be_guessed_is_asked_for_in_the_words_of_the_library():
     with pytest.raises(InputError, match=r"^models cannot be guessed: 2 columns .*\(m, k\)") as got:
         Columns.guess(frame, PROBLEM)
     assert "--" not in str(got.value)
+
+
+def test_single_precision_with_costs_of_each_case_is_tied_in_an_engine_too():
+    """The cheapest decision changes at 0.3, which single precision rounds up."""
+    problem = Problem([[0, "3*amount"], ["7*amount", 0]])
+    p = np.array([0.3, 0.3, 0.2, 0.9] * 10, dtype=np.float32)
+    rows = {"y": [0, 1, 0, 1] * 10, "p": p, "amount": np.arange(1.0, 41)}
+    asked: dict[str, Any] = {"y_true": "y", "models": {"m": "p"}, "engine": "polars", **FAST}
+    decided = evaluate_frame(pl.LazyFrame(rows), problem, **asked).system("m (as is)")
+    assert decided.counts.values.tolist() == [[20, 0], [10, 10]]
 
 
 @pytest.mark.slow

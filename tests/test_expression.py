@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,10 @@ def test_equal_texts_are_equal_expressions():
 def test_a_mistake_is_reported_with_its_place_and_what_was_expected(text, message):
     with pytest.raises(InputError, match=message):
         gate(text)
+
+
+def test_the_largest_number_is_a_number():
+    assert parse("amount + 1.7976931348623157e308")({Name("amount"): 0.0}) == sys.float_info.max
 
 
 def test_odd_names_of_columns_stand_in_brackets_behind_column():

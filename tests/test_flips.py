@@ -9,10 +9,11 @@ import pytest
 
 import stakes
 from stakes import Decisions, JointCounts, Problem, Report, evaluate
-from stakes.inference import Move, contenders, leaving_points, with_blind
+from stakes.inference import Move, contender_exits, contenders, leaving_points, with_blind
 from stakes.regions import Margin
-from stakes.render.flip_tables import _nearest_first, margin_section
+from stakes.render.flip_tables import _in_words, _nearest_first, margin_section
 from stakes.render.tables import sections
+from stakes.report import Flip
 
 PROBLEM = Problem([[0, 3, 25], [18, 8, 0]], classes=["good", "bad"], decisions=["a", "b", "c"])
 
@@ -71,6 +72,26 @@ def test_a_choice_leaves_where_contenders_no_longer_hold_it(design):
                 for share in (0.9, 0.999, 1.001, 1.1)
             ]
             assert stays == [True, True, False, False]
+
+
+@pytest.mark.parametrize("design", [{}, {"clusters": 60}], ids=str)
+def test_a_choice_of_many_leaves_where_one_rival_would_rule_it_out_at_its_share_of_the_level(
+    design, monkeypatch
+):
+    """Bonferroni's bound: each of two comparisons may err in half of the 5 %."""
+    monkeypatch.setattr(contender_exits, "MOST_RIVALS", 2)
+    joint, problem, _ = tallied(**design)
+    joint, reachable = with_blind(joint, problem)
+    cells = np.eye(problem.costs.size).reshape(-1, *problem.costs.shape)
+    moves = [Move("first", problem.costs, cell, None, None, 0.0, np.inf) for cell in cells]
+
+    def points(level, *names):
+        return leaving_points(joint, moves, level=level, among=names, reachable=reachable)
+
+    together = points(0.95, "first", "second", "third")
+    pairs = [points(0.975, "first", rival) for rival in ("second", "third")]
+    assert np.isfinite(together).sum() >= 2
+    np.testing.assert_allclose(together, np.minimum(*pairs), rtol=1e-5)
 
 
 def _moved(move, point):
@@ -345,3 +366,20 @@ def test_moves_of_costs_are_measured_by_the_largest_cost_and_those_of_priors_are
     )
     order = [margin.what for margin in _nearest_first(report)]
     assert order == ["cost 0", "cost 1", "prior", "cost 2", "cost 3", "cost 4", "cost 5"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["m (tuned)"], "m (tuned)"),
+        (["m (tuned)", "b", "m (as is)"], "m or b"),
+        (["a", "b", "c"], "a, b or c"),
+        ([*"abcde"], "a, b, c, d or e"),
+        ([*"abcdef"], "a, b, c, d or 2 others"),
+    ],
+)
+def test_what_may_be_the_cheapest_is_listed_in_words(names, words):
+    systems = [SimpleNamespace(name=f"m ({rule})", model="m") for rule in ("tuned", "as is")]
+    report: Any = SimpleNamespace(systems=systems)
+    flip = Flip("prior", 0.5, 0.1, np.inf, below=tuple(names), above=())
+    assert _in_words(flip, -1, report) == words

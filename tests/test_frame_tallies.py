@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
 from typing import Any
 
 import pytest
@@ -66,6 +67,22 @@ def test_every_library_sums_what_arrays_hold(library, check):
 @pytest.mark.parametrize("check", TYPED_CHECKS, ids=lambda check: check.__name__)
 def test_columns_that_have_a_type(library, check):
     check(MAKERS[library])
+
+
+@pytest.mark.parametrize("library", MAKERS)
+@pytest.mark.parametrize(
+    ("labels", "texts"),
+    [
+        ((time(9, 30), time(12, 0, 5)), ("09:30:00", "12:00:05")),
+        ((datetime(2026, 1, 5), datetime(2026, 2, 5)), ("2026-01-05", "2026-02-05")),
+    ],
+    ids=["times", "days"],
+)
+def test_times_of_day_and_midnights_are_classes_by_their_text(library, labels, texts):
+    problem = Problem([[0, 3, 2], [1, 2, 0]], classes=texts, decisions=["a", "b", "c"])
+    frame = MAKERS[library]({"y": [labels[k] for k in (0, 1, 1, 0)], "d": ["a", "b", "c", "b"]})
+    counts = Counts.from_frame(frame, y_true="y", decisions="d", problem=problem)
+    assert counts.values.tolist() == [[1, 1, 0], [0, 1, 1]]
 
 
 def test_keys_beyond_63_bits_are_refused(tmp_path):

@@ -26,6 +26,7 @@ from stakes.evaluation.baseline import (
 from stakes.inference import Measured, difference_support, profile_bounds
 from stakes.limits import LimitCheck
 from stakes.render.against import _caveat, _in_brief, brief_sections
+from stakes.report._systems import challengers_of
 from stakes.tally import JointCounts
 from tamper import sealed_again
 
@@ -152,7 +153,6 @@ def test_differences_follow_the_design_and_the_stated_prior(report, extra):
         assert (new.difference.low, new.difference.high) != (plain.low, plain.high)
 
 
-@pytest.mark.slow
 def test_costs_that_all_decisions_share_move_no_difference_but_a_share_of_them(report):
     shifted = Problem(COSTS + 100, unit="EUR")
     other = evaluate(Y, MODELS, shifted, baseline="old", margin="2%", **QUICK)
@@ -278,6 +278,28 @@ def test_an_unknown_baseline_a_bad_margin_and_a_gate_without_baseline_are_refuse
         replace(report, baseline=None).is_better()
     with pytest.raises(InputError, match=r"another than the baseline, old .as decided.; it is the"):
         report.is_no_worse("old")
+
+
+def test_a_model_is_judged_by_the_rule_of_the_baseline_or_by_its_simplest_one():
+    def system(model: str, rule: str, **parts: Any) -> Any:
+        plain = {"candidate": True, "breaks_limit": False}
+        return SimpleNamespace(model=model, rule=rule, **{**plain, **parts})
+
+    unfit, broken = {"candidate": False}, {"candidate": False, "breaks_limit": True}
+    systems = [
+        *(system("old", "as is"), system("old", "moved")),
+        *(system("a", "moved", **unfit), system("a", "tuned"), system("a", "as is")),
+        *(system("b", "as is"), system("b", "moved"), system("b", "tuned")),
+        *(system("c", "as is", **unfit), system("c", "moved", **unfit)),
+        *(
+            system("d", "as is", **unfit),
+            system("d", "moved", **broken),
+            system("d", "t", **broken),
+        ),
+    ]
+    baseline: Any = SimpleNamespace(paired=True, model="old", rule="moved")
+    judged = [(each.model, each.rule) for each in challengers_of(systems, baseline)]
+    assert judged == [("a", "tuned"), ("b", "moved"), ("d", "moved")]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -292,6 +292,8 @@ def joint_of_pair(first_only: int, second_only: int, both: int, none: int) -> Jo
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 5))
+@example(2, 2, 1)
+@example(0, 0, 1)
 def test_mcnemar_is_the_binomial_test_of_the_cases_that_differ(b, c, both):
     test = mcnemar(joint_of_pair(b, c, both, 1), "a", "b")
     n = b + c

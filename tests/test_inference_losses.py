@@ -284,3 +284,11 @@ def test_a_loss_that_was_seen_once_is_possible_whatever_the_bounds_say(sign):
     sample = LossSample(("a",), values[None], most, most, truth, 1, None, None, True, None)
     support = sample._support(values, np.zeros(1), 0.0)
     assert (support.lowest.item(), support.highest.item()) == (min(0, 2 * sign), max(0, 2 * sign))
+
+
+def test_a_new_case_may_cost_a_system_more_than_any_seen_unless_it_needs_no_predictions():
+    losses, truth, most = np.array([[0.0, 0.0], [1.0, 1.0]]), np.zeros(2, np.intp), np.full(2, 9.0)
+    parts = (("m", "always"), losses, most, 0 * most, truth, 1, None, None, True, None)
+    predicted, known = LossSample(*parts), LossSample(*parts, unaided=1)
+    assert predicted.difference_support("m", "always").lowest.tolist() == [-9.0]
+    assert known.difference_support("m", "always").lowest.tolist() == [-1.0]

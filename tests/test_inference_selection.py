@@ -12,6 +12,7 @@ from scipy import stats
 
 from few_examples import at_most
 from stakes import InputError, JointCounts, Problem
+from stakes._check import FloatArray
 from stakes.inference import (
     Contenders,
     contenders,
@@ -24,7 +25,8 @@ from stakes.inference import (
 )
 from stakes.inference.normals import fixed_normals, fixed_uniforms
 from stakes.inference.profile import profile_interval
-from stakes.inference.winner import _widened
+from stakes.inference.sampling import CostErrors
+from stakes.inference.winner import _errors, _widened
 
 PROBLEM = Problem([[0, 3, 25], [180, 8, 0]])
 PRIOR = PROBLEM.with_prior([0.97, 0.03])
@@ -474,6 +476,19 @@ def test_without_a_choice_nothing_is_corrected():
         assert (effect.bias, effect.reach) == (0.0, 0.0)
         corrected = effect.cost(2.0, 1.0, 3.0)
         assert (corrected.value, corrected.low, corrected.high) == (2.0, 1.0, 3.0)
+
+
+def test_the_errors_of_systems_do_not_depend_on_twins_of_theirs():
+    def drawn(names: str, costs: list[float], factors: list[list[float]]) -> FloatArray:
+        root = np.array(factors)
+        covariance = root @ root.T
+        parts: Any = {"covariance": covariance, "degrees": np.inf, "fitting": 0 * covariance}
+        errors = CostErrors(names=tuple(names), costs=np.array(costs), **parts)
+        return _errors(errors, errors)
+
+    alone = drawn("ab", [1.0, 2.0], [[1.0, 0.0], [0.3, 0.8]])
+    beside = drawn("atb", [1.0, 1.0, 2.0], [[1.0, 0.0], [1.0, 0.0], [0.3, 0.8]])
+    np.testing.assert_allclose(beside, alone[:, [0, 0, 1]], atol=1e-12)
 
 
 def test_systems_that_decide_alike_are_no_choice():

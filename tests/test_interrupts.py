@@ -172,6 +172,7 @@ class Heard(Watch):
 
     def __init__(self) -> None:
         self.passes: list[str] = []
+        self.rows: list[int] = []
         self.steps: dict[str, bool] = {}
 
     @contextmanager
@@ -180,6 +181,7 @@ class Heard(Watch):
 
         def advance(rows: int, then: str = "", /) -> None:
             self.passes.append(then)
+            self.rows.append(rows)
 
         yield advance
 
@@ -194,6 +196,10 @@ def test_the_passes_over_the_rows_are_as_many_as_were_announced(tmp_path, costs)
         evaluate_frame(source, problem, **asked, calibrator=None, engine="duckdb")
     passes = [text.partition(",")[0] for text in watch.passes if text.startswith("pass ")]
     assert passes == [f"pass {k + 1} of {len(passes)}" for k in range(len(passes))]
+    steps = zip(watch.rows, watch.passes, strict=True)
+    assert [rows for rows, text in steps if text.startswith("pass ")] == [0] + [60] * (
+        len(passes) - 1
+    )
 
 
 def test_work_that_has_no_steps_promises_none(tmp_path):

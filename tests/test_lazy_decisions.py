@@ -30,7 +30,7 @@ from engine_decisions import (
     check_gaps_have_no_decision,
     check_rule,
 )
-from stakes import InputError, Problem, Rule, bayes_decisions
+from stakes import InputError, Posteriors, Problem, Rule, bayes_decisions
 from stakes.adapters.expressions import cheapest_of_each
 from stakes.adapters.map_columns import with_mapped
 from stakes.adapters.streamed_scores import decision_steps
@@ -70,6 +70,17 @@ def test_a_rule_decides_a_lazy_frame_as_arrays(library, what):
 @pytest.mark.parametrize("library", MAKERS)
 def test_rows_that_would_be_refused_have_no_decision(library):
     check_gaps_have_no_decision(MAKERS[library])
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_posteriors_of_which_every_map_makes_zero_are_uniform(library):
+    """The maps are zero up to 0.4. At uniform posteriors the second decision is the cheapest."""
+    p = np.array([[0.6, 0.0, 0.4], [0.4, 0.6, 0.0], [0.0, 0.4, 0.6], [0.4, 0.3, 0.3]])
+    fitted = OneVsRestIsotonic().fit(p[:3], [0, 1, 2])
+    rule = Rule(Problem([[0, 5], [4, 3], [9, 1]]), map=fitted)
+    frame = MAKERS[library](dict(zip("abc", p.T, strict=True)))
+    decided = nw.from_native(rule.decide(frame, columns=["a", "b", "c"])).collect()
+    assert decided["decision"].to_list() == rule.decide(Posteriors(p)).tolist() == [0, 1, 1, 1]
 
 
 def test_nan_in_a_parquet_file_has_no_decision_although_its_statistics_leave_it_out(tmp_path):

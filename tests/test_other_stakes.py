@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from report_kinds import report_of
-from stakes import Decisions, InputError, JointCounts, Problem, Report, ScoreTable, evaluate
+from stakes import (
+    Counts,
+    Decisions,
+    InputError,
+    JointCounts,
+    Problem,
+    Report,
+    ScoreTable,
+    evaluate,
+    expected_cost,
+)
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.joint_bins import _key
 from stakes.evaluation.score_bins import shown_sums
@@ -18,6 +28,7 @@ from stakes.inference.likelihood import profile_bounds
 from stakes.report import Stakes
 from stakes.report._flips import _zones
 from stakes.report._other_stakes import Elsewhere
+from stakes.report._pairs import cost_of
 
 RNG = np.random.default_rng(4)
 TRUTH = (RNG.random(600) < 0.3).astype(int)
@@ -327,3 +338,12 @@ def test_the_reach_of_costs_is_that_of_each_class_weighed_by_the_prior(report, m
     assert Stakes(report).moved(costs, prior, kept=True).choice is None
     assert asked["reach"] == pytest.approx(0.7 * 6 + 0.3 * 15)
     assert asked["most"] - asked["least_cost"] == pytest.approx(asked["reach"])
+
+
+@pytest.mark.parametrize("prior", [None, [0.7, 0.3], [1, 0]])
+@pytest.mark.parametrize("few", [0, 1, 2])
+def test_costs_elsewhere_are_expected_costs_also_where_a_class_has_few_cases_or_none(prior, few):
+    problem = Problem([[0, 3, 25], [18, 8, 0]], prior=prior)
+    counts = np.array([[5.0, 2, 1], [few, 0, 0]])
+    expected = expected_cost(Counts(counts), problem)
+    assert cost_of(counts, problem) == pytest.approx(float(expected), nan_ok=True)

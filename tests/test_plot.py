@@ -91,7 +91,28 @@ def test_precision_recall_det_and_gains(tables):
     np.testing.assert_array_equal(ax.get_xticks(), ax.get_yticks())
     assert "%" in ax.get_xlabel()
     gains = {n: gains_curve(t) for n, t in tables.items()}
-    np.testing.assert_allclose(lines(plot.gains(gains))["sharp"][-1], [1, 1])
+    chance, *drawn = (line.get_xydata() for line in plot.gains(gains).get_lines())
+    assert chance.tolist() == [[0, 0], [1, 1]]
+    np.testing.assert_allclose(drawn[0][-1], [1, 1])
+
+
+def test_curves_have_names_and_no_part_of_them_lies_outside_the_axes(tables):
+    problem = Problem([[0, 3, 25], [180, 8, 0]], decisions=["approve", "review", "block"])
+    for ax in (
+        plot.cost_curves({n: brier_curve(t, CostProportions) for n, t in tables.items()}),
+        plot.roc({n: roc_curve(t) for n, t in tables.items()}),
+        plot.precision_recall({n: precision_recall(t) for n, t in tables.items()}),
+        plot.gains({n: gains_curve(t) for n, t in tables.items()}),
+        plot.capacity_curves({n: capacity_curve(t, problem, "review") for n, t in tables.items()}),
+        plot.coverage_curves({n: coverage_curve(t, problem) for n, t in tables.items()}),
+    ):
+        assert {*tables} <= {text.get_text() for text in ax.get_legend().get_texts()}
+        (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        for name in tables:
+            x, y = lines(ax)[name].T
+            y = y[~np.isnan(y)]  # the precision of no case is undefined
+            assert low <= x.min() <= x.max() <= high
+            assert bottom <= y.min() <= y.max() <= top
 
 
 def test_decision_curves_show_all_and_nobody(tables):

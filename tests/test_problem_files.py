@@ -53,6 +53,12 @@ def test_what_replaces_a_part_of_the_file_is_blamed_under_its_own_name(tmp_path)
         Problem.from_toml(tmp_path / "p.toml", prior=[0.5, 0.6])
 
 
+def test_the_largest_cost_can_be_read(tmp_path):
+    problem = Problem([[0, 1e100], [-1e100, 0]])
+    problem.to_toml(tmp_path / "p.toml")
+    assert Problem.from_toml(tmp_path / "p.toml") == problem
+
+
 def test_a_terminal_does_not_obey_units():
     problem = Problem([[0, 1], [5, 0]], unit="\x1b[31m", decisions=["\x9b", "b"])
     assert "\x1b" not in str(problem)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate
 from stakes._text import measured, probability, supported
 from stakes.inference import Measured
+from stakes.render.key_figures import clarity
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
 from stakes.render.systems import _always
@@ -334,6 +335,25 @@ def test_two_digits_of_half_the_width_are_shown_and_no_more(value, low, high):
         assert abs(read - number) <= 0.5001 * 10.0**-places + 1e-14 * abs(number)
 
 
+@pytest.mark.parametrize(
+    ("deploy", "low", "told_apart", "contenders", "words"),
+    [
+        (None, 1, True, "a", "deploy none"),
+        ("m", 1, None, "a", ""),
+        ("m", 0, None, "a", "its saving is not sure"),
+        ("m", 0, False, "ab", "a close call"),
+        ("m", 0, True, "a", "a clear model, its saving is not sure"),
+        ("m", 1, True, "a", "a clear call"),
+        ("m", 1, True, "ab", "a clear model, its rule is close"),
+    ],
+)
+def test_the_headline_says_how_clear_the_call_is(deploy, low, told_apart, contenders, words):
+    saving = SimpleNamespace(low=low)
+    parts = {"deploy": deploy, "told_apart": told_apart, "contenders": tuple(contenders)}
+    report: Any = SimpleNamespace(verdict=SimpleNamespace(saving_over_naive=saving, **parts))
+    assert clarity(report) == words
+
+
 # Pictures ----------------------------------------------------------------------------------------
 
 
@@ -371,6 +391,16 @@ def test_shares_are_written_below_the_axis():
     assert axis is not None
     assert ticks
     assert all(float(y) > float(axis[1]) for y in ticks)
+
+
+def test_the_first_and_the_last_tick_are_the_ends_of_the_axes():
+    picture = drawn((0, 0), (1, 2))
+    axis = re.search(r'<line class="axis" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)"', picture)
+    shares = re.findall(r'class="tick" x="([\d.]+)" [^>]*middle">', picture)
+    rules = re.findall(r'<line class="rule" [^>]*y1="([-\d.]+)"', picture)
+    assert axis is not None
+    assert (shares[0], rules[0], shares[-1]) == axis.groups()
+    assert float(rules[-1]) == 26
 
 
 def test_a_line_of_one_point_is_drawn():

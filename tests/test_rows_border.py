@@ -25,6 +25,7 @@ from stakes import (
     evaluate,
     metrics,
 )
+from stakes._check import rounding
 from stakes.calibration import Isotonic, VectorScaling, cost_of_miscalibration, cross_calibrate
 from stakes.inference import mcnemar
 from stakes.measures import likelihood_ratio_positive, net_benefit, precision, recall
@@ -54,6 +55,16 @@ def test_rounded_posteriors_decide_at_a_threshold_as_those_of_double_precision(k
         assert bayes_decision_indices(above, problem).tolist() == [1], p
         columns = np.array([[1 - p, p]], dtype=kind)
         assert bayes_decision_indices(columns, problem).tolist() == [0], p
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_the_bound_of_rounding_holds_and_is_attained(kind):
+    exact = np.append(np.random.default_rng(0).random(1000), 1 + float(np.finfo(kind).eps) / 2)
+    rounded = exact.astype(kind)
+    errors, bounds = np.abs(rounded - exact), rounding(rounded)
+    assert bounds is not None
+    assert (errors <= bounds).all()
+    assert errors[-1] == bounds[-1]
 
 
 def test_single_precision_changes_no_decision_that_it_can_tell():

@@ -105,6 +105,7 @@ def test_a_batch_that_needs_no_limit_is_decided_as_ever():
         [Limit.count(0, 2), Limit.count(1, 1)],
         [Limit.count(0, 1), Limit.count(2, at_least=3)],
         [Limit.share(2, at_most=0.34)],
+        [Limit.share(0, at_least=0.5), Limit.share(1, at_least=0.34)],
     ],
 )
 def test_counts_are_kept_at_the_least_cost_of_all_assignments(seed, limits):
@@ -116,14 +117,12 @@ def test_counts_are_kept_at_the_least_cost_of_all_assignments(seed, limits):
 
     def fits(codes):
         counts = np.bincount(codes, minlength=3)
-        return all(
-            (
-                limit.at_most is None
-                or counts[limit.decision] <= limit.at_most * (1 if limit.counted else 6)
-            )
-            and (limit.at_least is None or counts[limit.decision] >= limit.at_least)
-            for limit in limits
-        )
+        for limit in limits:
+            count = counts[limit.decision] / (1 if limit.counted else 6)
+            most = np.inf if limit.at_most is None else limit.at_most
+            if not (limit.at_least or 0) <= count <= most:
+                return False
+        return True
 
     def spent(codes):
         return costs[np.arange(6), list(codes)].sum()

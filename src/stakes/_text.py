@@ -182,6 +182,8 @@ def measured_column(rows: Sequence[tuple[float, float, float]]) -> list[tuple[st
     [('0.157', '0.142', '0.173'), ('0.281', '0.276', '0.286'), ('0.250', '0.250', '0.250')]
     >>> measured_column([(0.15743, 0.1418, 0.1728), (25, 10, 40)])[1]
     ('25\u2007\u2007\u2007\u2007', '10\u2007\u2007\u2007\u2007', '40\u2007\u2007\u2007\u2007')
+    >>> measured_column([(25, 10, 40), (300, 285, 315)])
+    [('25', '10', '40'), ('300', '285', '315')]
     """
     supported_places = [supported(*row) for row in rows]
     first = next((places for places in supported_places if places is not None), None)

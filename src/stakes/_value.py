@@ -9,10 +9,10 @@ same value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass, field, fields
+from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial
 from reprlib import recursive_repr
-from typing import Any, Self, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
@@ -61,6 +61,8 @@ def _shown(self: Any) -> str:
 class Value:
     """Mixin for a ``record``."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
     @classmethod
     def _trusted(cls, **parts: Any) -> Self:
         """Build a value from parts that the library itself made, without checking them again."""
@@ -70,7 +72,7 @@ class Value:
 
     def _but(self, **changes: Any) -> Self:
         """The same value with other parts, which are not checked either."""
-        parts, known = vars(self), self.__dataclass_fields__  # type: ignore[attr-defined]
+        parts, known = vars(self), self.__dataclass_fields__
         if parts.keys() != known.keys():  # what was computed from the old parts is left behind
             parts = {name: part for name, part in parts.items() if name in known}
         return self._trusted(**{**parts, **changes})
@@ -86,7 +88,7 @@ class Value:
         self._fill(state)  # pickles and copies would otherwise hold writable arrays
 
     def _content(self) -> tuple[Any, ...]:
-        return tuple(_key(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return tuple(_key(getattr(self, field.name)) for field in fields(self))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -96,7 +96,7 @@ def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray
         return unwrapped(np.full(array.shape[:-1], np.nan))
     if order == 1:
         top = np.max(np.abs(array), initial=0.0)
-        scale = 2.0**-64 if 1e150 < top < np.inf else 1.0  # so that no sum overflows
+        scale = 2.0**-64 if top > 1e150 else 1.0  # so that no sum overflows
         return unwrapped(np.mean(array * scale, axis=-1) / scale)
     if math.isinf(order):
         return unwrapped(np.max(array, axis=-1) if order > 0 else np.min(array, axis=-1))

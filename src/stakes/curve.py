@@ -366,8 +366,9 @@ class Curve(Value):
         """Coefficients (P', 4) of the same function on pieces that start at finer knots."""
         piece = self._piece_at(knots[:-1])
         if knots[0] == knots[1]:  # a first piece of width zero starts from the very first corner
-            piece[0] = int(np.searchsorted(self.knots, knots[0], side="left"))
-            piece[0] = max(piece[0] - (self.knots[piece[0]] > knots[0]), 0)
+            corner = int(np.searchsorted(self.knots, knots[0], side="left"))
+            corner -= self.knots[corner] > knots[0]
+            piece[0] = min(max(corner, 0), len(self.coefficients) - 1)
         a, b, c, d = self.coefficients[piece].T
         step = knots[:-1] - self.knots[piece]
         return np.stack([a + step * (b + step * c), b + 2 * step * c, c, d], axis=1)

@@ -192,12 +192,13 @@ def test_calibrated_probabilities_hold_for_the_prior_of_the_problem(two, screeni
     assert clf.score(two.X, two.y) > -0.21  # to wait always costs 0.2, at this prior
 
 
-def test_a_rare_class_lowers_the_number_of_folds(two, screening):
-    few = np.flatnonzero(two.y == "ill")[3:]
+@pytest.mark.parametrize("n_ill", [3, 2])
+def test_a_rare_class_lowers_the_number_of_folds(two, screening, n_ill):
+    few = np.flatnonzero(two.y == "ill")[n_ill:]
     kept = np.setdiff1d(np.arange(240), few)
     Counting.fits.clear()
     Bayes(Counting(), screening).fit(two.X[kept], two.y[kept])
-    assert len(Counting.fits) == 1 + 3
+    assert len(Counting.fits) == 1 + n_ill
 
 
 def test_a_class_of_one_case_is_refused(two, screening):

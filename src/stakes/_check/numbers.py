@@ -54,7 +54,12 @@ def refuse(name: str, bad: BoolArray, array: FloatArray, rule: str, remedy: str)
 
 
 def reals(name: str, values: object, *, ndim: int | None = None) -> FloatArray:
-    """Real numbers of any shape; infinities and nan may be among them."""
+    """Real numbers of any shape; infinities and nan may be among them.
+
+    >>> from fractions import Fraction
+    >>> reals("costs", [Fraction(1, 2), np.inf]).tolist()
+    [0.5, inf]
+    """
     return _real(name, values, ndim)
 
 

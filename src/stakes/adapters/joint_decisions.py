@@ -378,7 +378,11 @@ def _column(place: int) -> str:
 
 
 def _passes(sizes: Sequence[int], n_classes: int) -> Iterator[tuple[int, ...]]:
-    """The sources that are counted together: all of them, or two at a time."""
+    """The sources that are counted together: all of them, or two at a time.
+
+    >>> list(_passes([2, 3, 4], 2)), list(_passes([2, 3, 10**9], 2)), list(_passes([2], 2))
+    ([(0, 1, 2)], [(0, 1), (0, 2), (1, 2)], [])
+    """
     if len(sizes) > 1 and n_classes * prod(sizes) <= _MOST_CELLS:
         yield tuple(range(len(sizes)))
     else:

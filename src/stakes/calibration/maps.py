@@ -159,7 +159,7 @@ def encoded(part: CalibrationMap) -> dict[str, Any]:
     >>> encoded(Isotonic().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))["kind"]
     'isotonic'
     """
-    body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
+    body = {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
     return {"kind": part.kind, **body}
 
 
@@ -223,7 +223,7 @@ def decoded(body: object) -> CalibrationMap:
             f"A newer release of stakes may know it."
         )
     cls = _KINDS[kind]
-    expected = {field.name: str(field.type) for field in fields(cls)}  # type: ignore[arg-type]
+    expected = {field.name: str(field.type) for field in fields(cls)}
     if set(expected) != set(body) - {"kind"}:
         odd = sorted(set(expected) ^ (set(body) - {"kind"}))
         raise InputError(

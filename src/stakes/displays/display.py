@@ -265,7 +265,11 @@ def percent(level: float) -> str:
 
 
 def extent(parts: Sequence[FloatArray]) -> tuple[float, float]:
-    """The smallest and largest finite number of several arrays; 0 and 1 where there is none."""
+    """The smallest and largest finite number of several arrays; 0 and 1 where there is none.
+
+    >>> extent([np.array([2.0, np.inf]), np.array([5.0, np.nan])]), extent([np.array([np.nan])])
+    ((2.0, 5.0), (0.0, 1.0))
+    """
     numbers = np.concatenate(parts)
     numbers = numbers[np.isfinite(numbers)]
     return (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 1.0)

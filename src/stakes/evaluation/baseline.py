@@ -31,8 +31,8 @@ _UNPAIRED = (
 class Allowance(NamedTuple):
     """The margin of "no worse": an amount per case above the baseline, or a share of its cost."""
 
-    value: float = 0.0
-    relative: bool = False
+    value: float
+    relative: bool
 
 
 @record

@@ -155,7 +155,13 @@ class BoundLadder:
 
 
 def _side(limit: Limit, fold: _Fold) -> float:
-    """The price at which a limit is kept; 0 where it is kept without one."""
+    """The price at which a limit is kept; 0 where it is kept without one.
+
+    >>> breaks = Breakpoints(np.array([6.0, -1.0]), np.array([0.2, 0.5]))
+    >>> limit = Limit.share("review", at_most=0.3)
+    >>> [_side(limit, _Fold(breaks, 10.0, 1.0, free)) for free in (0.2, 0.5)]
+    [0.0, 6.01]
+    """
     _, sides = price_at(limit, fold.breaks, fold.span)
     for side in sides:
         if side > 0 or limit.excess(fold.free) <= ROUNDING:
@@ -164,7 +170,14 @@ def _side(limit: Limit, fold: _Fold) -> float:
 
 
 def _first_least(costs: FloatArray, without: int | None) -> IntArray:
-    """The first of the cheapest decisions (n,); one decision may be left out."""
+    """The first of the cheapest decisions (n,); one decision may be left out.
+
+    >>> costs = np.array([[1 + 1e-13, 1.0, 3.0], [1.1, 1.0, 3.0], [4.0, 9.0, 3.0]])
+    >>> [_first_least(unit * costs, without=None).tolist() for unit in (1e-20, 1.0, 1e9)]
+    [[0, 1, 2], [0, 1, 2], [0, 1, 2]]
+    >>> _first_least(costs, without=1).tolist()
+    [0, 0, 2]
+    """
     slack = _TIED * float(np.abs(costs).max(initial=0.0))
     listed = [(d, column) for d, column in enumerate(costs.T) if d != without]
     least = reduce(np.minimum, (column for _, column in listed)) + slack

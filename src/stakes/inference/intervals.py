@@ -19,8 +19,8 @@ _FEW = 6  # with fewer clusters, replicates take too few distinct values for suc
 def spread(replicates: FloatArray) -> FloatArray:
     """Standard deviation (…) of the finite replicates (R, …); nan for fewer than two of them.
 
-    >>> float(spread(np.array([1.0, 2.0, 3.0, np.nan, np.inf])))
-    1.0
+    >>> spread(np.array([[1.0, 1.0], [3.0, np.inf], [np.nan, np.nan]])) ** 2
+    array([ 2., nan])
     """
     defined = np.where(np.isfinite(replicates), replicates, np.nan)
     count = np.sum(~np.isnan(defined), axis=0)

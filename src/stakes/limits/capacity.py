@@ -362,7 +362,7 @@ def coverage_points(
     sample, order = hardness[::step], np.argsort(hardness[::step], kind="stable")
     reached = np.cumsum(mass[::step][order])
     shares = np.arange(1, _POINTS) / _POINTS - _TIE
-    places = np.minimum(np.searchsorted(reached, shares * reached[-1]), order.size - 1)
+    places = np.searchsorted(reached, shares * reached[-1])
     prices = np.unique(np.append(sample[order[places]], hardness.max()))
     noise = 1e-12 * float(np.abs(hardness).max())  # equal cases, but for rounding
     prices = prices[np.append(np.diff(prices) > noise, True)]

@@ -189,8 +189,9 @@ def _evaluated(
     costs = priced_costs(cases, prices)
     least = costs.min(axis=0)
     decided = np.full(least.size, -1, dtype=np.int8)  # −1: a decision without a limit
+    # Where decisions are tied, any of them gives a subgradient.
     for column in set(cases.columns.tolist()):
-        decided[(costs[column] == least) & (decided < 0)] = column
+        decided[costs[column] == least] = column
     slope = cases.signs * (cases.values(decided) - bounds)
     return float(cases.mass @ least - prices @ (cases.signs * bounds)), slope
 

@@ -139,6 +139,11 @@ def clearly(gap: Measured | None) -> str:
     --------
     >>> clearly(Measured(-0.3, -0.5, -0.1)), clearly(Measured(-0.3, -0.7, 0.1)), clearly(None)
     ('cheaper', 'no', '–')
+
+    Two systems that decide alike differ by nothing:
+
+    >>> clearly(Measured(0.0, 0.0, 0.0))
+    'no'
     """
     if gap is None:
         return "–"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -56,7 +56,7 @@ def _parts(value: Any, where: str) -> Iterator[tuple[str, str, Any]]:
     if isinstance(value, tuple):
         for place, part in enumerate(value):
             yield from _parts(part, f"{where}[{place}]")
-    if not isinstance(value, Value) or not is_dataclass(value):
+    if not isinstance(value, Value):
         return
     for field in fields(value):
         part, at = getattr(value, field.name), f"{where}.{field.name}"

@@ -243,7 +243,7 @@ def covariance_of(pair: FloatArray, problem: Problem) -> float:
     for rows, share in zip(strata, shares, strict=True):
         weights = pair[rows]
         size = weights.sum()
-        if size > 1 and share > 0:
+        if size > 1:
             x, y = first[rows], second[rows]
             first_mean, second_mean = (np.sum(weights * z) / size for z in (x, y))
             total += (
