@@ -141,7 +141,7 @@ def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
 def test_what_all_decisions_cost_changes_no_decision_at_another_prior_either():
     rows, ratios = np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([1 / 3, 1.0])
     costs = np.array([[0.0, 1.0], [2.0, 0.0]])  # 0.2 and 0.3, 0.8 and 0.2
-    for shared in (0.0, 2.0**50):
+    for shared in (0.0, 2.0**52):
         assert cheapest_decisions(rows, costs + shared, ratios=ratios).tolist() == [0, 1]
 
 
