@@ -291,6 +291,7 @@ def test_names_of_a_dozen_models_stand_beside_their_lines_and_apart(display):
     }
     ax = display.from_predictions(Y, many).plot()
     labels = [text for text in ax.texts if text.get_gid() == "line label"]
+    assert ax.get_legend() is None, "names stand beside the lines"
     assert len(labels) >= 13
     places = boxes(labels, ax.figure)
     assert overlapping(places) == 0

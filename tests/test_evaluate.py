@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from stakes import (
     shift_prior,
 )
 from stakes.calibration import Affine, Isotonic, VectorScaling
+from stakes.evaluation.caveats import _prior_mismatch
 from stakes.evaluation.score_bins import decision_changes
 from stakes.inference import Measured, profile_interval
 from stakes.report import TUNED, TUNED_APART
@@ -348,6 +351,16 @@ def test_a_prior_that_differs_from_the_data_is_reported():
     assert "prior mismatch" in kinds(few(y, models, FRAUD.with_prior([0.99, 0.01])))
     shares = [1 - y.mean(), y.mean()]
     assert "prior mismatch" not in kinds(few(y, models, FRAUD.with_prior(shares)))
+
+
+@pytest.mark.parametrize(("odds", "warned"), [(1.2, False), (1.3, True), (1 / 1.2, False)])
+def test_a_prior_differs_where_the_odds_of_a_class_differ_by_a_quarter(odds, warned):
+    prior = np.array([odds / (1 + odds), 1 / (1 + odds)])
+    many, problem = SimpleNamespace(sizes=np.array([1e6, 1e6])), Problem.zero_one(2)
+    evidence: Any = SimpleNamespace(
+        prior=prior, shares=np.array([0.5, 0.5]), sample=many, problem=problem
+    )
+    assert len([*_prior_mismatch(evidence, ())]) == warned
 
 
 def test_absent_and_tiny_classes_are_reported():

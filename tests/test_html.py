@@ -9,6 +9,8 @@ import re
 import sys
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from stakes.calibration import Affine
 from stakes.errors import MissingExtraError
 from stakes.render import html as page
 from stakes.render.html import to_html
+from stakes.render.page.data import _systems
+from stakes.report import BAYES
 
 PAGE = Path(names.__file__).parents[1] / "render" / "page"
 FRAUD = Problem(
@@ -312,3 +316,21 @@ def test_a_page_of_case_costs_says_why_no_other_thresholds_can_be_tried(costs, d
     text = unescape(to_html(report))
     assert ("Other thresholds cannot be tried here" in text) is (reason is not None)
     assert reason is None or f"every case has its own costs, and {reason}" in text
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "columns", "prior", "added"),
+    [
+        (2, (), (0.9, 0.1), ["m (moved)"]),
+        (3, (), (0.8, 0.1, 0.1), []),
+        (2, ("amount",), (0.9, 0.1), []),
+        (2, (), (1.0, 0.0), []),
+    ],
+)
+def test_the_page_moves_posteriors_of_two_classes_that_both_occur(n_classes, columns, prior, added):
+    report: Any = SimpleNamespace(
+        systems=[SimpleNamespace(model="m", rule=BAYES, name="m (as is)")],
+        problem=SimpleNamespace(n_classes=n_classes, columns=columns),
+        assumptions=SimpleNamespace(posterior_prior=prior),
+    )
+    assert [system.name for system, is_added in _systems(report) if is_added] == added

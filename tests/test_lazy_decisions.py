@@ -31,7 +31,7 @@ from engine_decisions import (
     check_rule,
 )
 from stakes import InputError, Posteriors, Problem, Rule, bayes_decisions
-from stakes.adapters.expressions import cheapest_of_each
+from stakes.adapters.expressions import cheapest_of_each, most_probable
 from stakes.adapters.map_columns import with_mapped
 from stakes.adapters.streamed_scores import decision_steps
 from stakes.calibration import BetaMap, Histogram, Isotonic, OneVsRestIsotonic
@@ -81,6 +81,13 @@ def test_posteriors_of_which_every_map_makes_zero_are_uniform(library):
     frame = MAKERS[library](dict(zip("abc", p.T, strict=True)))
     decided = nw.from_native(rule.decide(frame, columns=["a", "b", "c"])).collect()
     assert decided["decision"].to_list() == rule.decide(Posteriors(p)).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_the_most_probable_class_is_the_first_of_those_that_are_tied(library):
+    rows = {"a": [0.2, 0.3, 0.4, 0.2], "b": [0.5, 0.3, 0.4, 0.4], "c": [0.3, 0.4, 0.2, 0.4]}
+    frame = most_probable(nw.from_native(MAKERS[library](rows)), ["a", "b", "c"], "first")
+    assert frame.collect()["first"].to_list() == [1, 2, 0, 1]
 
 
 def test_nan_in_a_parquet_file_has_no_decision_although_its_statistics_leave_it_out(tmp_path):

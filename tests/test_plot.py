@@ -91,9 +91,9 @@ def test_precision_recall_det_and_gains(tables):
     np.testing.assert_array_equal(ax.get_xticks(), ax.get_yticks())
     assert "%" in ax.get_xlabel()
     gains = {n: gains_curve(t) for n, t in tables.items()}
-    chance, *drawn = (line.get_xydata() for line in plot.gains(gains).get_lines())
+    chance, first, _ = (line.get_xydata() for line in plot.gains(gains).get_lines())
     assert chance.tolist() == [[0, 0], [1, 1]]
-    np.testing.assert_allclose(drawn[0][-1], [1, 1])
+    np.testing.assert_allclose(first[-1], [1, 1])
 
 
 def test_curves_have_names_and_no_part_of_them_lies_outside_the_axes(tables):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from stakes.regions import (
     skews_as_cost_proportions,
     skews_as_priors,
 )
+from stakes.regions.axes import borders_of
 from stakes.tally import JointScores
 from stakes.thresholds import Method, Optimal, RateDriven, ScoreDriven, ScoreFixed, ScoreUniform
 
@@ -637,6 +639,23 @@ def test_the_probability_of_being_cheapest_follows_the_cost_proportion():
     assert shares[0, 0] > 0.99
     assert 0.02 < shares[1, 0] < 0.98
     assert shares[2, 1] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "border"),
+    [
+        (["a", "b"], ["a"], ("b", "a")),
+        (["a"], ["a", "b"], ("a", "b")),
+        (["a", "b"], ["b", "c"], ("a", "c")),
+        ([], ["a"], ("", "")),
+    ],
+)
+def test_a_border_is_where_one_of_several_that_tie_stops_or_begins_to_be_the_cheapest(
+    below, above, border
+):
+    parts = [SimpleNamespace(cheapest=tuple(names)) for names in (below, above)]
+    regions: Any = SimpleNamespace(parts=parts)
+    assert borders_of(regions) == [border]
 
 
 def test_borders_of_classifiers_have_intervals():

@@ -17,7 +17,7 @@ from stakes.inference import Measured
 from stakes.render.key_figures import clarity
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
-from stakes.render.systems import _always
+from stakes.render.systems import _always, _slice
 from stakes.render.tables import QUALITY, _spent, sections
 from stakes.render.text_formats import _table
 
@@ -352,6 +352,13 @@ def test_the_headline_says_how_clear_the_call_is(deploy, low, told_apart, conten
     parts = {"deploy": deploy, "told_apart": told_apart, "contenders": tuple(contenders)}
     report: Any = SimpleNamespace(verdict=SimpleNamespace(saving_over_naive=saving, **parts))
     assert clarity(report) == words
+
+
+def test_a_slice_whose_intervals_are_undefined_still_has_its_costs():
+    part: Any = SimpleNamespace(name="north", n_cases=7.0, cheapest="m", clear=None)
+    unknown = "undefined", "undefined"
+    numbers = (2.5, np.nan, np.nan), ("2.5", *unknown), (1.5, np.nan, np.nan), ("1.5", *unknown)
+    assert _slice(part, numbers)[:6] == ("north", "7", "2.5", "–", "m", "1.5")
 
 
 # Pictures ----------------------------------------------------------------------------------------

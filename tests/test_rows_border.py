@@ -27,6 +27,7 @@ from stakes import (
 )
 from stakes._check import rounding
 from stakes.calibration import Isotonic, VectorScaling, cost_of_miscalibration, cross_calibrate
+from stakes.decide import cheapest_decisions
 from stakes.inference import mcnemar
 from stakes.measures import likelihood_ratio_positive, net_benefit, precision, recall
 from stakes.rows import Scores
@@ -135,6 +136,13 @@ def test_what_all_decisions_cost_changes_no_decision_and_no_difference(offset):
         assert saved[0] == pytest.approx(saved[1], rel=1e-9)
     for moved, unmoved in zip(ours.margins, theirs.margins, strict=True):
         assert moved.distance == pytest.approx(unmoved.distance, rel=1e-4)
+
+
+def test_what_all_decisions_cost_changes_no_decision_at_another_prior_either():
+    rows, ratios = np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([1 / 3, 1.0])
+    costs = np.array([[0.0, 1.0], [2.0, 0.0]])  # 0.2 and 0.3, 0.8 and 0.2
+    for shared in (0.0, 2.0**52):
+        assert cheapest_decisions(rows, costs + shared, ratios=ratios).tolist() == [0, 1]
 
 
 def test_whole_costs_are_exact_however_large():

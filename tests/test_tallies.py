@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("duckdb")
@@ -417,6 +417,7 @@ edges = st.integers(0, 60).flatmap(
 
 
 @given(st.lists(st.floats(0, 1) | edges, min_size=1, max_size=40))
+@example([k / 4 / BitGrid(probabilities=True).scale for k in range(12)])
 def test_probabilities_have_the_same_bins_in_every_engine_and_in_order(scores):
     expected = [unit_bin(score) for score in sorted(scores)]
     assert expected == sorted(expected)
@@ -441,6 +442,7 @@ def test_scores_have_the_same_bins_in_every_engine_and_in_order(scores, centre, 
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
+@example([k / 4 / BitGrid(probabilities=False).scale for k in range(-12, 12)])
 def test_bins_of_all_numbers_are_the_top_bits_and_a_bin_and_its_rest_give_the_score_back(scores):
     ordered = np.sort(scores)
     bins, rest = BitGrid(probabilities=False).places(ordered)

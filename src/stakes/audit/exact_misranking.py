@@ -164,7 +164,7 @@ def _wrong_at(
         return np.nan
     with np.errstate(divide="ignore"):
         kink = share_log_odds + np.log(np.abs(weight[0])) - np.log(np.abs(weight[1]))
-    breaks = np.clip([0.0, share_log_odds, kink], -_REACH, _REACH)
+    breaks = np.clip([share_log_odds, kink], -_REACH, _REACH)
     edges = np.unique(np.concatenate([_GRID, breaks]))
     half = np.diff(edges)[:, None] / 2
     nodes, weights = np.polynomial.legendre.leggauss(16)

@@ -376,7 +376,7 @@ def skews_as_cost_proportions(regions: Regions, *, prior: object) -> Regions:
     --------
     >>> low, high = Curve([0, 1], [[0.1, 0.3]]), Curve([0, 1], [[0.3, -0.2]])
     >>> regions = lowest({"low": low, "high": high}, axis="skew")
-    >>> skews_as_cost_proportions(regions, prior=[0.8, 0.2]).crossings.round(3)
+    >>> skews_as_cost_proportions(regions, prior={0: 0.8, 1: 0.2}).crossings.round(3)
     array([0.143])
     """
     negative, positive = _two_shares(prior)

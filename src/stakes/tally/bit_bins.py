@@ -68,7 +68,7 @@ class BitGrid:
         away = np.where(below, scores, 1.0 - scores) if self.probabilities else np.abs(scores)
         with np.errstate(over="ignore"):  # very large scores lie beyond the last octave anyway
             at = np.asarray(away * self.scale, dtype=np.float64)
-        near = (np.where(at < 1.0, at, 0.0) * (self.RUN * self._rests)).astype(np.int64)
+        near = (np.minimum(at, 1.0) * (self.RUN * self._rests)).astype(np.int64)
         # Exponent and 23 bits of the mantissa as one integer; 1.0, with exponent field 1023, starts
         # the second run.
         octave = (at.view(np.int64) >> (52 - 23)) - (1022 << 23)
