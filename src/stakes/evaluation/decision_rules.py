@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED, RECALIBRATED, TUNED, TUNED_APART
@@ -26,8 +26,8 @@ _TAGS = {
 }
 
 
-@dataclass(frozen=True)
-class DecisionRule:
+@record
+class DecisionRule(Value):
     """A model with a way to turn its predictions into decisions.
 
     Examples

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from stakes import _check
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.evaluation.cases import LARGEST_COST
 from stakes.inference import Measured
 
 
-@dataclass(frozen=True)
-class Operation:
+@record
+class Operation(Value):
     """Running costs of each model per case scored, and the number of cases in a period."""
 
     running_costs: Mapping[str, float] = field(default_factory=dict)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, isnan, log, nan
 
 import numpy as np
 
 from stakes._check import FloatArray, Label, Labels
+from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.problem._limit import Limit
 
 TIE = 1e-12  # relative to the largest cost: what rounding may do to equal costs
 
 
-@dataclass(frozen=True)
-class Naive:
+@record
+class Naive(Value):
     """The best decision made without looking at the case.
 
     `decision` is the first of the `tied` ones in the problem's order; `cost` is per case.

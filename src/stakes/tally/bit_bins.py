@@ -8,17 +8,17 @@ on the value alone, not on the device or the precision in which the value is sto
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
+from stakes._value import Value, record
 from stakes.tally.bucket_sort import blocks
 
 
-@dataclass(frozen=True)
-class BitGrid:
+@record
+class BitGrid(Value):
     """Bins whose width shrinks by powers of two, towards 0 and 1 (`probabilities`) or towards 0.
 
     Parameters
