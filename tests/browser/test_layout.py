@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Problem, Scores, evaluate
+from stakes import Decisions, Problem, Scores, evaluate
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
@@ -179,3 +179,28 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
     page.page.wait_for_function("() => document.body.classList.contains('changed')")
     page.run("() => stakesPage.finished()")
     assert page.run(TOPS) == pytest.approx(before, abs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_verdict_has_room_for_a_model_where_the_report_deploys_none(width, opened):
+    """To deploy a model takes more sentences and figures; what stands below them stays."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(1500) < 0.12).astype(int)
+    odds = rng.normal(np.where(y == 1, 1.2, -1.2), 1.55) - 2
+    names = np.array(["send home", "treat"])
+    decided = [(odds + 0.6 * i * rng.normal(size=1500) > -1.4).astype(int) for i in range(4)]
+    clerks = {f"clerk {i}": Decisions(names[taken]) for i, taken in enumerate(decided)}
+    problem = Problem.binary(false_alarm=40, miss=650, decisions=list(names), unit="EUR")
+    report = evaluate(y, clerks, problem, replicates=20)
+    assert report.verdict.deploy is None
+    page = opened(report, viewport={"width": width, "height": 900})
+    page.run("() => stakesPage.finished()")
+    tops = """() => ["#facts", "#rule-meaning", "#nearest-flip", "#controls", "#flips-section"].map(
+        part => document.querySelector(part).getBoundingClientRect().top + scrollY)"""
+    before = page.run(tops)
+    assert page.run(GAP) < 2.5
+    page.run("() => stakesPage.set({costs: [[0, 44], [650, 0]]})")
+    page.run("() => stakesPage.finished()")
+    assert "now clerk 0" in page.text("#verdict-changed")
+    assert page.run(tops) == pytest.approx(before, abs=1)
