@@ -14,6 +14,7 @@ if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
 from stakes import Decisions, Problem, Scores, evaluate
+from stakes.cli.demo import demo_report
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
@@ -204,3 +205,15 @@ def test_the_verdict_has_room_for_a_model_where_the_report_deploys_none(width, o
     page.run("() => stakesPage.finished()")
     assert "now clerk 0" in page.text("#verdict-changed")
     assert page.run(tops) == pytest.approx(before, abs=1)
+
+
+@pytest.mark.slow
+def test_on_a_phone_zones_that_are_briefly_others_break_their_lines(opened):
+    """Where they end stays in one line; the names of what is briefly among them do not have to."""
+    page = opened(demo_report(), viewport={"width": 390, "height": 844})
+    page.run("() => stakesPage.finished()")
+    assert ", briefly also " in page.text("#prior-band .parts")
+    right = "() => document.querySelector('#prior-band').getBoundingClientRect().right"
+    rights = """() => [...document.querySelectorAll("#prior-band .parts *")].map(
+        node => node.getBoundingClientRect().right)"""
+    assert max(page.run(rights)) <= page.run(right) + 1
