@@ -13,7 +13,8 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
-from stakes import Problem, Scores, evaluate
+from stakes import Decisions, Problem, Scores, evaluate
+from stakes.cli.demo import demo_report
 
 WIDTHS = (1400, 800, 380)
 FONTS = {"system": None, "wide": 1.4, "narrow": 0.65}
@@ -179,3 +180,40 @@ def test_nothing_jumps_at_the_first_touch_in_any_font(name, width, font, opened,
     page.page.wait_for_function("() => document.body.classList.contains('changed')")
     page.run("() => stakesPage.finished()")
     assert page.run(TOPS) == pytest.approx(before, abs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_verdict_has_room_for_a_model_where_the_report_deploys_none(width, opened):
+    """To deploy a model takes more sentences and figures; what stands below them stays."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(1500) < 0.12).astype(int)
+    odds = rng.normal(np.where(y == 1, 1.2, -1.2), 1.55) - 2
+    names = np.array(["send home", "treat"])
+    decided = [(odds + 0.6 * i * rng.normal(size=1500) > -1.4).astype(int) for i in range(4)]
+    clerks = {f"clerk {i}": Decisions(names[taken]) for i, taken in enumerate(decided)}
+    problem = Problem.binary(false_alarm=40, miss=650, decisions=list(names), unit="EUR")
+    report = evaluate(y, clerks, problem, replicates=20)
+    assert report.verdict.deploy is None
+    page = opened(report, viewport={"width": width, "height": 900})
+    page.run("() => stakesPage.finished()")
+    tops = """() => ["#facts", "#rule-meaning", "#nearest-flip", "#controls", "#flips-section"].map(
+        part => document.querySelector(part).getBoundingClientRect().top + scrollY)"""
+    before = page.run(tops)
+    assert page.run(GAP) < 2.5
+    page.run("() => stakesPage.set({costs: [[0, 44], [650, 0]]})")
+    page.run("() => stakesPage.finished()")
+    assert "now clerk 0" in page.text("#verdict-changed")
+    assert page.run(tops) == pytest.approx(before, abs=1)
+
+
+@pytest.mark.slow
+def test_on_a_phone_zones_that_are_briefly_others_break_their_lines(opened):
+    """Where they end stays in one line; the names of what is briefly among them do not have to."""
+    page = opened(demo_report(), viewport={"width": 390, "height": 844})
+    page.run("() => stakesPage.finished()")
+    assert ", briefly also " in page.text("#prior-band .parts")
+    right = "() => document.querySelector('#prior-band').getBoundingClientRect().right"
+    rights = """() => [...document.querySelectorAll("#prior-band .parts *")].map(
+        node => node.getBoundingClientRect().right)"""
+    assert max(page.run(rights)) <= page.run(right) + 1

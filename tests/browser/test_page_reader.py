@@ -664,6 +664,7 @@ def test_small_differences_are_written_without_powers_of_ten(base, sentence, ope
 @pytest.mark.slow
 def test_the_share_and_the_number_of_cases_of_each_decision_move_with_the_cut(shown, report_on):
     page = shown("clinic")
+    assert "per 1000 cases" in page.text("#explorer-table")  # not “of”: the data are as many or not
     page.page.get_by_role("spinbutton", name="Cases per year").fill("20000")
     seen = []
     for key in ("Home", "ArrowRight", "End"):

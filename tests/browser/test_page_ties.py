@@ -117,3 +117,31 @@ def test_systems_that_tie_for_the_cheapest_have_the_chances_of_python(prior, ope
     )
     np.testing.assert_allclose(shown, list(chances.values()), rtol=0, atol=1e-9)
     assert len({round(chance, 12) for chance in shown}) >= 3
+
+
+@pytest.fixture
+def gainful():
+    """Two models, and a right decision that is a gain."""
+    rng = np.random.default_rng(3)
+    y = (rng.random(1500) < 0.12).astype(int)
+    odds = rng.normal(np.where(y == 1, 1.2, -1.2), 1.55) - 2
+    noise = rng.normal(size=1500)
+    models = {"A": 1 / (1 + np.exp(-odds)), "B": 1 / (1 + np.exp(-odds - noise))}
+    problem = Problem([[0, 40], [650, -120]], decisions=["send home", "treat"], unit="EUR")
+    return evaluate(y, models, problem, replicates=20)
+
+
+def test_a_model_that_decides_the_same_here_costs_the_same_and_all_contenders_are_named(
+    gainful, opened
+):
+    """Its other rules may be the cheapest although its own rule no longer looks at the case."""
+    page = opened(gainful)
+    page.run("() => stakesPage.set({prior: [0.9991, 0.0009]})")
+    possible = page.run("() => stakesPage.result().inference.possible()")
+    assert possible == ["A (moved)", "B (moved)", "always send home"]
+    text = page.text("#verdict-changed")
+    assert "the data cannot tell always send home from A (moved) or B." in text
+    assert ", decides the same." in text
+    assert "would cost" not in text
+    always, best = (page.text(f"#facts .fact:nth-child({i}) b") for i in (1, 2))
+    assert always == best == "0.585"

@@ -17,10 +17,10 @@ function wasAndNow({ inference }) {
       : `Was ${was}, now ${now}, by the costs on these cases; ${doubt}.`;
   }
   const others = inference.possible().filter((name) => name !== now);
-  // rules of the two models that are named anyway need no mention
-  const compared = new Set([was, now].map(modelOf));
+  // rules of the models that are among the cheapest and named anyway need no mention
+  const compared = new Set([was, now].filter((name) => name === now || others.includes(name)).map(modelOf));
   const rest = others.filter((name) => !compared.has(modelOf(name)));
-  const otherNames = inWords(rest.length ? rest.map(modelOf) : others);
+  const otherNames = inWords(rest.length ? rest : others, was);
   const doubt = others.length ? `, but the data cannot tell ${now} from ${otherNames}` : "";
   if (was === now)
     return others.length ? `Still ${now}, but the data cannot tell it from ${otherNames}.` : `Still ${now}, clearly the cheapest.`;
@@ -79,7 +79,7 @@ function changedParagraphs(outcome) {
 const modelWithRule = (system) => `${MODELS[system.model].name} with ${ruleText(system)}`;
 
 /** Sentences for a verdict that recommends none of the systems. */
-function noneSentences({ best, unaided }, keepsDecisions, expected, saving) {
+function noneSentences({ best, unaided, inference }, keepsDecisions, expected, saving) {
   const price = `${costInSentence(unaided.cost)} per case`;
   const ties = best.cost - unaided.cost <= TIE * Math.abs(unaided.cost) && saving[0] >= 0;
   const costlier = saving[0] < 0 && best.cost < unaided.cost - TIE * Math.abs(unaided.cost);
@@ -90,9 +90,10 @@ function noneSentences({ best, unaided }, keepsDecisions, expected, saving) {
       : `${unaided.phrase}, which costs ${price}, is cheaper`;
   const doubt = saving[2] > 0 ? "; the data cannot rule out that it saves something" : "";
   const which = keepsDecisions ? `which ${best.name} made for the stakes of the report` : modelWithRule(best);
+  const decidesTheSame = inference?.isConstant(best.name);
   return [
     `Deploy none of these ${keepsDecisions ? "decisions" : "models"}: ${reason}.`,
-    `The best of them, ${which}, would cost ${textWithInterval(expected)}${doubt}.`,
+    `The best of them, ${which}, ${decidesTheSame ? "decides the same" : `would cost ${textWithInterval(expected)}${doubt}`}.`,
   ];
 }
 

@@ -257,7 +257,7 @@ function countsTable({ counts }) {
   const period = DATA.volume && DATA.period ? ` per ${DATA.period}` : "";
   const capacityRow = {
     look: "reference-row",
-    cells: [`of ${short(volume)} cases${period}`, ...wholeCases(volume, shares).map((text, d) => numberCell(volume * shares[d], null, text))],
+    cells: [`${DATA.volume ? "of" : "per"} ${short(volume)} cases${period}`, ...wholeCases(volume, shares).map((text, d) => numberCell(volume * shares[d], null, text))],
   };
   return tableOf(["class", ...decisions], [...rows, deployedRow, capacityRow]);
 }

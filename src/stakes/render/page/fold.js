@@ -109,12 +109,20 @@ function hideCostlyModels() {
 
 // What the verdict of the report says below its sentences, if there is room that a change will need
 const INVITATIONS = [
+  "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back, Copy link keeps what you set, and Save as TOML writes it for the next evaluation. The figures, the rule and the nearest change in this box follow, too, and so do the tables and charts below, unless they say that they stay as reported.",
   "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back, Copy link keeps what you set, and Save as TOML writes it for the next evaluation.",
   "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs. Reset brings the report back.",
   "Move any number below: these lines then say what the verdict was and what it is, how sure that is, and what it costs.",
   "Move any number below: these lines then say what changes, and how sure that is.",
   "Move any number below: these lines follow.",
 ];
+
+/** The same outcome as if it deployed a model, which takes more words and figures than to deploy none. */
+function asIfDeployed({ inference, ...outcome }) {
+  const unsure = ([value, low, high]) => [Math.abs(value), -Math.abs(low), Math.abs(high)];
+  const saving = () => unsure(inference.saving());
+  return { ...outcome, deploysModel: true, inference: inference && { ...inference, saving } };
+}
 
 /**
  * Reserve the heights of the verdict and of all else that follows the stakes, measured on two trial
@@ -135,6 +143,7 @@ function reserveRoom() {
   reserveRuleRoom();
   const trials = [{ costs: nearlySame(current.costs) }, { costs: raised(current.costs) }, current].map((stakes) => {
     setStakes(stakes);
+    if (result.changed && !result.deploysModel) result = asIfDeployed(result);
     PARTS.filter(([id]) => id !== "controls" && id !== "flips").forEach(([, show]) => show());
     const sentences = byId("verdict-changed");
     const aroundThem = card.offsetHeight - stack.offsetHeight;

@@ -58,8 +58,11 @@ function clarityOf({ inference, deploysModel }) {
 }
 
 /** Expected cost and saving of the best system, with intervals. */
-const expectedOf = ({ changed, inference, best }) =>
-  !changed ? numbers(DATA.expected) : inference ? inference.expected() : [best.cost, NaN, NaN];
+function expectedOf({ changed, inference, best }) {
+  if (!changed) return numbers(DATA.expected);
+  // what always decides the same costs what that decision costs, and no luck was in the choice
+  return inference && !inference.isConstant(best.name) ? inference.expected() : [best.cost, NaN, NaN];
+}
 const savingOf = ({ changed, inference, best, unaided }) =>
   !changed ? numbers(DATA.saving) : inference ? inference.saving() : [unaided.cost - best.cost, NaN, NaN];
 

@@ -121,7 +121,7 @@ function drawZones({ id, name, bounds: [low, high], now, format, formatExact = e
       brief: [models.length > 1 ? `any of ${models.length}` : models[0]],
       look: models.length === 1 && system ? system.look : "plain",
       edge: format(zone.high),
-      span: `${format(zone.low)} to ${format(zone.high)}${zone.briefly.size ? `, briefly also ${[...zone.briefly].join("; ")}` : ""}`,
+      span: `${`${format(zone.low)} to ${format(zone.high)}`.replaceAll(" ", "\u00a0")}${zone.briefly.size ? `, briefly also ${[...zone.briefly].join("; ")}` : ""}`,
       lines: [
         ["from", formatExact(as(zone.low))],
         ["to", formatExact(as(zone.high))],
