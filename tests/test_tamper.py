@@ -162,3 +162,10 @@ def test_a_report_of_perfect_scores_with_fractional_weights_is_read_again():
     assert report.models[0].auc is not None
     assert report.models[0].auc.value == 1.0
     assert Report.from_json(report.to_json()) == report
+
+
+def test_a_report_is_read_again_where_perfect_decisions_save_next_to_nothing():
+    problem = Problem([[0, 1e-9, 2], [2, -3, 1e-9]], prior=[0.01981253, 0.98018747])
+    report = evaluate([0, 1], {"m": [2, 2]}, problem, calibrator=None)
+    assert report.systems[0].normalized.value > 1e10
+    assert Report.from_json(report.to_json()) == report
