@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -488,3 +489,11 @@ def test_cramers_phi_takes_decisions_of_any_number_and_name():
 
 def test_the_mean_of_the_largest_numbers_does_not_overflow():
     assert power_mean([1e308, 1.5e308], 1) == pytest.approx(1.25e308, rel=1e-15)
+
+
+def test_an_order_of_any_kind_of_number_is_that_number():
+    counts = Counts([[5, 1], [2, 5]])
+    expected = association_matrix(counts, mean=1)
+    orders: list[Any] = [np.bool_(True), np.array(1), True]
+    for order in orders:
+        np.testing.assert_array_equal(association_matrix(counts, mean=order), expected)

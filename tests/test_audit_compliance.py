@@ -52,6 +52,12 @@ def assert_proves(witness: Witness, metric: Metric) -> None:
     np.testing.assert_allclose(scale * changes[0], changes[1], atol=1e-12)
 
 
+def test_tables_that_would_fill_the_memory_are_refused():
+    for shape in [(97, 98), (10**6, 2), (1e300, 1e300)]:
+        with pytest.raises(InputError, match=r"shape must have at most 400 cells, .* Ask about"):
+            answer(FAMILIAR["accuracy"], shape=shape)
+
+
 # D6 ----------------------------------------------------------------------------------------------
 
 

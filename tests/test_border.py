@@ -47,6 +47,28 @@ def refuses(call, *fragments: str) -> None:
         assert re.search(fragment, str(caught.value)), (fragment, str(caught.value))
 
 
+NO_NUMBERS: dict[str, Any] = {
+    "bytes": b"0.9",
+    "a buffer": bytearray(b"0.9"),
+    "text": np.array("0.9"),
+    "complex": np.complex128(0.9),
+    "half complex": np.complex64(0.9 + 3j),
+}
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_what_float_would_parse_or_cut_is_no_number(value):
+    entries = np.array([[0, None], [1, 0]], dtype=object)
+    entries[0, 1] = value
+    refuses(lambda: Problem(entries), "^costs must hold real numbers; got ndarray")
+    refuses(lambda: Problem.binary(false_alarm=1, miss=value), "^miss must be one real number")
+    refuses(lambda: stakes.agreement.power_mean([1, 2], value), "^p must be one real number")
+    refuses(
+        lambda: evaluate([0, 1], {"a": [0.2, 0.7]}, Problem.zero_one(2), level=value),
+        "^level must be one real number",
+    )
+
+
 ENDLESS: dict[str, Any] = {"range": range(10**12), "no length": range(10**30), "count": count()}
 
 

@@ -538,6 +538,12 @@ def test_streams_that_are_full_or_closed_change_no_exit_code(folder):
     assert Path("a.json").read_text().startswith("{")
 
 
+def test_a_standard_input_that_can_only_be_written_to_is_named():
+    with open("written.csv", "w") as file:
+        done = process("evaluate", "-", *EVALUATE, stdin=file)
+    refused(done, "standard input: Bad file descriptor")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

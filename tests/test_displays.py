@@ -1022,3 +1022,12 @@ def test_the_axis_of_costs_by_threshold_leaves_room_on_both_sides():
     low = min(float(np.nanmin(line.low)) for line in shown.lines)
     high = max(float(np.nanmax(line.high)) for line in shown.lines)
     assert shown.limits[0] < low < high < shown.limits[1]
+
+
+def test_a_level_of_arrow_is_a_number():
+    pa = pytest.importorskip("pyarrow")
+    y, models = [0, 1] * 12, {"a": np.linspace(0, 1, 24), "b": np.linspace(0.1, 0.9, 24)}
+    level = pa.scalar(0.9)
+    assert DecisionCurveDisplay.from_predictions(y, models, level=level).level == 0.9
+    display = NetBenefitDifferenceDisplay.from_predictions(y, models, reference="a", level=level)
+    assert display.level == 0.9

@@ -696,6 +696,25 @@ def test_chances_of_systems_that_tie_in_different_ways_do_not_depend_on_their_or
     assert len(chances) == 1
 
 
+def test_systems_in_a_ring_have_the_same_chances_and_bias_in_every_order():
+    """Each shares half of its mistakes with the next: no two of them are alone as far from all."""
+    y, decided = np.zeros(40, int), {}
+    for place in range(5):
+        decided[f"ring {place}"] = np.isin(np.arange(40) // 8, [place, (place + 1) % 5]).astype(int)
+    decided["other"] = np.where(np.arange(40) % 8 < 5, 1, 0)
+    decided["other"][:4] = 1
+    problem, chances, effects = Problem.zero_one(2), set(), set()
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 4, 2], [2, 0, 5, 4, 1, 3]):
+        names = [list(decided)[place] for place in order]
+        joint = JointCounts.from_decisions(y, {name: decided[name] for name in names}, problem)
+        choice = contenders(joint, problem)
+        shown = probability_cheapest(choice).round(12).tolist()
+        chances.add(tuple(sorted(zip(choice.names, shown, strict=True))))
+        effects.add(round(selection_effect(choice).bias, 12))
+    assert len(chances) == 1
+    assert len(effects) == 1
+
+
 @given(ties())
 def test_no_error_is_smaller_than_that_of_an_interval_to_any_system_that_ties(sample):
     joint, problem, how = sample

@@ -483,6 +483,16 @@ def test_blind_perfect_and_reversed_scores(
 # Sums that stay exact ----------------------------------------------------------------------------
 
 
+def test_no_area_exceeds_one_by_the_rounding_of_fractional_weights() -> None:
+    rng = np.random.default_rng(0)
+    for size in rng.integers(2, 30, 300):
+        weights = rng.random((size, 2))
+        weights[: size // 2, 1] = weights[size // 2 :, 0] = 0
+        table = ScoreTable(np.arange(size), weights)
+        assert 1 - 1e-15 < ranking.auc(table) <= 1
+        assert 1 - 1e-15 < ranking.auc_of_hull(table) <= 1
+
+
 def test_auc_of_fractional_weights_does_not_drift_with_the_number_of_scores() -> None:
     size = 300_000
     y = np.random.default_rng(5).integers(0, 2, size)

@@ -674,3 +674,16 @@ def test_objects_that_are_fractions_are_posteriors(kind):
     assert evaluate(y, whole, problem).best.rule == "as decided"
     with pytest.raises(InputError, match="must hold a label for every case"):
         evaluate(y, np.array([Decimal("sNaN"), Decimal("0")] * 40, dtype=object), problem)
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_posteriors_in_columns_of_one_name_are_refused_with_it(library):
+    guest, columns = pytest.importorskip(library), np.full((2, 2), 0.5)
+    make = {
+        "pandas": lambda: guest.DataFrame(columns, columns=["a", "a"]),
+        "pyarrow": lambda: guest.table(list(columns), names=["a", "a"]),
+    }
+    refuses(
+        lambda: metrics.bayes_cost([0, 1], make[library](), problem=Problem.zero_one(2)),
+        "^the classes of y_proba must be distinct; 'a' appears twice .* Rename one of them",
+    )

@@ -77,6 +77,7 @@ def test_changed_reports_rules_and_maps_are_refused_or_harmless(mutants, kinds):
         ("joint.pairs.0.places.0", -1, "joint.pairs must have places from 0 to"),
         ("joint.pairs.0.places.0", 10**6, "joint.pairs must have places from 0 to"),
         ("joint.pairs.0.weights.0", -1, "joint.pairs must have weights that are finite"),
+        ("joint.pairs.0.weights.0", 1e30, "joint.pairs must have weights that add up to"),
         ("joint.fitting", [[0.0]], "joint.fitting must hold finite covariances of the systems"),
     ],
 )
@@ -149,4 +150,22 @@ def test_what_is_written_is_read_although_a_bound_was_rounded_past_its_number(se
     assert Report.from_json(perfect.to_json()) == perfect
     costs = Problem([[2, 1.3], [3.7, 0.2]], prior=[0.63, 0.37])
     report = evaluate(y, {"m": np.zeros(40, dtype=int)}, costs, running_costs={"m": 0.02})
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_a_report_of_perfect_scores_with_fractional_weights_is_read_again():
+    """The pairs in order would weigh a little more than all pairs."""
+    rng = np.random.default_rng(9)
+    y, weights = rng.integers(0, 2, 40), rng.random(40) + 0.1
+    scores = 0.1 + 0.8 * y + 0.05 * np.arange(40) / 40
+    report = evaluate(y, {"m": scores}, Problem.zero_one(2), weights=weights, calibrator=None)
+    assert report.models[0].auc is not None
+    assert report.models[0].auc.value == 1.0
+    assert Report.from_json(report.to_json()) == report
+
+
+def test_a_report_is_read_again_where_perfect_decisions_save_next_to_nothing():
+    problem = Problem([[0, 1e-9, 2], [2, -3, 1e-9]], prior=[0.01981253, 0.98018747])
+    report = evaluate([0, 1], {"m": [2, 2]}, problem, calibrator=None)
+    assert report.systems[0].normalized.value > 1e10
     assert Report.from_json(report.to_json()) == report

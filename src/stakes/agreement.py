@@ -47,12 +47,13 @@ def _order(name: str, p: float) -> float:
 
 def _inner_order(p: float) -> float:
     """Order of a mean that never exceeds the arithmetic one, as the bounds of eq 9-14 need."""
-    if _order("mean", p) > 1:
+    order = _order("mean", p)
+    if order > 1:
         raise InputError(
             f"mean must be an order of at most 1, the arithmetic mean; got {p!r}. "
             f"Larger means can exceed what the margins allow; 0 is the geometric mean."
         )
-    return p
+    return order
 
 
 # Power means -------------------------------------------------------------------------------------

@@ -181,6 +181,8 @@ class Posteriors(_Predicted):
         columns = frame_columns(self.values) if self.classes is None else None
         if columns is None:
             return self
+        if len({*columns}) < len(columns):  # refused by the name of the argument where it is read
+            return Posteriors(self.values, columns)
         arrays = [np.asarray(self.values[column]) for column in columns]
         return Posteriors(np.column_stack(arrays) if arrays else np.empty((0, 0)), columns)
 

@@ -15,7 +15,7 @@ def _real(name: str, values: object, ndim: int | None, *, borrowed: bool = False
     """Read-only float64 numbers, which may be nan or infinite: a copy, or a view if borrowed."""
     try:
         array = as_array(name, values)
-        if array.dtype.kind == "O" and not any(isinstance(item, str) for item in array.flat):
+        if array.dtype.kind == "O" and all(item is None or _is_number(item) for item in array.flat):
             array = array.astype(np.float64)
         if array.dtype.kind not in "biuf" or np.ma.is_masked(values):
             raise TypeError
@@ -131,13 +131,31 @@ def unwrapped(values: Any) -> FloatArray:
     return np.asarray(values, dtype=np.float64)[()]
 
 
+def as_float(value: object) -> float:
+    """The value as a float; a TypeError for text and complex numbers, of which `float` makes one.
+
+    >>> as_float(np.array(2))
+    2.0
+    """
+    if not _is_number(value):
+        raise TypeError
+    return float(value)  # type: ignore[arg-type]
+
+
+def _is_number(value: object) -> bool:
+    """Whether something says that it is a real number; ``float(b"1")`` is one as well."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.dtype.kind in "biufO"
+    return hasattr(value, "__float__") or hasattr(value, "__index__")
+
+
 def number(name: str, value: object, *, low: float = -math.inf, high: float = math.inf) -> float:
     """One finite real number within [low, high]."""
     try:
-        result = float(value)  # type: ignore[arg-type]
+        result = as_float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
         result = math.nan
-    if isinstance(value, str) or not (math.isfinite(result) and low <= result <= high):
+    if not (math.isfinite(result) and low <= result <= high):
         rule = "that is finite" if low == -math.inf else f"that is finite and at least {low:g}"
         rule = f"within [{low:g}, {high:g}]" if math.isfinite(high) else rule
         raise InputError(

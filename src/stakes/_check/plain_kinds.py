@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes._check.kinds import described
 from stakes._check.labels import is_listed
-from stakes._check.numbers import reals, whole
+from stakes._check.numbers import as_float, reals, whole
 from stakes.errors import InputError
 
 
@@ -26,9 +26,7 @@ def one_number(name: str, value: object) -> None:
             refuse_kind(name, value, "one real number", "Pass a smaller one.")
         return
     try:
-        if isinstance(value, str | bytes):
-            raise TypeError
-        float(value)  # type: ignore[arg-type]
+        as_float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of tensors
         refuse_kind(name, value, "one real number", "Pass a single such number.")
 

@@ -215,7 +215,10 @@ def _by_content(name: str, path: Path) -> Format:
 
 def _spooled(stream: BinaryIO, folder: Path) -> Path:
     """Copy standard input to a file, because columns are read more than once."""
-    start = stream.read(2)
+    try:
+        start = stream.read(2)
+    except OSError as error:  # it names no file, and would be taken for one of standard output
+        raise OSError(error.errno, error.strerror, "standard input") from None
     path = folder / ("input.gz" if start == _GZIP else "input")
     try:
         with path.open("wb") as file:

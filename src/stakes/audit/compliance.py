@@ -24,6 +24,7 @@ from stakes.problem import Problem
 from stakes.tally import Counts
 
 _TABLES = 200  # at which the gradient of the metric is computed
+_MOST_CELLS = 400  # of a table: a GiB for its changes at all tables
 _PAIRS = 2000  # of distant tables, ranked by the metric and by the utilities
 _CASES = 1000.0  # in each table of a witness
 _PARALLEL = 1e-6  # directions closer than this are one direction
@@ -205,6 +206,12 @@ def _read_shape(shape: tuple[int, int]) -> tuple[int, int]:
         raise InputError(
             f"shape must be the numbers of classes and of decisions, at least one and two; "
             f"got {shape!r}. Two classes and two decisions are (2, 2)."
+        )
+    cells = float(sizes[0]) * float(sizes[1])  # inf, without a warning
+    if cells > _MOST_CELLS:
+        raise InputError(
+            f"shape must have at most {_MOST_CELLS} cells, classes times decisions; {shape!r} has "
+            f"{cells:.4g}. Ask about fewer classes: metrics do the same to small tables."
         )
     return int(sizes[0]), int(sizes[1])
 

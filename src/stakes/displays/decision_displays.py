@@ -78,9 +78,9 @@ class DecisionCurveDisplay(CurvesDisplay):
         [0.222, 0.188, 0.25]
         """
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
-        values = cls._values(grid)
+        values, level = cls._values(grid), _check.level(level)
         lines = [
-            _line(name, place, grid, cases, [name], values, _check.level(level))
+            _line(name, place, grid, cases, [name], values, level)
             for place, name in enumerate(cases.scores)
         ]
         unaided = [
@@ -167,10 +167,10 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
                 f"models must hold a model besides the reference {reference!r}; it is the only "
                 f"one. Add another, or compare with 'treat all'."
             )
-        value = _benefits(grid)
+        value, level = _benefits(grid), _check.level(level)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
         lines = [
-            _line(name, place, grid, others, [name, reference], pairs, _check.level(level))
+            _line(name, place, grid, others, [name, reference], pairs, level)
             for place, name in enumerate(cases.scores)
             if name != reference
         ]

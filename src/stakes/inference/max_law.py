@@ -99,7 +99,7 @@ def _n_distinct(errors: CostErrors) -> int:
 def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> MaxLaw:
     """The distribution of the largest differences of all systems, or of those in some rows."""
     variances, size, comparisons = errors.variances, len(errors.names), _n_distinct(errors) - 1
-    order = np.argsort(canonical_ranks(errors), kind="stable")
+    order = canonical_order(errors)
     first = order[0]
     # Only differences matter: relative to one system the errors have one dimension less, and what
     # all systems have in common is gone.
@@ -140,10 +140,41 @@ def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> 
 def canonical_ranks(errors: CostErrors) -> IntArray:
     """Ranks (J,) of the systems that do not depend on the order in which they were passed.
 
-    Systems that differ neither in their cost nor in their errors have the same rank.
+    Systems that differ neither in their cost nor in their errors, nor in how far they are from the
+    systems of each rank, have the same rank.
     """
-    alone = np.diagonal(errors.covariance)[:, None]
-    keys = np.hstack([errors.costs[:, None], np.sort(errors.variances, axis=1), alone])
+    alone, apart = np.diagonal(errors.covariance), _rounded(errors.variances)
+    keys = np.column_stack([errors.costs, np.sort(errors.variances, axis=1), alone])
+    before, ranks = -1, _ranks(_rounded(keys))
+    while before < ranks.max() < ranks.size - 1:  # until no more are told apart
+        before = ranks.max()
+        ranks = _ranks(np.column_stack([ranks, np.sort(2 * ranks + apart, axis=1)]))
+    return ranks
+
+
+def _ranks(keys: FloatArray) -> IntArray:
+    """The rank of each row among the distinct rows."""
+    return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+
+
+def canonical_order(errors: CostErrors) -> IntArray:
+    """Positions (J,) of the systems in an order that does not depend on how they were passed.
+
+    Systems that share a rank are ordered by how far they are from those before them. The first of
+    them is any: where they are interchangeable, the order of the others is the same from each.
+    """
+    ranks, variances = canonical_ranks(errors), _rounded(errors.variances)
+    while (shared := np.flatnonzero(np.bincount(ranks)[ranks] > 1)).size:
+        first = shared[np.argmin(ranks[shared])]
+        apart = variances[first].copy()
+        apart[first] = -1.0  # before those that decide alike
+        order = np.lexsort([apart, ranks])
+        is_next = (np.diff(ranks[order]) != 0) | (np.diff(apart[order]) != 0)
+        ranks[order] = np.append(0, np.cumsum(is_next))
+    return np.argsort(ranks)
+
+
+def _rounded(keys: FloatArray) -> FloatArray:
+    """Columns relative to their largest entry, without the digits that rounding may change."""
     scale = np.abs(keys).max(axis=0)
-    rounded = np.round(keys / np.where(scale > 0, scale, 1.0), 9)
-    return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
+    return np.asarray(np.round(keys / np.where(scale > 0, scale, 1.0), 9))

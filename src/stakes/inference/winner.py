@@ -16,7 +16,7 @@ from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
-from stakes.inference.max_law import FEW_DEGREES, canonical_ranks
+from stakes.inference.max_law import FEW_DEGREES, canonical_order, canonical_ranks
 from stakes.inference.normals import fixed_normals
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import Contenders
@@ -296,7 +296,7 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
     triangular root, so that it does not change the errors of the rivals.
     """
     # The result must not depend on the order in which systems were passed.
-    order = np.argsort(canonical_ranks(rivals), kind="stable")
+    order = canonical_order(rivals)
     if against is not None:
         rivals = errors.among((*rivals.names, against))
         order = np.append(order, order.size)

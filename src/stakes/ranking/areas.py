@@ -97,7 +97,8 @@ def auc(table: ScoreTable) -> Numbers:
     0.875
     """
     won, totals = _ordered_pairs(scaled(table.weights))
-    return ratio(won, unwrapped(totals[..., 0] * totals[..., 1]))
+    # Sums of fractional weights are rounded, so that all pairs may weigh more than their product.
+    return unwrapped(np.minimum(ratio(won, unwrapped(totals[..., 0] * totals[..., 1])), 1.0))
 
 
 def gini(table: ScoreTable) -> Numbers:
@@ -196,7 +197,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     flat = weights.reshape(-1, *weights.shape[-2:])
     # Every table has its own segments, so that a loop over the leading axes is necessary.
     areas = [_ordered_pairs(np.add.reduceat(w, hull_cuts(w)[:-1], axis=0))[0] for w in flat]
-    return ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights))
+    return unwrapped(np.minimum(ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights)), 1.0))
 
 
 def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:
