@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,29 @@ def test_systems_that_tie_for_the_cheapest_have_the_chances_of_python(prior, ope
     )
     np.testing.assert_allclose(shown, list(chances.values()), rtol=0, atol=1e-9)
     assert len({round(chance, 12) for chance in shown}) >= 3
+
+
+RINGS = [*range(6), 0], [6, 7, 8, 6], [9, 10, 11, 9], [*range(12, 18)]  # the last is a chain
+ALIKE = [(0, 7), (4, 2), (6, 3), (7, 5), (5, 0), (7, 2), (6, 0), (50,)]
+
+
+@pytest.mark.parametrize("asked", [[pair for ring in RINGS for pair in pairwise(ring)], ALIKE])
+def test_systems_that_are_hard_to_tell_apart_have_the_chances_of_python(asked, opened):
+    """Each asks about a case of another: costs and distances alone do not put them in order."""
+    y = np.array(["no"] * 40 + ["yes"] * 20)
+    models = {}
+    for number, cases in enumerate(sorted(asked, key=lambda cases: cases[-1])):
+        decided = np.where(y == "yes", "act", "skip")
+        decided[list(cases)] = "ask"
+        models[f"m{number}"] = Decisions(decided)
+    report = evaluate(y, models, Problem([[0, 5, 1], [9, 0, 1]], **NAMES), **QUICK)
+    chances = {system.name: system.probability_cheapest for system in report.systems}
+    chances = {name: chance for name, chance in chances.items() if np.isfinite(chance)}
+    shown = opened(report).run(
+        "names => names.map(name => stakesPage.result().inference.chance(name))", list(chances)
+    )
+    np.testing.assert_allclose(shown, list(chances.values()), rtol=0, atol=1e-9)
+    assert len(chances) == len(asked)
 
 
 @pytest.fixture

@@ -29,35 +29,73 @@ function triangularRoot(covariance) {
   return columns; // [rank][system]
 }
 
-/**
- * A comparison of two systems that does not depend on the input order: by cost, by the variances of
- * their differences, and by their own; zero for systems with equal costs and errors.
- */
-function canonicalComparison(costs, covariance) {
-  const roundedHalfToEven = (x) => {
-    const [low, off] = [Math.floor(x), x - Math.floor(x)];
-    return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
-  };
-  const rounded = (values) => {
-    const scale = largest(values) || 1;
-    return values.map((value) => roundedHalfToEven((value / scale) * 1e9));
-  };
-  const last = costs.length + 1;
-  const sorted = lazy(() => differenceVariances(covariance).map((row) => Float64Array.from(row).sort()));
-  const column = memoized((c) => {
-    if (c === 0) return rounded(costs);
-    return rounded(c === last ? costs.map((_, i) => covariance[i][i]) : sorted().map((row) => row[c - 1]));
-  });
-  return (a, b) => {
-    for (let c = 0; c <= last; c += 1) if (column(c)[a] !== column(c)[b]) return column(c)[a] - column(c)[b];
-    return 0;
-  };
+const roundedHalfToEven = (x) => {
+  const [low, off] = [Math.floor(x), x - Math.floor(x)];
+  return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
+};
+
+/** Numbers relative to the largest, in billionths: without the digits that rounding may change. */
+function inBillionths(values) {
+  const scale = largest(values) || 1;
+  return Array.from(values, (value) => roundedHalfToEven((value / scale) * 1e9));
 }
 
-/** An order of the systems that does not depend on the input order, except among equal systems. */
+/** The rank of each system by columns of numbers, the first of which count most; equal systems share a rank. */
+function ranksBy(size, column, width) {
+  const compared = (a, b) => {
+    for (let c = 0; c < width; c += 1) if (column(c)[a] !== column(c)[b]) return column(c)[a] - column(c)[b];
+    return 0;
+  };
+  const order = range(size).sort(compared);
+  const ranks = new Array(size).fill(0);
+  for (let k = 1; k < size; k += 1) ranks[order[k]] = ranks[order[k - 1]] + (compared(order[k - 1], order[k]) ? 1 : 0);
+  return ranks;
+}
+
+/** Whether systems that decide differently share a rank. */
+const sharesRank = (ranks, variances) =>
+  ranks.some((rank, i) => ranks.some((other, j) => other === rank && variances[i][j] > 0));
+
+/**
+ * Ranks of the systems that do not depend on the input order: by cost, by the variances of their
+ * differences, by their own, and by how far they are from the systems of each rank. Systems that
+ * nothing tells apart share a rank.
+ */
+function canonicalRanks(costs, covariance, variances = differenceVariances(covariance)) {
+  const size = costs.length;
+  const sorted = lazy(() => variances.map((row) => Float64Array.from(row).sort()));
+  const column = memoized((c) => {
+    if (c === 0) return inBillionths(costs);
+    return inBillionths(c > size ? costs.map((_, i) => covariance[i][i]) : sorted().map((row) => row[c - 1]));
+  });
+  let ranks = ranksBy(size, column, size + 2);
+  const apart = lazy(() => variances.map(inBillionths));
+  for (let before = -1; before < largest(ranks) && sharesRank(ranks, variances); ) {
+    before = largest(ranks);
+    const current = ranks;
+    const rows = current.map((rank, i) => [
+      rank,
+      ...current.map((other, j) => 2e9 * other + apart()[j][i]).sort((a, b) => a - b),
+    ]);
+    ranks = ranksBy(size, memoized((c) => rows.map((row) => row[c])), size + 1);
+  }
+  return ranks;
+}
+
+/**
+ * An order of the systems that does not depend on the input order. Those that share a rank are
+ * ordered by how far they are from those before them; the first of them is any.
+ */
 function canonicalOrder(costs, covariance) {
-  const compared = canonicalComparison(costs, covariance);
-  return range(costs.length).sort((a, b) => compared(a, b) || a - b);
+  const variances = differenceVariances(covariance);
+  let ranks = canonicalRanks(costs, covariance, variances);
+  while (sharesRank(ranks, variances)) {
+    const shared = range(costs.length).filter((i) => ranks.some((rank, j) => j !== i && rank === ranks[i]));
+    const first = shared.reduce((a, b) => (ranks[b] < ranks[a] ? b : a));
+    const apart = variances.map((row, i) => (i === first ? -1 : inBillionths(row)[first]));
+    ranks = ranksBy(costs.length, (c) => (c ? apart : ranks), 2);
+  }
+  return range(costs.length).sort((a, b) => ranks[a] - ranks[b] || a - b);
 }
 
 /** Errors drawn with the fixed normal numbers, an array for each system. */
@@ -298,8 +336,8 @@ function shrunkChances({ costs, among, drawn }) {
           chances[indices[n]] += parts[step] / ties;
     });
   }
-  const compared = canonicalComparison(costs, among); // equal systems have equal chances
-  const groups = costs.map((_, i) => chances.filter((_, j) => compared(i, j) === 0));
+  const ranks = canonicalRanks(costs, among); // equal systems have equal chances
+  const groups = ranks.map((rank) => chances.filter((_, j) => ranks[j] === rank));
   return groups.map((group) => sum(group) / group.length);
 }
 
