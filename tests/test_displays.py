@@ -1024,10 +1024,15 @@ def test_the_axis_of_costs_by_threshold_leaves_room_on_both_sides():
     assert shown.limits[0] < low < high < shown.limits[1]
 
 
-def test_a_level_of_arrow_is_a_number():
-    pa = pytest.importorskip("pyarrow")
+def test_a_level_that_is_like_a_number_is_one():
+    """Such as a scalar of Arrow, which has no text of its own kind."""
+
+    class Scalar:
+        def __float__(self) -> float:
+            return 0.9
+
     y, models = [0, 1] * 12, {"a": np.linspace(0, 1, 24), "b": np.linspace(0.1, 0.9, 24)}
-    level = pa.scalar(0.9)
-    assert DecisionCurveDisplay.from_predictions(y, models, level=level).level == 0.9
-    display = NetBenefitDifferenceDisplay.from_predictions(y, models, reference="a", level=level)
+    display = DecisionCurveDisplay.from_predictions(y, models, level=Scalar())
+    assert display.level == 0.9
+    display = NetBenefitDifferenceDisplay.from_predictions(y, models, reference="a", level=Scalar())
     assert display.level == 0.9
