@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -667,13 +667,16 @@ def ties(draw: st.DrawFn) -> tuple[JointCounts, Problem, dict[str, Any]]:
 def test_chances_do_not_depend_on_the_order_of_systems_that_tie_for_the_cheapest(sample, random):
     joint, problem, how = sample
     names = list(joint.models)
+    errs_alike = contenders(joint, problem, **how).errors.variances == 0
+    decides_alike = (joint.cells[:, 1:, None] == joint.cells[:, None, 1:]).all(axis=0)
+    assume((errs_alike == decides_alike).all())  # few clusters do not always tell systems apart
     random.shuffle(names)
     first, second = (
         dict(zip(choice.names, probability_cheapest(choice), strict=True))
         for choice in (contenders(joint, problem, among=among, **how) for among in (None, names))
     )
     for name in names:
-        assert second[name] == pytest.approx(first[name], abs=1e-12, nan_ok=True)
+        assert second[name] == pytest.approx(first[name], abs=1e-9, nan_ok=True)
 
 
 def test_chances_of_systems_that_tie_in_different_ways_do_not_depend_on_their_order():

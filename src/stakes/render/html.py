@@ -238,6 +238,8 @@ def _wrapped(script: str) -> str:
     """The script without comments, in one function scope so that no name is global."""
     script = re.sub(r"/\*\*.*?\*/|(?:^|\s)// [^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     script = "\n".join(map(_tight_line, re.sub(r"\n\s+", "\n", script).split("\n")))
+    # Where a line cannot end a statement, or has ended it, the next one goes on.
+    script = re.sub(r"(?<=[,;{(\[=>?:&|])\n|\n(?=[)\]}.?:&|])", "", script)
     return f'(function () {{\n"use strict";\n{script}}})();\n'
 
 
@@ -258,7 +260,7 @@ def _tight_line(line: str) -> str:
 def _tight(style: str) -> str:
     """A style sheet without comments and needless spaces."""
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
-    return re.sub(r"\s*([{};,])\s*|(:) ", r"\1\2", style)
+    return re.sub(r"\s*([{};,])\s*|(:) ", r"\1\2", style).replace(" > ", ">")
 
 
 def _policy(style: str, script: str) -> str:

@@ -90,16 +90,14 @@ class _Frame:
         A name that would stand among the ticks is written above the line.
         """
         places = [(self.x(x), self.y(y)) for x, y in points]
-        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        dots = "".join(
-            f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in places
-        )
+        path = "L".join(f"{_short(x)} {_short(y)}" for x, y in places)
+        dots = "".join(f'<circle cx="{_short(x)}" cy="{_short(y)}" r="3.5"/>' for x, y in places)
         x = places[-1][0]
         near = [y for place, y in places if place > x - _NAME]
         below = max(near) + _BELOW
         height = below if lower and below < _BOTTOM else min(near) - _ABOVE
         label = _text(f"line-name {look}", x, height, name, "end") if name else ""
-        return f'<path class="line {look}" d="M{path}"/>{dots}{label}'
+        return f'<path class="line {look}" d="M{path}"/><g class="dot {look}">{dots}</g>{label}'
 
     def mark(self, value: float, name: str) -> str:
         """A vertical line with its name."""
@@ -109,12 +107,17 @@ class _Frame:
         return _line("mark", x, _TOP, x, _BOTTOM) + label
 
 
+def _short(place: float) -> str:
+    return f"{place:.1f}".removesuffix(".0")
+
+
 def _line(look: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line class="{look}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+    ends = f'x1="{_short(x1)}" y1="{_short(y1)}" x2="{_short(x2)}" y2="{_short(y2)}"'
+    return f'<line class="{look}" {ends}/>'
 
 
 def _text(look: str, x: float, y: float, text: str, anchor: str) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    place = f'x="{_short(x)}" y="{_short(y)}" text-anchor="{anchor}"'
     return f'<text class="{look}" {place}>{escape(text)}</text>'
 
 
