@@ -1032,7 +1032,9 @@ def test_a_level_that_is_like_a_number_is_one():
             return 0.9
 
     y, models = [0, 1] * 12, {"a": np.linspace(0, 1, 24), "b": np.linspace(0.1, 0.9, 24)}
-    display = DecisionCurveDisplay.from_predictions(y, models, level=Scalar())
-    assert display.level == 0.9
-    display = NetBenefitDifferenceDisplay.from_predictions(y, models, reference="a", level=Scalar())
-    assert display.level == 0.9
+    level: Any = Scalar()
+    curves = DecisionCurveDisplay.from_predictions(y, models, level=level)
+    differences = NetBenefitDifferenceDisplay.from_predictions(
+        y, models, reference="a", level=level
+    )
+    assert curves.level == differences.level == 0.9
