@@ -10,8 +10,7 @@ import pytest
 import stakes
 from stakes import Decisions, JointCounts, Problem, Report, evaluate
 from stakes.inference import Move, contender_exits, contenders, leaving_points, with_blind
-from stakes.regions import Margin
-from stakes.render.flip_tables import _in_words, _nearest_first, margin_section
+from stakes.render.flip_tables import _in_words, margin_section
 from stakes.render.tables import sections
 from stakes.report import Flip
 
@@ -354,18 +353,6 @@ def test_no_cost_is_moved_below_zero_unless_a_gain_is_stated_and_one_prior_deter
             assert all(each == -np.inf or each >= 0 for each in lows.values())
             assert all(margin.clear_low == -np.inf or margin.clear_low >= 0 for margin in listed[0])
     assert ("below −" in report.to_text()) is bool(gain)
-
-
-def test_moves_of_costs_are_measured_by_the_largest_cost_and_those_of_priors_are_not():
-    problem = Problem([[0, 3, 100], [50, 8, 0]])
-    unmoved: dict[str, Any] = {"low_rival": None, "high_rival": None, "low": -np.inf}
-    costs = [Margin(f"cost {k}", 10.0, high=10.0 + 10 * (k + 1), **unmoved) for k in range(6)]
-    prior = Margin("prior", 0.5, high=0.75, **unmoved)  # nearer than a fourth of the largest cost
-    report: Any = SimpleNamespace(
-        problem=problem, margins=(*costs, prior), assumptions=SimpleNamespace(running_costs={})
-    )
-    order = [margin.what for margin in _nearest_first(report)]
-    assert order == ["cost 0", "cost 1", "prior", "cost 2", "cost 3", "cost 4", "cost 5"]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from stakes.regions import (
     Classifiers,
     CostProportion,
     CostRatio,
+    Margin,
     Prior,
     as_cost_ratios,
     bootstrap_crossings,
@@ -37,6 +38,7 @@ from stakes.regions import (
     decision_regions,
     dominance,
     lowest,
+    nearest_first,
     probability_cheapest,
     sensitivity,
     skews_as_cost_proportions,
@@ -738,6 +740,26 @@ def test_the_margins_of_a_hand_made_verdict():
     assert margins.weakest_cost.what == "cost of 1 for 0"
     assert margins.weakest_prior.distance == pytest.approx(0.1)
     assert "flips below" in str(margins)
+
+
+def test_margins_stand_by_the_factor_on_a_number_and_those_of_zero_by_the_largest_cost():
+    def margin(what: str, value: float, low: float, high: float) -> Margin:
+        return Margin(what, value, low, high, "other", "other")
+
+    doubled, halved = margin("doubled", 3, -np.inf, 6), margin("halved", 50, 20, np.inf)
+    rare, common = margin("prior of rare", 0.01, -1, 0.05), margin("prior of common", 0.9, -1, 0.96)
+    near_zero, far_zero = margin("zero", 0, -np.inf, 4), margin("other zero", 0, -np.inf, 9)
+    crossing, lost = margin("gain", 2, -1, np.inf), margin("unknown", 3, np.nan, np.nan)
+    assert doubled.log_factor == pytest.approx(np.log(2))
+    assert halved.log_factor == pytest.approx(np.log(2.5))
+    assert rare.log_factor == pytest.approx(np.log(5))
+    # The share of the other class, 0.1, falls to 0.04: that is the larger of the two factors.
+    assert common.log_factor == pytest.approx(np.log(2.5))
+    order = [doubled, halved, common, rare, crossing, near_zero, far_zero, lost]
+    for shuffled in ([*reversed(order)], order[3:] + order[:3]):
+        names = [each.what for each in nearest_first(shuffled)]
+        assert set(names[1:3]) == {"halved", "prior of common"}  # equal but for rounding
+        assert [names[0], *names[3:]] == [each.what for each in [doubled, *order[3:]]]
 
 
 def test_rules_may_stand_among_the_models():

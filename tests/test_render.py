@@ -161,19 +161,15 @@ def test_regions_and_margins_say_that_the_decisions_stay():
     assert sum(title.startswith("Where each system wins") for title in titles) == 3
 
 
-def test_the_nearest_margins_come_first_and_zero_costs_count():
+def test_the_nearest_margins_come_first_by_their_factor_and_costs_of_zero_last():
     report = report_of(FRAUD)
-    largest = np.abs(FRAUD.costs).max()
-    places = {margin.what: place for place, margin in enumerate(report.margins)}
-    near = {
-        margin.what: margin.distance / (largest if places[margin.what] < FRAUD.costs.size else 1)
-        for margin in report.margins
-    }
+    factors = {margin.what: margin.log_factor for margin in report.margins}
     shown = [row[0] for row in cells(report, "What would flip") if row[0]]
-    distances = [near[what] for what in shown]
+    distances = [factors[what] for what in shown]
     assert distances == sorted(distances)
-    zero = [what for what in shown if "approve for legit" in what]
-    assert shown.index(zero[0]) < len(shown) - 1
+    assert np.isfinite(distances[0])
+    (zero,) = (what for what in factors if "approve for legit" in what)
+    assert np.isinf(factors[zero])
 
 
 def test_counts_are_whole_and_money_is_never_in_powers_of_ten():

@@ -33,6 +33,7 @@ from stakes.regions import (
     borders_of,
     cheapest_regions,
     constant_rules,
+    nearest_first,
     sensitivity,
 )
 from stakes.report import System
@@ -75,7 +76,9 @@ def flips_of(
         axes = {Prior(problem, problem.classes[-1]): over_priors[-1]}
     if problem.costs.size > _MOST_CLEAR:
         return tuple(cheapest_regions(rivals, axis) for axis in axes), margins
-    near = _nearest(margins, problem)
+    # A problem of many classes has hundreds of margins; clear flips are computed for the nearest.
+    places = {id(margin): k for k, margin in enumerate(margins)}
+    near = [places[id(margin)] for margin in nearest_first(margins)[:_NEAREST]]
     walks = []
     for k in near:
         of_prior = k - problem.costs.size
@@ -111,17 +114,6 @@ def are_bounded(evidence: Evidence, costs: Costs) -> bool:
     return zoned and len(costs.choice.names) > MOST_RIVALS
 
 
-def _nearest(margins: tuple[Margin, ...], problem: Problem) -> list[int]:
-    """The margins with the shortest moves, relative to the largest cost or to the prior.
-
-    A problem of many classes has hundreds of others, for which clear flips are not computed.
-    """
-    size = float(np.abs(problem.costs).max()) or 1.0
-    parts = [
-        margin.distance / (size if place < problem.costs.size else 1.0)
-        for place, margin in enumerate(margins)
-    ]
-    return sorted(range(len(parts)), key=lambda k: inf if isnan(parts[k]) else parts[k])[:_NEAREST]
 
 
 def _with_clear(margin: Margin, bounds: _Pair) -> Margin:

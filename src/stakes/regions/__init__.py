@@ -41,7 +41,7 @@ from stakes.regions.partition import (
     skews_as_priors,
 )
 from stakes.regions.remade import DecidedAnew
-from stakes.regions.sensitivity import Margin, Sensitivity, sensitivity
+from stakes.regions.sensitivity import Margin, Sensitivity, nearest_first, sensitivity
 
 __all__ = [
     "Axis",
@@ -66,6 +66,7 @@ __all__ = [
     "decision_regions",
     "dominance",
     "lowest",
+    "nearest_first",
     "probability_cheapest",
     "sensitivity",
     "skews_as_cost_proportions",

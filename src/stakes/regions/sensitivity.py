@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import inf, isfinite, isnan, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from stakes.regions.remade import DecidedAnew, Moving, remade_curve
 from stakes.tally import Counts
 
 _EDGE = 1e-12  # closer to the end of its range than this, a flip may be a rounding error
+_PRIOR = "prior of "  # how the names of priors begin
 _TOGETHER = 1 + 1e-9  # rivals reached within this factor of each other are reached together
 
 
@@ -71,6 +73,26 @@ class Margin(Value):
         down = self.value - self.low <= self.high - self.value
         return self.low_rival if down else self.high_rival
 
+    @property
+    def is_prior(self) -> bool:
+        """Whether the number is the prior of a class."""
+        return self.what.startswith(_PRIOR)
+
+    @property
+    def log_factor(self) -> float:
+        """How far the nearer flip is, as the logarithm of a factor on the number.
+
+        For a prior, it is the factor on the share or on the rest to 1, whichever moves more. No
+        factor leads from zero, to zero or across it: that is infinitely far.
+        """
+        return min(self._log_factor_to(end) for end in (self.low, self.high))
+
+    def _log_factor_to(self, end: float) -> float:
+        pairs = [(self.value, end), (1 - self.value, 1 - end)][: 1 + self.is_prior]
+        if not all(now * then > 0 and isfinite(then) for now, then in pairs):
+            return inf
+        return max(abs(log(then / now)) for now, then in pairs)
+
 
 @record(repr=False)
 class Sensitivity(Value):
@@ -103,13 +125,13 @@ class Sensitivity(Value):
 
     @property
     def weakest_cost(self) -> Margin:
-        """The cost whose relative change flips the verdict first."""
-        return min(self.costs, key=_relative)
+        """The cost that flips the verdict by the smallest factor."""
+        return nearest_first(self.costs)[0]
 
     @property
     def weakest_prior(self) -> Margin:
-        """The prior whose change flips the verdict first."""
-        return min(self.priors, key=lambda margin: _or_inf(margin.distance))
+        """The prior that flips the verdict by the smallest factor on it, or on the rest to 1."""
+        return nearest_first(self.priors)[0]
 
     def __str__(self) -> str:
         rows = [
@@ -254,18 +276,42 @@ def _prior_margins(
         if other_shares.sum() > 0:
             known = np.where(other_shares == 0, 0.0, np.delete(gaps, k, axis=1))
             other_gaps = known @ (other_shares / other_shares.sum())
-        what, slopes = f"prior of {problem.classes[k]}", gaps[:, k] - other_gaps
+        what, slopes = f"{_PRIOR}{problem.classes[k]}", gaps[:, k] - other_gaps
         margins.append(verdict.margin(what, float(prior[k]), slopes, (0.0, 1.0), _EDGE))
     return tuple(margins)
 
 
-def _or_inf(distance: float) -> float:
-    return np.inf if np.isnan(distance) else distance
+def nearest_first(margins: Sequence[Margin]) -> list[Margin]:
+    """Margins by the factor that leads to their nearer flip.
 
+    Those that no factor leads to, such as costs of zero, come last: by their distance relative to
+    the largest of the numbers, priors relative to 1.
 
-def _relative(margin: Margin) -> float:
-    distance = _or_inf(margin.distance)
-    return distance / abs(margin.value) if margin.value else np.inf
+    Parameters
+    ----------
+    margins : of costs, of factors on costs, or of priors
+
+    Returns
+    -------
+    the same margins, the nearest first
+
+    Examples
+    --------
+    A cost has to double, and the rare class to become a fifth as rare:
+
+    >>> cost = Margin("cost of review for legit", 3.0, -np.inf, 6.0, None, "careful")
+    >>> prior = Margin("prior of fraud", 0.01, -np.inf, 0.05, None, "careful")
+    >>> [margin.what for margin in nearest_first([prior, cost])]
+    ['cost of review for legit', 'prior of fraud']
+    """
+    costs = [abs(margin.value) for margin in margins if not margin.is_prior]
+    largest = max(costs, default=1.0) or 1.0
+
+    def closeness(margin: Margin) -> tuple[float, float]:
+        distance = margin.distance / (1.0 if margin.is_prior else largest)
+        return margin.log_factor, inf if isnan(distance) else distance
+
+    return sorted(margins, key=closeness)
 
 
 def _shown(margin: Margin) -> list[str]:

@@ -8,7 +8,7 @@ from math import inf, isfinite, isnan, log
 import numpy as np
 
 from stakes import _text
-from stakes.regions import Margin
+from stakes.regions import Margin, nearest_first
 from stakes.render import rounding
 from stakes.render.layout import NAME, Section, Table, filled, listed, middle
 from stakes.report import TUNED_APART, Flip, Report, Uncertainty
@@ -32,7 +32,7 @@ _FACTORS = (
 def region_sections(report: Report) -> Iterator[Section]:
     """The sections with the ranges of each axis in which each system is the cheapest."""
     for regions in report.regions:
-        write = _text.probability if _is_prior(regions.axis) else _point
+        write = _text.probability if regions.axis.startswith("prior of ") else _point
         spans = _spans([(part.low, part.high) for part in regions.parts], write)
         zones = _spans(regions.unclear, write)
         columns = [spans, [listed(part.cheapest, NAME) for part in regions.parts]]
@@ -59,7 +59,7 @@ def _point(value: float) -> str:
 
 def margin_section(report: Report) -> Section:
     """The section with the nearest values at which another system is as cheap."""
-    nearest = _nearest_first(report)[:_NEAREST]
+    nearest = nearest_first(report.margins)[:_NEAREST]
     scale = _scale(report)
     rows: Iterable[tuple[str, ...]] = [row for each in nearest for row in _flips(each, scale)]
     header: tuple[str, ...] = ("moved alone", "now", "as cheap", "clearly", "to")
@@ -110,7 +110,7 @@ def nearest_change(report: Report) -> str:
 
 def _kept_change(report: Report) -> str:
     """The nearest flip by today's decisions, in a sentence."""
-    for nearest in _nearest_first(report)[:1]:
+    for nearest in nearest_first(report.margins)[:1]:
         *_, point, _, rival = next(_flips(nearest, _scale(report)))
         if rival:
             cost = nearest.what.removeprefix(_FACTOR)
@@ -224,7 +224,7 @@ def _until(flip: Flip, side: int, report: Report) -> str:
 
 def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
     """A row for each direction in which the verdict flips."""
-    prior = _is_prior(margin.what)
+    prior = margin.is_prior
     sides = (
         ("below", margin.low, margin.clear_low, margin.low_rival),
         ("above", margin.high, margin.clear_high, margin.high_rival),
@@ -248,13 +248,8 @@ def _flips(margin: Margin, scale: float) -> Iterator[tuple[str, ...]]:
         named = ("", "")
 
 
-def _is_prior(name: str) -> bool:
-    """Whether a number that moves is a prior, which is written in percent."""
-    return name.startswith("prior of ")
-
-
 def _now(margin: Margin) -> str:
-    return _text.probability(margin.value) if _is_prior(margin.what) else _text.number(margin.value)
+    return _text.probability(margin.value) if margin.is_prior else _text.number(margin.value)
 
 
 def _scale(report: Report) -> float:
@@ -265,19 +260,6 @@ def _scale(report: Report) -> float:
 def moves_factors(report: Report) -> bool:
     """Whether margins move factors, since costs are not single numbers or models cost to run."""
     return bool(report.problem.columns or report.assumptions.running_costs)
-
-
-def _nearest_first(report: Report) -> list[Margin]:
-    """Margins by their distance, relative to the largest cost, or to 1 for priors."""
-    size = _scale(report) or 1.0
-    cells = report.problem.n_classes * report.problem.n_decisions
-
-    def closeness(placed: tuple[int, Margin]) -> float:
-        place, margin = placed  # costs come first, then priors
-        distance = margin.distance / (size if place < cells else 1.0)
-        return float("inf") if isnan(distance) else distance
-
-    return [margin for _, margin in sorted(enumerate(report.margins), key=closeness)]
 
 
 def unknown_section(report: Report, uncertainty: Uncertainty) -> Section:

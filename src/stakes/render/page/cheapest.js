@@ -76,6 +76,19 @@ function proportionLine(counts, prior, name) {
 /** Whether a cost is a gain, that is, below zero. */
 const hasGains = (costs) => costs.flat().some((cost) => cost < 0);
 
+/**
+ * How far a number moves, as the logarithm of a factor: on a cost, or on a share or the rest to 1,
+ * whichever moves more. No factor leads from zero, to zero or across it: that is infinitely far.
+ */
+function relativeMove({ now, d }, value) {
+  const logFactor = (from, to) => Math.abs(Math.log(to / from));
+  const moved = d === null ? Math.max(logFactor(now, value), logFactor(1 - now, 1 - value)) : logFactor(now, value);
+  return Number.isNaN(moved) ? Infinity : moved;
+}
+
+/** The nearest first; what no factor leads to comes last, by its share of the largest cost. */
+const byNearness = (a, b) => a.relative - b.relative || a.share - b.share || 0;
+
 /** Classes whose priors are moved: of two, one determines the other. */
 const movedClasses = (size) => range(size).slice(size === 2 ? 1 : 0);
 
@@ -101,8 +114,9 @@ function margins(systems, costs, prior, gains) {
   const add = (cell, value, slopes, domain, edge = EDGE) => {
     const margin = marginOf(excess, slopes, best, value, domain, edge);
     const distance = Math.min(value - margin.low, margin.high - value);
-    const near = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
-    rows.push({ ...cell, value, ...margin, near });
+    const share = Number.isNaN(distance) ? Infinity : distance / (cell.d === null ? 1 : size);
+    const relative = Math.min(...[margin.low, margin.high].map((end) => relativeMove({ now: value, d: cell.d }, end)));
+    rows.push({ ...cell, value, ...margin, relative, share });
   };
   (costs || ones).forEach((row, k) =>
     row.forEach((value, d) => {

@@ -88,7 +88,7 @@ function movesNow() {
   if (!FEW_MOVED) return moves;
   const near = margins(result.rivals, result.costs, result.prior, mayGain());
   const indexOf = ({ k, d }) => near.findIndex((margin) => margin.k === k && margin.d === d);
-  return moves.sort((a, b) => near[indexOf(a)].near - near[indexOf(b)].near || 0).slice(0, MOST_MOVES);
+  return moves.sort((a, b) => byNearness(near[indexOf(a)], near[indexOf(b)])).slice(0, MOST_MOVES);
 }
 
 // Search for flips --------------------------------------------------------------------------------
@@ -241,17 +241,7 @@ function flipsHint() {
   return tied(`Each number moved alone. ${decided} ${certainty}${limitation} The nearest first, by the factor on a number; moves from or to zero last. Costs up to ${FARTHEST} times the largest are searched${FEW_MOVED ? `; of all ${ALL_MOVES} numbers, the ${MOST_MOVES} that make another system as cheap soonest` : ""}.`);
 }
 
-/**
- * How far a number moves, as the logarithm of a factor: on a cost, or on a share or the rest to 1,
- * whichever moves more. No factor leads from zero, to zero or across it: that is infinitely far.
- */
-function relativeMove({ now, d }, value) {
-  const logFactor = (from, to) => Math.abs(Math.log(to / from));
-  const moved = d === null ? Math.max(logFactor(now, value), logFactor(1 - now, 1 - value)) : logFactor(now, value);
-  return Number.isNaN(moved) ? Infinity : moved;
-}
-
-/** All flips, the nearest first; those that no factor leads to come last, by their share of the largest cost. */
+/** All flips, the nearest first. */
 function flipsByDistance(rows) {
   const flips = rows.flatMap(({ move, low, high }) =>
     [low, high].filter(Boolean).map((flip) => ({
@@ -259,7 +249,7 @@ function flipsByDistance(rows) {
       share: Math.abs(flip.value - move.now) / move.size,
     })),
   );
-  return flips.sort((a, b) => a.relative - b.relative || a.share - b.share || 0);
+  return flips.sort(byNearness);
 }
 
 /** How a number moves at a flip, as a reader would type it; priors are in percent. */

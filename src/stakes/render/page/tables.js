@@ -109,7 +109,7 @@ function marginsNow() {
   const { rivals } = result;
   const defined = rivals.every((rival) => Number.isFinite(rival.cost));
   const allMargins = defined ? margins(rivals, FACTORS ? null : result.costs, result.prior, mayGain()) : [];
-  return allMargins.sort((a, b) => a.near - b.near || 0);
+  return allMargins.sort(byNearness);
 }
 
 const MOST_MARGINS = 12; // that the table shows
