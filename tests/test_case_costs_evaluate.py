@@ -185,6 +185,9 @@ def test_a_model_that_loses_to_the_costs_alone_is_not_deployed():
     assert report.verdict.deploy is None
     assert "without a model" in report.verdict.reason
     assert NO_MODEL in str(report)
+    assert report.verdict.unaided_cost == pytest.approx(report.no_model.cost.value)
+    assert str(report.verdict).splitlines() == list(report.verdict.sentences)
+    assert str(report.best).startswith(f"poor (as decided): cost {report.best.cost.value:.4g} (")
 
 
 def test_slices_hold_the_costs_of_their_own_cases():

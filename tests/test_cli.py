@@ -307,6 +307,7 @@ def test_every_name_of_a_condition_has_a_value_and_stands_in_the_help():
     names = {
         **{"cost": whole.verdict.deploy.cost.value, "cases": N},
         **{"saving": whole.verdict.saving_over_naive.value, "naive_cost": whole.naive.cost},
+        "unaided_cost": whole.naive.cost,  # costs are the same for all cases
         **dict.fromkeys(("cost_low", "cost_high", "normalized", "normalized_low")),
         **dict.fromkeys(("normalized_high", "probability_cheapest", "auc", "h", "saving_low")),
         **dict.fromkeys(("normalized_log_loss", "normalized_brier", "calibration_cost")),

@@ -484,6 +484,12 @@ def test_miscalibration_is_reported_with_a_calibrator_and_without():
             texts = [c.text for c in both.caveats if c.kind == "miscalibration"]
             assert len(texts) == 1
             assert "of sharp costs" in texts[0]
+            gain = "." if calibrator else "; a calibrator shows the gain."
+            assert texts[0].endswith(f"recalibrate it before use{gain}")
+    alone = few(y, {"sharp": models["sharp"]}, FRAUD, calibrator=Affine())
+    assert alone.verdict.cheapest == "sharp (recalibrated)"
+    (text,) = (c.text for c in alone.caveats if c.kind == "miscalibration")
+    assert text.endswith("of its cost above perfect decisions; the recommended rule corrects this.")
 
 
 @pytest.mark.slow

@@ -247,6 +247,11 @@ def test_where_it_was_made_is_on_the_rule():
     assert repr(Rule(FRAUD, system="new (as is)")) == (
         "Rule of new (as is): posteriors; approve up to 0.01714, review up to 0.7333, block above"
     )
+    three = Problem([[0, 3, 9], [5, 3, 1], [9, 3, 0]], decisions=["go", "ask", "stop"])
+    assert repr(Rule(three)).endswith(": posteriors; go, ask, stop")
+    priced = Problem({"legit": {"pay": 0, "ask": 3}, "fraud": {"pay": "amount", "ask": 3}})
+    assert repr(Rule(priced)).endswith("; pay, ask, by costs of each case from amount")
+    assert repr(Rule(Problem.zero_one(12))).endswith(": posteriors; 12 decisions")
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stakes import Problem, Report, evaluate
+from stakes import Decisions, Problem, Report, evaluate
 from stakes.calibration import Isotonic
 from stakes.inference import profile_interval
 
@@ -255,8 +255,24 @@ def test_a_close_call_is_stated_first_and_names_the_models():
     assert verdict.sentences[0].startswith(start)
     assert verdict.sentences[1].startswith(f"Deploy {first} with Bayes decisions")
     assert verdict.sentences[-1].endswith(
-        "among all comparisons): the data cannot tell the two apart."
+        "adjusted for all comparisons): the data cannot tell the two apart."
     )
+
+
+def test_a_contender_that_saves_nothing_on_these_cases_is_not_said_to_save():
+    y = np.repeat([0, 1], [40, 10])
+    decided = {name: y.copy() for name in "abc"}
+    decided["a"][37:45] ^= 1  # 8 mistakes, where always deciding 0 makes 10
+    decided["b"][:12] = 1
+    decided["c"][:11] = 1
+    models = {name: Decisions(values) for name, values in decided.items()}
+    for names, rest in (("ab", "b"), ("abc", "some of the others")):
+        verdict = few(y, {name: models[name] for name in names}, Problem.zero_one(2)).verdict
+        assert {name[0] for name in verdict.contenders} == set(names)
+        start, stated = verdict.sentences[0].split("; ")
+        assert start.endswith("the data cannot tell which is the cheapest")
+        assert stated.startswith("a saves about ")
+        assert stated.endswith(f" of what always deciding 0 costs, {rest} nothing on these cases.")
 
 
 def test_a_clear_call_says_nothing_of_the_choice():

@@ -27,6 +27,7 @@ _MODEL = {"auc": "auc.value", **{name: name for name in _QUALITIES}}
 _REPORT = {
     **_ends("saving", "verdict.saving_over_naive"),
     "saving_over_runner_up": "verdict.saving_over_runner_up.value",
+    "unaided_cost": "verdict.unaided_cost",
     "naive_cost": "naive.cost",
     "perfect_cost": "perfect_cost",
     "cases": "assumptions.n_cases",
@@ -38,7 +39,7 @@ _QUANTITIES = {**dict.fromkeys((*_SYSTEM, *_MODEL), True), **dict.fromkeys(_REPO
 EXPLAINED = f"""\
 The condition of --fail-if compares names and numbers (< <= > >= == !=), or what + - * / min max abs
 make of them, and joins comparisons with and, or, not and parentheses; the exit code is 1 when it
-holds: --fail-if 'not deployable or cost > 0.9 * naive_cost'.
+holds: --fail-if 'not deployable or cost > 0.9 * unaided_cost'.
 
 \b
 Of the cheapest system, or of another as in cost["forest"]:
@@ -49,9 +50,11 @@ Of its model, or of another as in auc["forest"]:
   {", ".join(_MODEL)}
 Of the report:
   {", ".join(list(_REPORT)[:4])},
-  {", ".join(list(_REPORT)[4:])},
+  {", ".join(list(_REPORT)[4:])}
+  (saving is that against unaided_cost, the least that deciding without a model costs; where costs
+  differ from case to case, that may be less than naive_cost, of the best constant decision)
 True or false:
-  deployable (some system costs less than the best decision made without looking)
+  deployable (some system costs less than deciding without a model)
   told_apart (all systems that may be the cheapest are of one model)
 
 A model's name in brackets means its cheapest system. What is undefined is bad input (exit code 2),

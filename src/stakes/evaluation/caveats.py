@@ -211,12 +211,14 @@ def _miscalibration(
             "miscalibration",
             f"Bad calibration of {model.model} costs {amount} per case, "
             f"{whole_percent(share)} of its cost above perfect decisions"
-            + _remedy(repaired is not None, verdict.deploy is not None),
+            + _remedy(repaired, verdict),
         )
 
 
-def _remedy(repaired: bool, deployed: bool) -> str:
-    if repaired and not deployed:
+def _remedy(repaired: str | None, verdict: Verdict) -> str:
+    if repaired and repaired == verdict.cheapest:
+        return "; the recommended rule corrects this."
+    if repaired and verdict.deploy is None:
         return "; recalibrated, it is still no better than not looking."
     return ": recalibrate it before use" + ("." if repaired else "; a calibrator shows the gain.")
 

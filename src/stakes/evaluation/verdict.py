@@ -187,24 +187,25 @@ class _Words:
         which, names = "which", models
         if len(models) == 1:
             which, names = "which of these rules", [system.name for system in self.contenders]
-        spared = self._spared(saving, either="either" if len(names) == 2 else "each of them")
+        spared = self._spared(saving, names)
         return f"{_listed(names)}: the data cannot tell {which} is the cheapest{spared}."
 
-    def _spared(self, saving: Measured, *, either: str) -> str:
+    def _spared(self, saving: Measured, names: list[str]) -> str:
         """What contenders save: the first in deployment, the others on these cases."""
-        blind, first = self.naive.cost, self.contenders[0].model
-        rules = all(system.model == first for system in self.contenders)
-        costs: dict[str, float] = {}
+        blind, costs = self.naive.cost, dict[str, float]()
         for system in self.contenders[1:]:
-            costs.setdefault(system.name if rules else system.model, system.cost.value)
+            name = system.name if system.name in names else system.model
+            costs.setdefault(name, system.cost.value)
         saved = [saving.value, *(blind - cost for cost in costs.values())]
         if not 0 < saving.value <= blind:
             return ""
         least, most = (whole_percent(max(amount, 0.0) / blind) for amount in (min(saved), saved[0]))
+        what, two = f"of what {self._always} costs", len(names) == 2
         if min(saved) <= 0:
-            return f"; {either} saves about {most} of what {self._always} costs, at most"
+            rest = names[1] if two else "some of the others"
+            return f"; {names[0]} saves about {most} {what}, {rest} nothing on these cases"
         share = least if least == most else f"{least} to {most}"
-        return f"; {either} saves about {share} of what {self._always} costs"
+        return f"; {'either' if two else 'each of them'} saves about {share} {what}"
 
     def deploy(self, best: System, expected: Measured) -> str:
         """What to deploy, and at what cost."""
@@ -296,8 +297,8 @@ class _Words:
         if more.value == 0:
             return f"The runner-up, {rival.name}, costs the same."
         statement = "it clearly costs more" if clearly else "the data cannot tell the two apart"
-        among = ", among all comparisons" if len(self.rivals) > 2 and not isnan(more.low) else ""
-        interval = f" ({span(more, self.level)}{among})" if not isnan(more.low) else ""
+        adjusted = ", adjusted for all comparisons" if len(self.rivals) > 2 else ""
+        interval = "" if isnan(more.low) else f" ({span(more, self.level)}{adjusted})"
         amount = f"{self._money(more)} more per case{interval}"
         return f"The runner-up, {rival.name}, costs {amount}: {statement}."
 

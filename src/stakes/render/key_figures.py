@@ -38,17 +38,16 @@ def clarity(report: Report) -> str:
 def key_figures(report: Report) -> Iterator[KeyFigure]:
     """Cost, saving and contenders at the stakes of the report, as the page writes them."""
     verdict, n_rivals = report.verdict, len(ranked(report))
-    without_model = verdict.cost.value + verdict.saving_over_naive.value
     if verdict.deploy is None:
-        if isfinite(without_model):
-            cost = _text.number(without_model)
+        if isfinite(verdict.unaided_cost):
+            cost = _text.number(verdict.unaided_cost)
             yield KeyFigure(_in_unit(f"cost of {verdict.unaided}", report), cost, "")
         name = _in_unit("cost per case of the best model", report)
         yield KeyFigure(name, *_written(verdict.cost, report))
         return
     yield KeyFigure(_in_unit("cost per case", report), *_written(verdict.cost, report))
     if verdict.unaided is not None:
-        yield _saved(report, without_model)
+        yield _saved(report)
     if n_rivals > 1:
         note = "systems that the data cannot tell from the cheapest"
         contenders = f"{len(verdict.contenders)} of {n_rivals}"
@@ -70,9 +69,9 @@ def _written(interval: Measured, report: Report) -> tuple[str, str]:
     return text[0], f"{_text.percent(report.assumptions.level)}: {bounds}" if bounds else ""
 
 
-def _saved(report: Report, without_model: float) -> KeyFigure:
+def _saved(report: Report) -> KeyFigure:
     """What the deployed system saves, as a share of the cost without a model if it is one."""
-    saving = report.verdict.saving_over_naive
+    saving, without_model = report.verdict.saving_over_naive, report.verdict.unaided_cost
     text, note = _written(saving, report)
     name = f"saved against {report.verdict.unaided}"
     if 0 < saving.value <= without_model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 
@@ -61,6 +61,11 @@ class System(Value):
     beyond_margin: Measured | None = None  # cost minus that of the baseline and the margin
     limits: tuple[LimitCheck, ...] = ()  # whether it keeps each limit of the problem
     rounding_loss: float | None = None  # what it costs to keep them without randomising
+
+    def __str__(self) -> str:
+        parts = {"cost": self.cost, "normalised": self.normalized}
+        shown = (f"{n} {p.value:.4g} ({p.low:.4g} to {p.high:.4g})" for n, p in parts.items())
+        return f"{self.name}: {', '.join(shown)}"
 
     @property
     def breaks_limit(self) -> bool:
@@ -124,7 +129,8 @@ class Verdict(Value):
 
     `total_cost` and `total_saving` are cost and saving for the stated volume of cases. `unaided` is
     what is recommended where no system is: a constant decision, or the rule by the costs of each
-    case. `sentences` say all of this in words.
+    case; `unaided_cost` is what it costs per case, with which the saving is compared. `sentences`
+    say all of this in words, and so does printing the verdict.
 
     Examples
     --------
@@ -151,6 +157,14 @@ class Verdict(Value):
     total_cost: Measured | None = None
     total_saving: Measured | None = None
     unaided: str | None = None  # the cheapest choice without a model that keeps the limits
+
+    @property
+    def unaided_cost(self) -> float:
+        """What the cheapest choice without a model costs per case; nan if each breaks a limit."""
+        return nan if self.unaided is None else self.cost.value + self.saving_over_naive.value
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
 
 
 # Gates --------------------------------------------------------------------------------------------

@@ -104,5 +104,5 @@ function runnerUp({ best, rival, inference }) {
   if (more[0] === 0) return `The runner-up, ${rival.name}, costs the same.`;
   const comparison = inference.contenders().includes(rival.name) ? "the data cannot tell the two apart" : "it clearly costs more";
   const [value] = measured(more);
-  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, among all comparisons): ${comparison}.`;
+  return `The runner-up, ${rival.name}, costs ${withUnit(value)} more per case (${percent(DATA.level)} interval ${intervalText(more)}, adjusted for all comparisons): ${comparison}.`;
 }
