@@ -17,6 +17,7 @@ from stakes import (
     Counts,
     InputError,
     JointCounts,
+    Limit,
     LossMoments,
     Problem,
     ScoreTable,
@@ -690,3 +691,34 @@ def test_a_label_is_what_equals_itself(label):
     a_label("decision", label)
     with pytest.raises(InputError, match=r"decision must be a label.*got float nan"):
         a_label("decision", float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (
+            lambda: TWO_BY_THREE.with_prior({"legit": 0.9, "fruad": 0.1}),
+            "it holds 'fruad' and lacks 'fraud'. Write 'fraud', if that is meant.",
+        ),
+        (lambda: TWO_BY_THREE.with_prior({"legit": 1.0}), "it lacks 'fraud'. Add it."),
+        (
+            lambda: TWO_BY_THREE.with_limits(Limit.share("reviews", at_most=0.1)),
+            "Write 'review', if that is meant.",
+        ),
+        (
+            lambda: TWO_BY_THREE.with_limits([Limit.share(7, at_most=0.1)]),
+            "Write one of these, such as 'approve'.",
+        ),
+        (
+            lambda: Problem.zero_one(2).with_prior({"0": 0.5, "1": 0.5}),
+            "Labels match by equality: 1 and '1' are different labels.",
+        ),
+        (lambda: Limit.share("review", at_most=5), "got int 5. 5 % is 0.05."),
+        (lambda: Limit.share("review", at_most=500), "Pass a single such number."),
+        (lambda: Problem({"a": {"x": {"between": [200, 60]}, "y": 0}}), "Write [60, 200]."),
+    ],
+)
+def test_a_remedy_names_what_is_probably_meant(call, remedy):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value).endswith(remedy)

@@ -28,6 +28,7 @@ import stakes.cli
 from stakes import Limit, Problem, Report, Scores, bayes_decisions, evaluate, shift_prior
 from stakes._expression import Name
 from stakes.calibration import Affine, Isotonic, Temperature, from_json
+from stakes.cli.audit import _disagreement
 from stakes.cli.commands import stakes as command
 from stakes.cli.fail_if import Values
 from stakes.cli.options import CALIBRATORS
@@ -684,6 +685,21 @@ def test_the_audit_shows_what_metrics_pick_and_which_costs_they_imply():
     rows = [line for line in done.stdout.splitlines() if " F1 " in line]
     assert [row.split()[0] for row in rows if not row.startswith("F1")] == ["good", "raw"]
     assert "no costs" in rows[-1]
+
+
+@pytest.mark.parametrize(("repeats", "clear"), [(40, True), (2, False)])
+def test_the_audit_says_of_which_metrics_it_is_clear_that_they_mislead(repeats, clear):
+    """Accuracy prefers one miss, which costs 9, to two false alarms; ten cases do not show it."""
+    models = {"careful": [0, 1, 1, 1, 1] * repeats, "lax": [0, 0, 0, 1, 0] * repeats}
+    problem = Problem.binary(false_alarm=1, miss=9)
+    outcome = _disagreement(evaluate([0, 0, 0, 1, 1] * repeats, models, problem)).splitlines()[-1]
+    _, first, *rest = outcome.split("; ")
+    if clear:
+        assert first.startswith("clearly misled: accuracy")
+        assert not rest
+    else:
+        assert first == "no metric is clearly misled"
+        assert rest[0].startswith("misled on these cases, though the data cannot tell: accuracy")
 
 
 def test_a_single_model_cannot_be_disagreed_about():

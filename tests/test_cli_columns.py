@@ -526,13 +526,28 @@ def test_a_gap_does_not_hide_that_two_columns_may_be_the_model(tmp_path):
         plan(tmp_path, rows, TWO)
 
 
-@pytest.mark.parametrize("name", ["p_legit", "P(legit)", "proba_0"])
-def test_probabilities_of_the_first_class_are_not_taken_for_those_of_the_second(tmp_path, name):
-    rows = {"truth": ["legit", "fraud"], name: [0.75, 0.25], "p_new": [0.5, 0.75]}
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        *((name, {"p_new": [0.5, 0.75]}) for name in ("p_legit", "P(legit)", "proba_0")),
+        *((name, {"p_new": [0.5, 0.75]}) for name in ("legit_prob", "p_legit_forest")),
+        *((name, {}) for name in ("forest_legit", "Legit share")),  # the only one that it can be
+    ],
+)
+def test_probabilities_of_the_first_class_are_not_taken_for_those_of_the_second(
+    tmp_path, name, others
+):
+    rows = {"truth": ["legit", "fraud"], name: [0.75, 0.25], **others}
     with pytest.raises(
         InputError, match=r"must hold P\(fraud\); its name speaks of the first class"
     ):
         plan(tmp_path, rows, TWO)
+
+
+@pytest.mark.parametrize("name", ["p_0_forest", "p_legit_or_fraud", "p_legitimate"])
+def test_names_that_do_not_speak_of_the_first_class_alone_are_models(tmp_path, name):
+    rows = {"truth": ["legit", "fraud"], name: [0.75, 0.25]}
+    assert columns_by_name(plan(tmp_path, rows, TWO)) == {name: (name,)}
 
 
 NO_YES = Problem([[0, 3, 25], [180, 8, 0]], classes=["no", "yes"], decisions=["ok", "ask", "stop"])

@@ -134,7 +134,6 @@ def test_a_file_with_a_limit_that_cannot_be_read_says_why(tmp_path, text, messag
             lambda: Limit.rate("a", given=None, at_most=0.2),  # type: ignore[arg-type]
             "given must be a class",
         ),
-        (lambda: Problem(COSTS, limits=REVIEW), "limits must be a list of Limit"),
         (lambda: Problem(COSTS, limits=["review"]), "limits must be a list of Limit; one is str"),
         (lambda: Problem(COSTS, limits="review"), "limits must be a list of Limit; got str"),
         (
@@ -219,3 +218,8 @@ def test_a_limit_is_kept_on_all_cases_where_there_are_too_few_for_folds():
     report = evaluate(y, {"m": p}, problem, calibrator=None, replicates=5)
     assert report.systems[0].counts.values[:, 1].sum() <= 4
     assert any("fitted to these very cases" in caveat.text for caveat in report.caveats)
+
+
+def test_one_limit_needs_no_list():
+    assert Problem(COSTS, limits=REVIEW) == Problem(COSTS, limits=[REVIEW])
+    assert Problem(COSTS).with_limits(REVIEW).limits == (REVIEW,)

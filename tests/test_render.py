@@ -17,7 +17,7 @@ from stakes.inference import Measured
 from stakes.render.key_figures import clarity
 from stakes.render.layout import Section, Table, middle
 from stakes.render.line_picture import LinePicture
-from stakes.render.systems import _always, _slice
+from stakes.render.systems import _always, _largest, _slice
 from stakes.render.tables import QUALITY, _spent, sections
 from stakes.render.text_formats import _table
 
@@ -348,6 +348,18 @@ def test_the_headline_says_how_clear_the_call_is(deploy, low, told_apart, conten
     parts = {"deploy": deploy, "told_apart": told_apart, "contenders": tuple(contenders)}
     report: Any = SimpleNamespace(verdict=SimpleNamespace(saving_over_naive=saving, **parts))
     assert clarity(report) == words
+
+
+def test_of_very_many_slices_the_largest_are_shown_in_their_order():
+    def slices(n: int) -> tuple[Any, ...]:
+        return tuple(SimpleNamespace(name=str(k), n_cases=100 + k % 7) for k in range(n))
+
+    assert _largest(slices(200)) == slices(200)
+    shown = [int(part.name) for part in _largest(slices(300))]
+    assert len(shown) == 200
+    assert shown == sorted(shown)
+    left = set(range(300)) - set(shown)
+    assert max(k % 7 for k in left) <= min(k % 7 for k in shown)
 
 
 def test_a_slice_whose_intervals_are_undefined_still_has_its_costs():

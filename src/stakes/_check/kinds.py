@@ -55,6 +55,19 @@ def listed(names: Sequence[object]) -> str:
     return first + (f", … ({len(names)} in all)" if len(names) > 8 else "")
 
 
+def meant(value: object, names: Sequence[object]) -> str:
+    """A remedy for what is none of the names: the one that is probably meant."""
+    if any(shown(name) in (f"'{shown(value)}'", shown(value).strip("'")) for name in names):
+        return "Labels match by equality: 1 and '1' are different labels."
+    texts = [name for name in names[:1000] if isinstance(name, str)]
+    if isinstance(value, str) and len(value) < 100:
+        from difflib import get_close_matches  # for messages alone
+
+        for close in get_close_matches(value, texts, 1):
+            return f"Write {shown(close)}, if that is meant."
+    return f"Write one of these, such as {shown(names[0])}." if names else "There are none."
+
+
 def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
     """The position of a value among labels, or among names; others are refused."""
     try:
@@ -64,7 +77,7 @@ def one_of(name: str, value: Any, names: Labels, what: str = "labels") -> int:
     if place < 0:
         raise InputError(
             f"{name} must be one of the {what} {listed(names)}; got {described(value)}. "
-            f"Labels match by equality: 1 and '1' are different labels.",
+            f"{meant(value, names)}",
             argument=name,
         )
     return place

@@ -31,6 +31,8 @@ from stakes._check.kinds import (
     described,
     frozen,
     listed,
+    meant,
+    shown,
     writable,
 )
 from stakes.errors import InputError
@@ -48,10 +50,12 @@ def by_label(name: str, values: Mapping[Any, Any], names: Labels) -> list[Any]:
     missing = [label for label in names if label not in values]
     unknown = [label for label in values if label not in names]
     if missing or unknown:
-        fault = f"lacks {missing[0]!r}" if missing else f"holds {unknown[0]!r}"
+        faults = [f"holds {shown(unknown[0])}"] if unknown else []
+        faults += [f"lacks {shown(missing[0])}"] if missing else []
+        remedy = meant(unknown[0], missing or names) if unknown else "Add it."
         raise InputError(
-            f"{name} must have one entry for each of {listed(names)}; it {fault}. "
-            f"Labels match by equality: 1 and '1' are different labels.",
+            f"{name} must have one entry for each of {listed(names)}; it {' and '.join(faults)}. "
+            f"{remedy}",
             argument=name,
         )
     return [values[label] for label in names]

@@ -158,9 +158,11 @@ def number(name: str, value: object, *, low: float = -math.inf, high: float = ma
     if not (math.isfinite(result) and low <= result <= high):
         rule = "that is finite" if low == -math.inf else f"that is finite and at least {low:g}"
         rule = f"within [{low:g}, {high:g}]" if math.isfinite(high) else rule
+        remedy = "Pass a single such number."
+        if high == 1 < result <= 100:
+            remedy = f"{result:g} % is {result / 100:g}."
         raise InputError(
-            f"{name} must be one real number {rule}; got {described(value)}. "
-            f"Pass a single such number.",
+            f"{name} must be one real number {rule}; got {described(value)}. {remedy}",
             argument=name,
         )
     return result

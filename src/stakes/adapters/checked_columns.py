@@ -161,7 +161,8 @@ def truth_column(
     if len(candidates) == 1:
         return candidates[0]
     listed = ", ".join(map(str, problem.classes[:8]))
-    what = f"{len(candidates)} columns hold" if candidates else "no column holds exactly"
+    beside = ", beside those that are named," if used else ""
+    what = f"{len(candidates)} columns hold" if candidates else f"no column{beside} holds exactly"
     raise InputError(
         f"y_true cannot be guessed: {what} the classes {listed}"
         f"{' (' + ', '.join(candidates) + ')' if candidates else ''}. "
@@ -197,7 +198,7 @@ def guessed_models(
         shape = "numbers in [0, 1]" if problem.n_classes == 2 else "columns named NAME_CLASS"
         raise InputError(
             f"models cannot be guessed: there are no {shape} in {source.name} beside the true "
-            f"classes. Name the columns of the predictions.",
+            f"classes. Name the columns of the predictions; those of decisions, too, are models.",
             argument="models",
         )
     _refuse_text(source, [column for _, columns in models for column in columns])
@@ -211,7 +212,8 @@ def _refuse_text(source: Source, columns: Sequence[str]) -> None:
         try:
             source.require_number(column)
         except InputError as error:
-            raise InputError(f"{error}{NOT_MEANT * (error.argument is not None)}") from None
+            of_column = error.argument not in (None, source.name)  # no rows is not its fault
+            raise InputError(f"{error}{NOT_MEANT * of_column}") from None
 
 
 def _several_columns(
@@ -315,6 +317,8 @@ def _single_columns(
             f"are.",
             argument="models",
         )
+    for column in likely:
+        _refuse_other_kinds(column, first, second, source, problem)
     return likely
 
 
@@ -322,7 +326,7 @@ def _refuse_other_kinds(
     column: str, first: Label, second: Label, source: Source, problem: Problem
 ) -> None:
     """Refuse probabilities of the first class, and integers that may be decisions."""
-    if _words(column)[-1] in {*(end.lower() for end in spellings([first])), "0"}:
+    if _speaks_of_first(column, first, second):
         raise InputError(
             f"column {column!r} of {source.name} must hold P({second}); its name speaks of the "
             f"first class, {first}. Add a column with 1 − {column} under a name of {second}."
@@ -330,9 +334,21 @@ def _refuse_other_kinds(
         )
     if source.is_whole(column) and not holds_probabilities(column, source, problem):
         raise InputError(
-            f"column {column!r} of {source.name} must hold probabilities, as its name says; it "
-            f"holds whole numbers. If they are decisions, name it as a model.{NOT_MEANT}"
+            f"column {column!r} of {source.name} must hold probabilities to be a model by its "
+            f"name; it holds whole numbers. If they are decisions, name it as a model; if they are "
+            f"raw scores, name it as scores.{NOT_MEANT}"
         )
+
+
+def _speaks_of_first(column: str, first: Label, second: Label) -> bool:
+    """Whether the name of a column says that it holds probabilities of the first class.
+
+    The last word decides. Elsewhere in a name, numbers tell nothing: they may be versions.
+    """
+    firsts, seconds = ({end.lower() for end in spellings([label])} for label in (first, second))
+    *words, last = _words(column)
+    inside = {word for word in words if not word.isdigit()}
+    return last not in seconds and (last in {*firsts, "0"} or not firsts.isdisjoint(inside))
 
 
 def _says_probability(column: str) -> bool:

@@ -349,7 +349,9 @@ class Source:
 
 def without_rows(name: str) -> InputError:
     """The error for data that have columns and no rows."""
-    return InputError(f"{name} must hold at least one row; there are none. Pass data with rows.")
+    return InputError(
+        f"{name} must hold at least one row; there are none. Pass data with rows.", argument=name
+    )
 
 
 def frame_source(

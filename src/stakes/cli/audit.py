@@ -105,10 +105,13 @@ def _disagreement(report: Report) -> str:
     disagreement = report.disagreement
     if disagreement is None:
         return "There is one model only: no metric could have picked another."
-    misled = [
-        name for name, wrong in zip(disagreement.metrics, disagreement.misled, strict=True) if wrong
-    ]
-    outcome = f"misled: {', '.join(misled)}" if misled else "no metric is misled"
+    wrong = dict(zip(disagreement.metrics, disagreement.misled, strict=True))
+    misled = [pick for pick in report.picks if wrong.get(pick.metric)]
+    clear = [pick.metric for pick in misled if pick.clear]
+    unclear = [pick.metric for pick in misled if not pick.clear]
+    outcome = f"clearly misled: {', '.join(clear)}" if clear else "no metric is clearly misled"
+    if unclear:
+        outcome += f"; misled on these cases, though the data cannot tell: {', '.join(unclear)}"
     cheapest = f"The cheapest system is {report.best.name}"
     if report.verdict.deploy is None:
         cheapest += f", and always choosing {report.naive.decision} costs no more"

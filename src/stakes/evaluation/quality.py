@@ -161,8 +161,9 @@ def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
         return None
     if driven >= blind:
         return (
-            f"do not use these probabilities as they are: over all costs, thresholds at the cost "
-            f"proportion lose {driven:.3g}, and not looking only {blind:.3g}; calibrate them first"
+            f"do not use these probabilities as they are: averaged over all costs, thresholds that "
+            f"the costs determine lose {driven:.3g}, and deciding without looking only "
+            f"{blind:.3g}; calibrate them first"
         )
     if driven > _SLACK * rate:
         return (
@@ -171,11 +172,11 @@ def _advice(losses: dict[str, float], table: ScoreTable) -> str | None:
         )
     if driven > _NEAR * optimal:
         return (
-            f"set the threshold at the cost proportion, but calibrate first: over all costs this "
-            f"loses {driven:.3g}, against {optimal:.3g} for the best thresholds in hindsight"
+            f"let the costs determine the threshold, but calibrate first: averaged over all costs "
+            f"this loses {driven:.3g}, against {optimal:.3g} for the best thresholds in hindsight"
         )
     return (
-        f"set the threshold at the cost proportion: over all costs this loses {driven:.3g}, "
+        f"let the costs determine the threshold: averaged over all costs this loses {driven:.3g}, "
         f"against {rate:.3g} for rates set by the costs and {optimal:.3g} for the best thresholds "
         f"in hindsight"
     )

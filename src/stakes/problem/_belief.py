@@ -242,10 +242,12 @@ def _distributed(name: str, arguments: Any, keywords: Mapping[str, Any]) -> Dist
 
 
 def _range(amounts: Any) -> tuple[float, float]:
-    if not isinstance(amounts, list | tuple) or len(amounts) != 2:
+    two = isinstance(amounts, list | tuple) and len(amounts) == 2
+    low, high = (_check.number("between", amount) for amount in (amounts if two else (80, 300)))
+    if not two or low > high:
         raise InputError(
             f"between must hold two amounts, the lower one first; got {amounts!r}. Write "
-            f"[80, 300].",
+            f"[{min(low, high):g}, {max(low, high):g}].",
             argument="costs",
         )
     return amounts[0], amounts[1]

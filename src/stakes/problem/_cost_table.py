@@ -48,7 +48,7 @@ def answered(answers: object, classes: Labels, decisions: Labels) -> tuple[Label
         if unknown:
             raise InputError(
                 f"answers must map decisions to classes; {unknown[0]!r} is none of the {what} "
-                f"{known}. Labels match by equality: 1 and '1' are different labels."
+                f"{known}. {_check.meant(unknown[0], known)}"
             )
     places = (stated.get(decision) for decision in decisions)
     return tuple(None if answer is None else classes[classes.index(answer)] for answer in places)

@@ -262,11 +262,11 @@ def _exact_percent(share: float) -> str:
 
 
 def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
-    """The limits as a tuple; anything that is not a list of `Limit` is refused.
+    """The limits as a tuple; anything that is not a `Limit`, or a list of them, is refused.
 
     Parameters
     ----------
-    limits : the limits, each a `Limit`
+    limits : a `Limit`, or several
     example : what a correct call looks like, for the message
 
     Returns
@@ -278,8 +278,10 @@ def listed_limits(limits: object, example: str) -> tuple[Limit, ...]:
     >>> listed_limits([Limit.share("review", at_most=0.05)], "limits=[…]")
     (Limit.share('review', at_most=0.05),)
     """
+    if isinstance(limits, Limit):
+        return (limits,)
     fault = None
-    if isinstance(limits, Limit | str | Mapping) or not _check.is_listed(limits):
+    if isinstance(limits, str | Mapping) or not _check.is_listed(limits):
         fault = f"got {type(limits).__name__}"
     listed: tuple[Any, ...] = () if fault else tuple(limits)  # type: ignore[arg-type]
     strange = [limit for limit in listed if not isinstance(limit, Limit)]
@@ -309,7 +311,8 @@ def read_limits(limits: object, classes: Labels, decisions: Labels) -> tuple[Lim
             if label is not None and label not in known:
                 raise InputError(
                     f"limits must name a {name} of the problem; {label!r} is none of {known}. "
-                    f"Labels match by equality: 1 and '1' are different labels."
+                    f"{_check.meant(label, known)}",
+                    argument="limits",
                 )
     _refuse_contradictions(listed, decisions)
     return listed

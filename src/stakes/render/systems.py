@@ -38,6 +38,7 @@ from stakes.report import (
 )
 from stakes.rows import POSTERIORS
 
+_MOST_SLICES = 200  # that tables show; the JSON holds all of them
 _EXPLAINED = {
     BAYES: "As is: for each case the decision that is the cheapest by the model's probabilities.",
     MOVED: "Moved: for each case the decision that is the cheapest by the model's probabilities, "
@@ -191,7 +192,7 @@ def _threshold(system: System, report: Report) -> str:
 
 def slice_section(report: Report) -> Section:
     """The section with the cost of the best system in every slice, and the cheapest there."""
-    best, slices = report.best.name, report.slices
+    best, slices = report.best.name, _largest(report.slices)
     level = _text.percent(report.assumptions.level)
     header = ("slice", "cases", "cost", level, "cheapest here", "at", "clearly")
     costs = [{line.system: triple(line.cost) for line in part.costs} for part in slices]
@@ -208,7 +209,15 @@ def slice_section(report: Report) -> Section:
     notes = (shortened(part.note or "", room) for part in slices)
     noted = tuple((*row, note) for row, note in zip(table.rows, notes, strict=True))
     text = f"Cost per case of {best}, the cheapest in each slice, and whether the data can tell."
+    if left := len(report.slices) - len(slices):
+        text += f" The {len(slices)} slices with the most cases; {left} more are in the JSON."
     return Section("Slices", (text,), filled(Table((*table.header, "note"), noted)))
+
+
+def _largest(slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    """The slices with the most cases, in their order."""
+    by_size = sorted(range(len(slices)), key=lambda place: -slices[place].n_cases)
+    return tuple(slices[place] for place in sorted(by_size[:_MOST_SLICES]))
 
 
 def _slice(

@@ -66,9 +66,9 @@ def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
 
     One for a perfect ranking, zero when the scores say nothing; higher is better. The
     distribution is over cost proportions: Hand (2009) proposed Beta(2, 2), Hand and Anagnostopoulos
-    `Beta.hand` in 2012; `Beta.severity` is the default of their R package. Scores that rank in
-    reverse are not turned round. nan where a class is absent or where blind decisions cost nothing.
-    Shape (...,); hernandez-orallo, section 8.
+    `Beta.hand` in 2012; `Beta.severity` is the default of their R package, and what reports show.
+    Scores that rank in reverse are not turned round. nan where a class is absent or where blind
+    decisions cost nothing. Shape (...,); hernandez-orallo, section 8.
 
     Parameters
     ----------
