@@ -168,7 +168,8 @@ def test_ratios_of_many_cases_keep_their_digits(n, part):
     The twin halves an interval of levels in 60 digits.
     """
     gaps, counts = np.array([[0.0, 0.5, 1.0]]), np.array([[0.5, 3.0, n]])  # their sum is exact
-    tilted = _tilted(strata_of(gaps, counts), np.array(part / (1 - part)), None)
+    strata = strata_of(gaps, counts)
+    tilted = _tilted(strata, strata.gaps - strata.usual, np.array(part / (1 - part)), None)
     with localcontext() as context:
         context.prec = 60
         cells = [

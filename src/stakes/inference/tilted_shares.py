@@ -63,6 +63,13 @@ class Strata(NamedTuple):
         return np.where(guess > 0, guess, 1.0)
 
     @property
+    def usual(self) -> FloatArray:
+        """The gap of the value that most cases of a stratum have, (…, R, 1); 0 without cases."""
+        most = self.counts.argmax(axis=-1)[..., None]
+        some = np.take_along_axis(self.counts, most, axis=-1) > 0
+        return np.asarray(some * np.take_along_axis(self.gaps, most, axis=-1))
+
+    @property
     def lead(self) -> tuple[Any, ...]:
         """Where arrays (…, R) have the entries (…) of the leading strata."""
         size = self.gaps.shape[-2]
@@ -99,11 +106,15 @@ class Costliest(NamedTuple):
     ----------
     shares : (…, R, C) where those of a stratum add up to less than one, the rest belongs to its
         costliest value
+    usual : (…) the sum over strata of the gaps of their usual values
+    further : (…) the mean of all gaps less that, without what is missed
     missed : (…) what their mean still lacks, to first order, because no tilt is exact
     slant : (…) of the leading stratum, per unit of cost; nan where there is none
     """
 
     shares: FloatArray
+    usual: FloatArray
+    further: FloatArray
     missed: FloatArray
     slant: FloatArray
 
@@ -126,10 +137,16 @@ def costliest_shares(
         similar = np.log(near * scale)
         guess = np.where(np.abs(similar - guess) < LONGEST, similar, guess)
     tilted, missed = tilted_to(goal, _ratio_itself, strata, guess, bounded)
-    # An infinite threshold puts all mass on the costliest values.
-    shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
     missed = np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
-    return Costliest(shares, missed, tilted.slant / scale)
+    # An infinite threshold puts all mass on the costliest values.
+    finite = np.isfinite(threshold)
+    shares = np.where(finite[..., None, None] | (gaps == 0), tilted.shares, 0.0)
+    usual = np.where(finite[..., None], strata.usual[..., 0], 0.0)
+    # Where no level makes shares sum to one, the rest belongs to the costliest value, of gap zero.
+    rest = usual * np.where(tilted.level > 0, 0.0, 1 - shares.sum(axis=-1))
+    further = (shares * (strata.gaps - usual[..., None])).sum(axis=-1) - rest
+    usual, further = (strata.scale * part.sum(axis=-1) for part in (usual, further))
+    return Costliest(shares, usual, further - missed, missed, tilted.slant / scale)
 
 
 class Tilted(NamedTuple):
@@ -137,7 +154,7 @@ class Tilted(NamedTuple):
 
     The excess (…, R, C) is how many times the observed shares exceed the tilted ones, less one. The
     slope is that of the ratio in the log of the slant. The level (…, R) is the u above, and `fall`
-    what it loses while s grows by its own size.
+    what it loses while s grows by its own size, where there are several strata.
     """
 
     shares: FloatArray
@@ -169,11 +186,11 @@ def tilted_to(
     n cases without its costliest value, a step of 1/n in its log may be all there is to an
     interval. Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
-    log_slant, near = guess, None
+    log_slant, apart, near = guess, strata.gaps - strata.usual, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
     last = high
     for _ in range(_STEPS):
-        near = tilted = _tilted(strata, np.exp(log_slant), near)
+        near = tilted = _tilted(strata, apart, np.exp(log_slant), near)
         value, pace = measure(tilted)
         short = value < goal
         low, high = np.where(short, log_slant, low), np.where(short, high, log_slant)
@@ -189,8 +206,8 @@ def tilted_to(
             step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_slant, step)
         last = np.abs(step)
         log_slant = np.where(moving, log_slant + step, log_slant)
-        apart = np.abs(goal - value) > _SMALL * goal
-        moving = moving & apart & (last > _CLOSE) & (log_slant < guess + _STEEPEST)
+        far = np.abs(goal - value) > _SMALL * goal
+        moving = moving & far & (last > _CLOSE) & (log_slant < guess + _STEEPEST)
         if not moving.any():
             break
     # The measure is infinite where weights are so uneven that all terms cancel.
@@ -212,49 +229,37 @@ def _newton_step(
     return np.minimum(np.maximum(step, -LONGEST), LONGEST)
 
 
-def _tilted(strata: Strata, slant: FloatArray, near: Tilted | None) -> Tilted:
+def _tilted(strata: Strata, apart: FloatArray, slant: FloatArray, near: Tilted | None) -> Tilted:
     """Shares at a slant (…) of the leading strata, searched for from those nearby, if any."""
     gaps, counts, total, _ = strata
     lead = strata.lead
     leading = (*lead, slice(None))
     lead_level = (counts[leading] / (1 + slant[..., None] * gaps[leading])).sum(axis=-1)
     s = slant * lead_level
-    tilt = s[..., None, None] * gaps
-    if gaps.shape[-2] == 1:
-        level = lead_level[..., None]
-    else:
+    tilt, level = s[..., None, None] * gaps, lead_level[..., None]
+    several = gaps.shape[-2] > 1
+    if several:
         level = _levels(tilt, counts, total, None if near is None else _least_level(s, near))
     divisor = level[..., None] + tilt
     shares = counts / divisor
     steep = shares / divisor
-    # The level falls with s so that shares still sum to one; a level of zero stays there.
     steepness = np.maximum(steep.sum(axis=-1), _LEAST)
-    pace = (level > 0) / steepness
-    fall = pace * (steep * tilt).sum(axis=-1)
-    slope = (shares * tilt).sum(axis=-1) - fall
-    # log1p and the exact excess keep the digits: the terms nearly cancel when there are many cases.
-    excess = _excess(level[..., None], tilt, divisor, total[..., None])
-    # The level is rounded: this is what it has too much for shares that sum to one.
-    surplus = pace * (shares * excess).sum(axis=-1) / total
-    excess = (excess - surplus[..., None]) / total[..., None]
+    # Relative to the usual value, so that all digits stay: others nearly cancel when there are many
+    # cases. Shares sum to one, and so the level is the total less the mean of the tilts.
+    mean, falling = (shares * apart).sum(axis=-1), (steep * apart).sum(axis=-1) / steepness
+    excess, slope, fall = apart - mean[..., None], mean - falling, np.zeros_like(level)
+    if several:  # a level of zero stays there, and the rest belongs to the costliest value
+        some, short = level > 0, total / s[..., None]
+        fall = some * (steep * tilt).sum(axis=-1) / steepness
+        excess = np.where(some[..., None], excess, gaps - short[..., None])
+        slope = np.where(some, slope, (shares * gaps).sum(axis=-1))
+    excess = s[..., None, None] * excess / total[..., None]
     with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
-        ratio = 2 * (counts * np.log1p(excess)).sum(axis=(-2, -1))
+        ratio = 2 * (counts * np.log1p(np.maximum(excess, -1.0))).sum(axis=(-2, -1))
     # While the log of the slant grows by one, that of the tilt grows by this much.
     eased = lead_level * steepness[lead]
-    slope = 2 * slope.sum(axis=-1) * eased
+    slope = 2 * s * slope.sum(axis=-1) * eased
     return Tilted(shares, excess, ratio, slope, slant, s, level, fall)
-
-
-def _excess(
-    level: FloatArray, tilt: FloatArray, divisor: FloatArray, total: FloatArray
-) -> FloatArray:
-    """Level + tilt − total, with the digits that the divisor level + tilt has lost.
-
-    The rounding error of a sum is a double itself, and differences of doubles recover it.
-    """
-    added = divisor - level
-    lost = (level - (divisor - added)) + (tilt - added)
-    return (divisor - total) + lost
 
 
 def _least_level(s: FloatArray, near: Tilted) -> FloatArray:
