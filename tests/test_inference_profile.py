@@ -168,12 +168,12 @@ def test_ratios_of_many_cases_keep_their_digits(n, part):
     The twin halves an interval of levels in 60 digits.
     """
     gaps, counts = np.array([[0.0, 0.5, 1.0]]), np.array([[0.5, 3.0, n]])  # their sum is exact
-    tilt = np.array(part * n)
-    tilted = _tilted(strata_of(gaps, counts), tilt, None)
+    strata = strata_of(gaps, counts)
+    tilted = _tilted(strata, strata.gaps - strata.usual, np.array(part / (1 - part)), None)
     with localcontext() as context:
         context.prec = 60
         cells = [
-            (Decimal(c), Decimal(g) * Decimal(float(tilt)))
+            (Decimal(c), Decimal(g) * Decimal(float(tilted.tilt)))
             for c, g in zip(*counts, *gaps, strict=True)
         ]
         total = sum(c for c, _ in cells)

@@ -197,8 +197,8 @@ class _Race:
         totals = self._totals(costs, prior)
         more = totals[rows, first] - totals[rows, second]
         added = np.zeros(more.shape) if self._added is None else self._added[first, second]
-        near = self._tilts[:, some]
-        negated, self._tilts[:, some] = upper_bound_from(near, support.negated(), limit)
+        near = self._slants[:, some]
+        negated, self._slants[:, some] = upper_bound_from(near, support.negated(), limit)
         low, _ = widened(more, (-negated, -negated), limit, added)
         least = support.lowest.sum(axis=-1)
         low = np.where(least > 0, np.maximum(low, least), low)
@@ -302,8 +302,8 @@ class _Race:
         return Pieces(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     @cached_property
-    def _tilts(self) -> FloatArray:
-        """The tilts that the last search on each piece found, (R, N): the next starts there."""
+    def _slants(self) -> FloatArray:
+        """The slants that the last search on each piece found, (R, N): the next starts there."""
         strata = 1 if self._priors is None else len(self.joint.classes)
         return np.full((strata, len(self._pieces.move)), np.nan)
 

@@ -308,16 +308,16 @@ def upper_bound(support: Support, threshold: FloatArray) -> FloatArray:
 def upper_bound_from(
     near: FloatArray | None, support: Support, threshold: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """`upper_bound` and its tilts (R, …), searched for from those of a similar problem, if any.
+    """`upper_bound` and its slants (R, …), searched for from those of a similar problem, if any.
 
-    A tilt of nan stands for none.
+    A slant of nan stands for none; see `tilted_shares`.
     """
     # The mean is computed as a distance below its maximum, which keeps the digits of small gaps.
     gaps, counts = _with_pseudo_cases(support, threshold.shape)
     q = np.broadcast_to(threshold, gaps.shape[:-2])
     costliest = costliest_shares(gaps, counts, q, near)
-    lacking = np.sum(costliest.shares * gaps, axis=(-2, -1)) - costliest.missed
-    return np.asarray(support.highest.sum(axis=-1) - lacking.min(axis=0)), costliest.tilt
+    means = support.highest.sum(axis=-1) - costliest.usual - costliest.further
+    return np.asarray(means.max(axis=0)), costliest.slant
 
 
 def _ratio_above(
@@ -333,7 +333,7 @@ def _ratio_above(
     # tilt is sought at which bound and further error together reach the value.
     far = np.maximum(value - estimate, 0.0)
     strata = strata_of(gaps, counts)
-    scale, start = strata.scale, strata.means.sum(axis=-1)
+    scale, usual = strata.scale, strata.usual
 
     def climbed(tilted: Tilted) -> tuple[FloatArray, FloatArray]:
         """How far the tilt and the further error move the mean, and the pace of this."""
@@ -342,17 +342,21 @@ def _ratio_above(
             # Where 0 · inf is undefined, the comparison is false and nothing is left to explain.
             spared = np.sqrt(np.where(unexplained > 0, unexplained, 0.0))
             eased = np.where(spared > 0, variance / (2 * spared), 0.0)
-        mean = (tilted.shares * strata.gaps).sum(axis=(-2, -1))
-        climb = scale * np.maximum(start - mean, 0.0) + far - spared
+        # The difference of two means, which would lose digits if both were computed.
+        moved = (tilted.shares * tilted.excess * strata.gaps).sum(axis=(-2, -1))
+        climb = scale * np.maximum(moved, 0.0) + far - spared
         return climb, scale / (2 * tilted.tilt) + eased
 
-    goal = scale * start - distance
+    # Means relative to the usual values keep their digits when nearly all cases have them.
+    known = support.highest.sum(axis=-1) - scale * usual.sum(axis=(-2, -1))
+    mean = ((counts * (strata.gaps - usual)).sum(axis=-1) / strata.total).sum(axis=-1)
+    goal = value - known + scale * mean
     # No finite tilt reaches the costliest value, unless a further error helps.
     beyond = (distance < 0) | (goal > 0) & (distance <= _ROUNDING * scale) & (variance == 0)
     inside = (goal > 0) & ~beyond
     first = strata.first_guess * np.where(scale > 0, scale, 1.0)
     goal = np.where(inside, goal, first)  # of the size of the costs, however small these are
-    guess = np.log(goal) - np.log(first)  # of log s
+    guess = np.log(goal) - np.log(first) - np.log(strata.total[strata.lead])
     tilted, missed = tilted_to(goal, climbed, strata, guess, inside)
     with np.errstate(invalid="ignore"):  # where weights are so uneven that no tilt was found
         ratio = np.where(beyond, np.inf, np.where(inside, tilted.ratio + missed, 0.0))

@@ -291,7 +291,7 @@ def _greatest_ratio(
     divided by a secant slope, which the last two steps give.
     """
     # All blind decisions of all systems are iterated together; those that have converged stay put.
-    before, move_before, tilt = ratio, np.zeros_like(ratio), None
+    before, move_before, slant = ratio, np.zeros_like(ratio), None
     for _ in range(_STEPS):
         values = np.where(possible, losses - ratio[..., None] * blind, -np.inf)
         highest = values.max(axis=-1, keepdims=True)
@@ -299,9 +299,9 @@ def _greatest_ratio(
         at_costliest = np.arange(losses.shape[-1]) == values.argmax(axis=-1)[..., None]
         extra = at_costliest * pseudo_cases(gaps[..., None, :], counts[..., None, :])
         costliest = costliest_shares(
-            gaps[..., None, :], (counts + extra)[..., None, :], threshold, tilt
+            gaps[..., None, :], (counts + extra)[..., None, :], threshold, slant
         )
-        shares, tilt = costliest.shares[..., 0, :], costliest.tilt
+        shares, slant = costliest.shares[..., 0, :], costliest.slant
         above = np.sum(shares * losses, axis=-1)
         # Where a class has next to no weight, the first order exceeds the mean, and means nothing.
         above = above + np.where(np.abs(costliest.missed) <= np.abs(above), costliest.missed, 0.0)

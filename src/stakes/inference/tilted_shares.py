@@ -4,12 +4,18 @@ The shares of a stratum with counts :math:`n_j`, whose values lie :math:`g_j` be
 one, are :math:`p_j = n_j / (u + s\, g_j)` for a tilt s > 0, with the level :math:`u \ge 0` at which
 they sum to one; where no level does, u = 0 and the rest belongs to the costliest value. The
 likelihood of a mean is made of them, see `stakes.inference.likelihood`.
+
+Searches move the *slant* r = s/u of a stratum that has cases of its costliest value, the *lead*.
+Both level and tilt follow from it, :math:`u = \sum_j n_j / (1 + r\, g_j)`, and the likelihood ratio
+grows about like a power of it. In terms of the tilt, it bends sharply where few cases have the
+costliest value: the tilt hardly grows any more once nearly all others are used up. With several
+strata the first axis says which of them leads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +25,12 @@ _PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see
 _FADING = 5.0  # the squared number m of costly mistakes that halves it
 _MANY = 1e3  # cap on m: a pseudo-case below about two millionths would be lost in rounding
 
-_STEPS = 100  # safeguarded Newton needs about ten, bisection alone sixty
-_CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the tilt: when to stop, when Newton is safe
+_STEPS = 100  # safeguarded Newton needs about four, bisection alone sixty
+_CLOSE, _NEAR = 1e-9, 1e-5  # steps in the log of the slant: when to stop, when Newton is safe
 _SMALL = 1e-7  # relative distance from the goal whose square is lost in rounding
 _NOISE = 1e-15  # relative to the goal: what rounding may make of a measure of zero
-LONGEST = 5.0  # step in the log of the tilt
-_STEEPEST = 200.0  # log of the tilt above the first guess at which a bound has reached its limit
+LONGEST = 5.0  # step in the log of the slant
+_STEEPEST = 200.0  # log of the slant above the first guess at which a bound has reached its limit
 _LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
 
 
@@ -55,6 +61,19 @@ class Strata(NamedTuple):
         square = (self.counts * (self.gaps - self.means[..., None]) ** 2).sum(axis=-1)
         guess = (square / self.total**2).sum(axis=-1)
         return np.where(guess > 0, guess, 1.0)
+
+    @property
+    def usual(self) -> FloatArray:
+        """The gap of the value that most cases of a stratum have, (…, R, 1); 0 without cases."""
+        most = self.counts.argmax(axis=-1)[..., None]
+        some = np.take_along_axis(self.counts, most, axis=-1) > 0
+        return np.asarray(some * np.take_along_axis(self.gaps, most, axis=-1))
+
+    @property
+    def lead(self) -> tuple[Any, ...]:
+        """Where arrays (…, R) have the entries (…) of the leading strata."""
+        size = self.gaps.shape[-2]
+        return (..., 0) if size == 1 else (np.arange(size), ..., np.arange(size))
 
 
 def strata_of(gaps: FloatArray, counts: FloatArray) -> Strata:
@@ -87,13 +106,17 @@ class Costliest(NamedTuple):
     ----------
     shares : (…, R, C) where those of a stratum add up to less than one, the rest belongs to its
         costliest value
+    usual : (…) the sum over strata of the gaps of their usual values
+    further : (…) the mean of all gaps less that, without what is missed
     missed : (…) what their mean still lacks, to first order, because no tilt is exact
-    tilt : (…) per unit of cost; nan where there is none
+    slant : (…) of the leading stratum, per unit of cost; nan where there is none
     """
 
     shares: FloatArray
+    usual: FloatArray
+    further: FloatArray
     missed: FloatArray
-    tilt: FloatArray
+    slant: FloatArray
 
 
 def costliest_shares(
@@ -102,33 +125,43 @@ def costliest_shares(
     """The probabilities p (…, R, C) of greatest mean whose ratio is within the threshold (…).
 
     `gaps` (…, R, C) say how far each value is below the costliest of its stratum. The search starts
-    at the tilts `near` (…) of a similar problem, where they are known.
+    at the slants `near` (…) of a similar problem, where they are known.
     """
     strata = strata_of(gaps, counts)
     # Where only costliest values were seen, no tilt changes anything.
     bounded = (strata.scale > 0) & np.isfinite(threshold)
     scale = np.where(bounded & (strata.scale > _LEAST), strata.scale, np.nan)
     goal = np.where(bounded, threshold, 1.0)
-    guess = (np.log(goal) - np.log(strata.first_guess)) / 2
+    guess = (np.log(goal) - np.log(strata.first_guess)) / 2 - np.log(strata.total[strata.lead])
     if near is not None:
         similar = np.log(near * scale)
         guess = np.where(np.abs(similar - guess) < LONGEST, similar, guess)
     tilted, missed = tilted_to(goal, _ratio_itself, strata, guess, bounded)
-    # An infinite threshold puts all mass on the costliest values.
-    shares = np.where(np.isinf(threshold)[..., None, None] & (gaps > 0), 0.0, tilted.shares)
     missed = np.where(bounded, strata.scale * missed / (2 * tilted.tilt), 0.0)
-    return Costliest(shares, missed, tilted.tilt / scale)
+    # An infinite threshold puts all mass on the costliest values.
+    finite = np.isfinite(threshold)
+    shares = np.where(finite[..., None, None] | (gaps == 0), tilted.shares, 0.0)
+    usual = np.where(finite[..., None], strata.usual[..., 0], 0.0)
+    # Where no level makes shares sum to one, the rest belongs to the costliest value, of gap zero.
+    rest = usual * np.where(tilted.level > 0, 0.0, 1 - shares.sum(axis=-1))
+    further = (shares * (strata.gaps - usual[..., None])).sum(axis=-1) - rest
+    usual, further = (strata.scale * part.sum(axis=-1) for part in (usual, further))
+    return Costliest(shares, usual, further - missed, missed, tilted.slant / scale)
 
 
 class Tilted(NamedTuple):
-    """Shares (…, R, C) tilted by s (…) towards the costly values, their ratio, its slope in log s.
+    """Shares (…, R, C) tilted by s (…) towards the costly values, and their ratio.
 
-    The level (…, R) is the u above, and `fall` what it loses while s grows by its own size.
+    The excess (…, R, C) is how many times the observed shares exceed the tilted ones, less one. The
+    slope is that of the ratio in the log of the slant. The level (…, R) is the u above, and `fall`
+    what it loses while s grows by its own size, where there are several strata.
     """
 
     shares: FloatArray
+    excess: FloatArray
     ratio: FloatArray
     slope: FloatArray
+    slant: FloatArray
     tilt: FloatArray
     level: FloatArray
     fall: FloatArray
@@ -147,33 +180,34 @@ def tilted_to(
 ) -> tuple[Tilted, FloatArray]:
     """The tilt (…) at which a measure, which grows with it, reaches the goal; by Newton's method.
 
-    `measure` gives its value and its pace, how much it grows with the ratio. The second result (…)
-    is how far the ratio still is from that of the goal, which corrects results to first order. It
-    matters where the tilt is too coarse: in a stratum of n cases without its costliest value, a
-    step of 1/n in log s may be all there is to an interval.
-    Elements that are not `moving` have no such tilt, and their results are meaningless.
+    `measure` gives its value and its pace, how much it grows with the ratio; `guess` is one of the
+    log of the slant. The second result (…) is how far the ratio still is from that of the goal,
+    which corrects results to first order. It matters where the slant is too coarse: in a stratum of
+    n cases without its costliest value, a step of 1/n in its log may be all there is to an
+    interval. Elements that are not `moving` have no such tilt, and their results are meaningless.
     """
-    log_s, near = guess, None
+    log_slant, apart, near = guess, strata.gaps - strata.usual, None
     low, high = np.full_like(guess, -np.inf), np.full_like(guess, np.inf)
     last = high
     for _ in range(_STEPS):
-        near = tilted = _tilted(strata, np.exp(log_s), near)
+        near = tilted = _tilted(strata, apart, np.exp(log_slant), near)
         value, pace = measure(tilted)
         short = value < goal
-        low, high = np.where(short, log_s, low), np.where(short, high, log_s)
-        step = _newton_step(value, pace * tilted.slope, goal, short)
+        low, high = np.where(short, log_slant, low), np.where(short, high, log_slant)
+        straight = tilted.level.min(axis=-1) == 0
+        step = _newton_step(value, pace * tilted.slope, goal, short, straight)
         # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
-        # nearly all mass depends on the pseudo-case, the ratio bends so sharply that Newton's
-        # method would oscillate.
-        new = log_s + step
+        # a stratum lacks its costliest value, the ratio has a corner at which Newton's method might
+        # oscillate.
+        new = log_slant + step
         jumps = (new < low) | (new > high) | (np.abs(step) > np.maximum(last / 2, _NEAR))
         halve = jumps & (low > -np.inf) & (high < np.inf)
         if halve.any():
-            step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_s, step)
+            step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_slant, step)
         last = np.abs(step)
-        log_s = np.where(moving, log_s + step, log_s)
-        apart = np.abs(goal - value) > _SMALL * goal
-        moving = moving & apart & (last > _CLOSE) & (log_s < guess + _STEEPEST)
+        log_slant = np.where(moving, log_slant + step, log_slant)
+        far = np.abs(goal - value) > _SMALL * goal
+        moving = moving & far & (last > _CLOSE) & (log_slant < guess + _STEEPEST)
         if not moving.any():
             break
     # The measure is infinite where weights are so uneven that all terms cancel.
@@ -182,48 +216,50 @@ def tilted_to(
 
 
 def _newton_step(
-    value: FloatArray, slope: FloatArray, goal: FloatArray, short: BoolArray
+    value: FloatArray, slope: FloatArray, goal: FloatArray, short: BoolArray, straight: BoolArray
 ) -> FloatArray:
-    """A Newton step in log s, for the logarithm of a measure that grows like a power of s."""
+    """A Newton step in the log of the slant, for a measure that grows like a power of the slant.
+
+    Where a level is zero, a measure grows straight with that logarithm instead.
+    """
     sound = (value > _NOISE * goal) & (slope > _LEAST * value)  # otherwise, it is rounding error
     value, slope = np.where(sound, value, 1.0), np.where(sound, slope, 1.0)
-    step = np.log(goal / value) * value / slope
+    step = np.where(straight, goal - value, np.log(goal / value) * value) / slope
     step = np.where(sound, step, np.where(short, LONGEST, -LONGEST))
     return np.minimum(np.maximum(step, -LONGEST), LONGEST)
 
 
-def _tilted(strata: Strata, s: FloatArray, near: Tilted | None) -> Tilted:
-    """Shares at a tilt s (…), searched for from those at a tilt nearby, if any."""
+def _tilted(strata: Strata, apart: FloatArray, slant: FloatArray, near: Tilted | None) -> Tilted:
+    """Shares at a slant (…) of the leading strata, searched for from those nearby, if any."""
     gaps, counts, total, _ = strata
-    tilt = s[..., None, None] * gaps
-    level = _levels(tilt, counts, total, None if near is None else _least_level(s, near))
+    lead = strata.lead
+    leading = (*lead, slice(None))
+    lead_level = (counts[leading] / (1 + slant[..., None] * gaps[leading])).sum(axis=-1)
+    s = slant * lead_level
+    tilt, level = s[..., None, None] * gaps, lead_level[..., None]
+    several = gaps.shape[-2] > 1
+    if several:
+        level = _levels(tilt, counts, total, None if near is None else _least_level(s, near))
     divisor = level[..., None] + tilt
     shares = counts / divisor
     steep = shares / divisor
-    # The level falls with s so that shares still sum to one; a level of zero stays there.
-    pace = (level > 0) / np.maximum(steep.sum(axis=-1), _LEAST)
-    fall = pace * (steep * tilt).sum(axis=-1)
-    slope = (shares * tilt).sum(axis=-1) - fall
-    # log1p and the exact excess keep the digits: the terms nearly cancel when there are many cases.
-    excess = _excess(level[..., None], tilt, divisor, total[..., None])
+    steepness = np.maximum(steep.sum(axis=-1), _LEAST)
+    # Relative to the usual value, so that all digits stay: others nearly cancel when there are many
+    # cases. Shares sum to one, and so the level is the total less the mean of the tilts.
+    mean, falling = (shares * apart).sum(axis=-1), (steep * apart).sum(axis=-1) / steepness
+    excess, slope, fall = apart - mean[..., None], mean - falling, np.zeros_like(level)
+    if several:  # a level of zero stays there, and the rest belongs to the costliest value
+        some, short = level > 0, total / s[..., None]
+        fall = some * (steep * tilt).sum(axis=-1) / steepness
+        excess = np.where(some[..., None], excess, gaps - short[..., None])
+        slope = np.where(some, slope, (shares * gaps).sum(axis=-1))
+    excess = s[..., None, None] * excess / total[..., None]
     with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
-        logs = np.log1p(excess / total[..., None])
-    # What the level lacks because it is rounded; the ratio grows by twice that.
-    rest = pace * (shares * excess).sum(axis=-1) / total
-    ratio = 2 * ((counts * logs).sum(axis=(-2, -1)) - rest.sum(axis=-1))
-    return Tilted(shares, ratio, 2 * slope.sum(axis=-1), s, level, fall)
-
-
-def _excess(
-    level: FloatArray, tilt: FloatArray, divisor: FloatArray, total: FloatArray
-) -> FloatArray:
-    """Level + tilt − total, with the digits that the divisor level + tilt has lost.
-
-    The rounding error of a sum is a double itself, and differences of doubles recover it.
-    """
-    added = divisor - level
-    lost = (level - (divisor - added)) + (tilt - added)
-    return (divisor - total) + lost
+        ratio = 2 * (counts * np.log1p(np.maximum(excess, -1.0))).sum(axis=(-2, -1))
+    # While the log of the slant grows by one, that of the tilt grows by this much.
+    eased = lead_level * steepness[lead]
+    slope = 2 * s * slope.sum(axis=-1) * eased
+    return Tilted(shares, excess, ratio, slope, slant, s, level, fall)
 
 
 def _least_level(s: FloatArray, near: Tilted) -> FloatArray:
