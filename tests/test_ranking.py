@@ -18,7 +18,7 @@ from stakes import ranking
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking.roc import _walked
+from stakes.ranking.convex_hull import _walked
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]

@@ -115,7 +115,7 @@ FLOORS: dict[str, str] = {
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
     "plot": "_style curve_plots band_plots table_plots",
     "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
-    "ranking": "roc points areas rescaling score_ranges",
+    "ranking": "convex_hull roc points areas rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "

@@ -115,8 +115,10 @@ def weighted_sum(
     weights: FloatArray, losses: FloatArray, axis: int | tuple[int, ...]
 ) -> FloatArray:
     """Sum of weight times loss in which weight zero is zero even against an infinite loss."""
-    if np.isfinite(losses).all():
-        return np.asarray(np.sum(weights * losses, axis=axis))
+    with np.errstate(invalid="ignore"):  # 0 · inf, which the sum below avoids
+        total = np.asarray(np.sum(weights * losses, axis=axis))
+    if np.isfinite(total).all():
+        return total
     weights, losses = np.broadcast_arrays(weights, losses)
     terms = np.zeros(weights.shape)
     np.multiply(weights, losses, out=terms, where=weights != 0)

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
-from functools import partial
+from functools import partial, wraps
 from reprlib import recursive_repr
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
-__all__ = ["Value", "record"]
+__all__ = ["Value", "record", "remembered"]
 
 T = TypeVar("T")
+V = TypeVar("V", bound="Value")
 
 
 @overload
@@ -84,6 +85,12 @@ class Value:
                 part.setflags(write=False)
             object.__setattr__(self, name, part)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what was computed from the parts.
+        return {
+            name: part for name, part in vars(self).items() if name in self.__dataclass_fields__
+        }
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._fill(state)  # pickles and copies would otherwise hold writable arrays
 
@@ -97,6 +104,25 @@ class Value:
 
     def __hash__(self) -> int:
         return hash((type(self), self._content()))
+
+
+def remembered(function: Callable[[V], T]) -> Callable[[V], T]:
+    """Let a value keep the result of a function of it, which is then computed once.
+
+    Nothing can become outdated, because a value does not change; `_but` and pickles leave results
+    behind. They are shared, so that they must not be writable.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def recalled(value: V) -> T:
+        memory = vars(value)
+        if name not in memory:
+            memory[name] = function(value)
+        result: T = memory[name]
+        return result
+
+    return recalled
 
 
 _NAN = "not a number"  # stands for every nan, so that all are equal

@@ -145,20 +145,24 @@ class Uniform(Distribution):
         0.5
         """
         left = np.clip(low, self.low, self.high)
-        right = np.maximum(np.clip(high, self.low, self.high), left)
+        right = np.clip(high, left, self.high)
         # right**(k+1) - left**(k+1) has the factor right - left: taken out, nothing cancels.
-        total: FloatArray | float = 1.0
-        power: FloatArray | float = 1.0
-        for _ in range(order):
-            power = power * right
-            total = left * total + power
-        scale = 1.0 / ((order + 1) * (self.high - self.low))
-        return np.asarray((right - left) * total * scale)
+        area = np.asarray(right - left)
+        area *= 1.0 / ((order + 1) * (self.high - self.low))
+        if order:
+            total, power = left + right, right
+            for _ in range(order - 1):
+                power = power * right
+                total = left * total + power
+            area *= total
+        return area
 
     def upper_moment(self, low: npt.ArrayLike) -> FloatArray:  # noqa: D102
         left = np.clip(low, self.low, self.high)
-        mean = ((1 - left) + (1 - self.high)) / 2
-        return np.asarray((self.high - left) * mean / (self.high - self.low))
+        area = np.asarray(self.high - left)
+        area *= (1 - left) + (1 - self.high)
+        area /= 2 * (self.high - self.low)
+        return area
 
 
 @record

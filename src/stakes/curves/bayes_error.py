@@ -9,7 +9,7 @@ from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import Value, record
-from stakes.ranking import hull_cuts, single, weights_above
+from stakes.ranking import hull, single, weights_above
 from stakes.tally import ScoreTable
 
 
@@ -191,9 +191,8 @@ def bayes_error_plot(table: ScoreTable) -> BayesErrorPlot:
     [0.0033, 0.25, 0.0033]
     """
     weights = single(table, "a Bayes-error plot")
-    cuts = hull_cuts(weights)
-    segments = np.add.reduceat(weights, cuts[:-1], axis=0)
-    totals = weights.sum(axis=0)
+    cuts, segments = hull(table).cuts, hull(table).segments
+    totals = table.class_weights
     # The slope of a segment of the hull is the likelihood ratio of its scores. A segment with cases
     # of one class only has an infinite logarithm, which no prior outweighs.
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -20,6 +20,7 @@ from stakes.ranking.areas import (
     standardized_partial_auc,
     weighted_auc,
 )
+from stakes.ranking.convex_hull import Hull, hull, hull_cuts, single
 from stakes.ranking.points import (
     equal_error_rate,
     kolmogorov_smirnov,
@@ -29,11 +30,12 @@ from stakes.ranking.points import (
     specificity_at_sensitivity,
 )
 from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
-from stakes.ranking.roc import Roc, hull_cuts, is_convex, roc, roc_hull, single, weights_above
+from stakes.ranking.roc import Roc, is_convex, roc, roc_hull, weights_above
 from stakes.ranking.score_ranges import Certified, certified, exact_bins
 
 __all__ = [
     "Certified",
+    "Hull",
     "Roc",
     "auc",
     "auc_of_hull",
@@ -44,6 +46,7 @@ __all__ = [
     "evenly_spaced",
     "exact_bins",
     "gini",
+    "hull",
     "hull_cuts",
     "is_convex",
     "isotonic",

@@ -7,7 +7,9 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Numbers, unwrapped
-from stakes.ranking.roc import hull_cuts, scaled, weights_above
+from stakes._value import remembered
+from stakes.ranking.convex_hull import hull_cuts, scaled
+from stakes.ranking.roc import weights_above
 from stakes.tally import ScoreTable
 
 _PIECE = 1 << 16  # scores that fit into the cache: pairs are counted within, then between pieces
@@ -25,6 +27,12 @@ def _ordered_pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         pieces.append(total)
     more, total = _tournament(np.concatenate(pieces, axis=-1))
     return unwrapped(won + more), total[..., 0]
+
+
+@remembered
+def _scaled_pairs(table: ScoreTable) -> tuple[FloatArray, FloatArray]:
+    """The same for weights that are scaled so that no product overflows."""
+    return _ordered_pairs(scaled(table.weights))
 
 
 def _tournament(classes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -96,7 +104,7 @@ def auc(table: ScoreTable) -> Numbers:
     >>> float(auc(ScoreTable.from_scores([0, 1, 0, 1], [-1.5, 0.2, 0.2, 3.0])))
     0.875
     """
-    won, totals = _ordered_pairs(scaled(table.weights))
+    won, totals = _scaled_pairs(table)
     # Sums of fractional weights are rounded, so that all pairs may weigh more than their product.
     return unwrapped(np.minimum(ratio(won, unwrapped(totals[..., 0] * totals[..., 1])), 1.0))
 

@@ -7,7 +7,8 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray, Numbers, unwrapped
-from stakes.ranking.roc import roc, scaled, weights_above
+from stakes.ranking.convex_hull import scaled
+from stakes.ranking.roc import roc, weights_above
 from stakes.tally import ScoreTable
 
 # Sums of fractional weights have rounding errors: a rate this close to its target has reached it.

@@ -12,7 +12,7 @@ import numpy as np
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking.roc import hull_cuts, single
+from stakes.ranking.convex_hull import hull, hull_cuts, single
 from stakes.tally import ScoreTable
 
 
@@ -109,8 +109,8 @@ def isotonic(table: ScoreTable) -> ScoreTable:
     >>> calibrated.scores.tolist(), calibrated.weights.tolist()
     ([0.0, 0.5, 1.0], [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     """
-    _, weights = _occupied(table, "isotonic regression")
-    segments = np.add.reduceat(weights, hull_cuts(weights)[:-1], axis=0)
+    _refuse_empty(table, "isotonic regression")
+    segments = hull(table).segments
     # Isotonic regression is the share of positives on each segment of the hull: pooling adjacent
     # violators finds the vertices of the hull.
     return _rescored(table, segments[:, 1] / (segments[:, 0] + segments[:, 1]), segments)
@@ -155,16 +155,22 @@ def convexified(table: ScoreTable) -> ScoreTable:
 
 def _occupied(table: ScoreTable, what: str) -> tuple[FloatArray, FloatArray]:
     """Scores and weights (S, 2) of the scores that carry weight."""
-    weights = single(table, what)
+    _refuse_empty(table, what)
+    weights = table.weights
     occupied = weights[:, 0] + weights[:, 1] > 0
-    if not occupied.any():
-        raise InputError(
-            f"table must hold cases where {what} is asked for; none of its {occupied.size} scores "
-            f"has a positive weight. A prior for a class without cases leaves no weight."
-        )
     return (
         (table.scores, weights) if occupied.all() else (table.scores[occupied], weights[occupied])
     )
+
+
+def _refuse_empty(table: ScoreTable, what: str) -> None:
+    """Refuse a table without cases, or one with leading axes."""
+    single(table, what)
+    if not table.n_cases > 0:
+        raise InputError(
+            f"table must hold cases where {what} is asked for; none of its {table.scores.size} "
+            f"scores has a positive weight. A prior for a class without cases leaves no weight."
+        )
 
 
 def _rescored(table: ScoreTable, scores: FloatArray, weights: FloatArray) -> ScoreTable:

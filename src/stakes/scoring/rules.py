@@ -165,8 +165,10 @@ class SymmetricRule(ScoringRule):
         if forecasts.shape[-1] != 2:
             return super().losses_by_class(forecasts)
         first, second = np.ascontiguousarray(np.moveaxis(forecasts, -1, 0))
-        pairs = self.losses_of_two(first, second), self.losses_of_two(second, first)
-        return np.moveaxis(np.stack(pairs), 0, -1)
+        losses = np.empty((2, *first.shape))
+        losses[0] = self.losses_of_two(first, second)
+        losses[1] = self.losses_of_two(second, first)
+        return np.moveaxis(losses, 0, -1)
 
 
 def require_rule(rule: object) -> None:
@@ -222,12 +224,18 @@ class LogLoss(SymmetricRule):
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
         with np.errstate(divide="ignore"):
-            logs = np.log(true)
+            logs = np.asarray(np.log(true))
         # Near one, the probability of what did not happen has the digits, by which the true one was
         # rounded: log(q + e) = log q + e / q, which is several times as fast as log1p.
-        rounded = np.where(true > 0.5, (1 - true) - _missed(true, other), 0.0)
-        logs = logs + rounded / np.maximum(true, 0.5)
-        return np.asarray(0.0 - logs / math.log(self.base))  # 0.0 − x turns −0 into 0
+        rounded = np.asarray(1 - true)
+        rounded -= _missed(true, other)
+        if rounded.any():
+            rounded *= true > 0.5
+            rounded /= np.maximum(true, 0.5)
+            logs += rounded
+        if self.base != math.e:
+            logs /= math.log(self.base)
+        return np.asarray(np.subtract(0.0, logs, out=logs))  # turns −0 into 0
 
 
 @record
@@ -256,14 +264,18 @@ class Brier(SymmetricRule):
         )
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        return np.asarray(other * other + _missed(true, other) ** 2)
+        losses, missed = np.asarray(other * other), _missed(true, other)
+        losses += losses if missed is other else missed * missed
+        return losses
 
 
 def _missed(of_true: FloatArray, of_others: FloatArray) -> FloatArray:
     """One minus the probability of the true class, to full precision where it is near one."""
     # 1 − 0.9999999 loses digits that the sum of the other probabilities still has.
-    precise = np.abs(of_true + of_others - 1) <= 4 * np.finfo(np.float64).eps
-    return of_others if precise.all() else np.where(precise, of_others, 1 - of_true)
+    total, slack = np.asarray(of_true + of_others), 4 * np.finfo(np.float64).eps
+    if -slack <= total.min(initial=1.0) - 1 and total.max(initial=1.0) - 1 <= slack:
+        return of_others
+    return np.where(np.abs(total - 1) <= slack, of_others, 1 - of_true)
 
 
 @record
@@ -284,7 +296,9 @@ class HalfBrier(SymmetricRule):
         return Brier().losses(posteriors, codes) / 2
 
     def losses_of_two(self, true: FloatArray, other: FloatArray) -> FloatArray:  # noqa: D102
-        return Brier().losses_of_two(true, other) / 2
+        losses = Brier().losses_of_two(true, other)
+        losses /= 2
+        return losses
 
 
 @record

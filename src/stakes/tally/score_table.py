@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -163,9 +164,11 @@ class ScoreTable(CellTally):
         distinct, weight = pooled(Rows((codes, scores), weights, None, None))
         return cls._trusted(scores=distinct, weights=weight, classes=classes, groups=None)
 
-    @property
+    @cached_property
     def class_weights(self) -> FloatArray:  # noqa: D102
-        return np.asarray(self.weights.sum(axis=-2))
+        totals = np.asarray(self.weights.sum(axis=-2))
+        totals.setflags(write=False)  # because all who ask share it
+        return totals
 
     @property
     def cell_weights(self) -> FloatArray:

@@ -6,11 +6,11 @@ from math import isnan, nan
 
 import numpy as np
 
-from stakes._check import IntArray, same_labels
+from stakes._check import same_labels
 from stakes._value import Value, record
 from stakes.measures import decision_rates, expected_cost, prior_of
 from stakes.problem import Problem
-from stakes.ranking import hull_cuts, single
+from stakes.ranking import hull, single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds.case_losses import threshold_of_cut
 
@@ -80,8 +80,8 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     single(table, "the best threshold")
     matters = not isnan(problem.threshold)
     # Only vertices of the hull can be the best for some costs, and they are far fewer.
-    cuts = hull_cuts(table.weights)
-    counts = _counts_at(table, cuts, problem)
+    cuts = hull(table).cuts
+    counts = _counts_at(table, problem)
     regrets = expected_cost(counts, problem.regret())
     low = np.min(regrets)
     if isnan(low) or not matters:
@@ -100,9 +100,9 @@ def best_threshold(table: ScoreTable, problem: Problem) -> BestThreshold:
     return BestThreshold(threshold, cost, counts[best], slope, intercept)
 
 
-def _counts_at(table: ScoreTable, cuts: IntArray, problem: Problem) -> Counts:
-    """Counts (V, 2, 2) of the decisions at cuts that begin with none and end with all scores."""
-    segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
+def _counts_at(table: ScoreTable, problem: Problem) -> Counts:
+    """Counts (V, 2, 2) of the decisions at the vertices of the hull, from all positive to none."""
+    segments = hull(table).segments
     below = np.pad(np.cumsum(segments, axis=0), ((1, 0), (0, 0)))
     above = np.pad(np.cumsum(segments[::-1], axis=0)[::-1], ((0, 1), (0, 0)))
     return Counts._trusted(

@@ -21,19 +21,22 @@ from stakes import _check
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes._value import Value, record
-from stakes.conditions import Condition, Distribution, Point
+from stakes.conditions import Condition, Distribution, Point, Uniform
 from stakes.curve import Curve
 from stakes.errors import InputError
-from stakes.ranking import hull_cuts, isotonic, single
+from stakes.ranking import auc, hull, isotonic, single
 from stakes.tally import Counts, ScoreTable
 from stakes.thresholds.case_losses import (
     CaseLosses,
     both_classes,
     mean_over_cases,
+    parted_at_rate,
+    per_case,
     rate_blocks,
     score_blocks,
     score_driven_losses,
     threshold_of_cut,
+    weighted,
 )
 
 
@@ -105,6 +108,7 @@ class Method(Value, ABC):
             return Curve.undefined(0.0, 1.0)
         return self._curve(population)
 
+    @abstractmethod
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
         """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`.
 
@@ -124,6 +128,25 @@ class Method(Value, ABC):
         >>> round(float(ScoreDriven().mean_loss(table, Uniform())), 6)
         0.158125
         """
+
+    @abstractmethod
+    def _curve(self, table: ScoreTable) -> Curve:
+        """Loss at every cost proportion; the table has both classes and no leading axes."""
+
+
+class _Driven(Method):
+    """A method whose decision about a case depends on the operating condition."""
+
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+        """Expected loss: the mean over cases of what each costs, averaged over the conditions.
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> round(float(ScoreDriven().mean_loss(table, Uniform())), 6)
+        0.158125
+        """
         losses = self._case_losses(table, distribution)
         return _check.unwrapped(mean_over_cases(losses, table.class_weights))
 
@@ -131,17 +154,13 @@ class Method(Value, ABC):
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
         """What a negative and a positive case of each score cost, averaged over the conditions."""
 
-    @abstractmethod
-    def _curve(self, table: ScoreTable) -> Curve:
-        """Loss at every cost proportion; the table has both classes and no leading axes."""
-
 
 class _Blind(Method):
     """A method that ignores the operating condition: its loss curve is a straight line."""
 
     @abstractmethod
-    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Weights, and the share of the cases of each score that get the positive decision."""
+    def _decided(self, table: ScoreTable) -> FloatArray:
+        """Weight (..., 2, 2) of each class that gets the negative and the positive decision."""
 
     def expected_counts(self, table: ScoreTable) -> Counts:
         """Counts (..., 2, 2) of the decisions, in expectation where thresholds are drawn.
@@ -149,22 +168,24 @@ class _Blind(Method):
         For `RateUniform` this is the contingency table of hernandez-orallo, section 5.1.
         """
         # Zero times the number of cases is nan where a prior was given to an absent class.
-        values = (
-            np.zeros((*table.weights.shape[:-2], 2, 2))
-            + 0 * np.asarray(table.n_cases)[..., None, None]
-        )
-        for weights, share in self._positive_shares(table):
-            for k in (0, 1):
-                values[..., k, 0] += np.sum(weights[..., k] * (1 - share), axis=-1)
-                values[..., k, 1] += np.sum(weights[..., k] * share, axis=-1)
+        values = self._decided(table) + 0 * np.asarray(table.n_cases)[..., None, None]
         return Counts._trusted(
             values=values, classes=table.classes, decisions=None, groups=table.groups
         )
 
-    def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
-        mean = distribution.mean
-        for weights, share in self._positive_shares(table):
-            yield weights, 2 * mean * share, 2 * (1 - mean) * (1 - share)
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+        """Expected loss of the expected counts: false alarms cost 2E{c}, misses 2(1 − E{c}).
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> float(RateUniform().mean_loss(table, Uniform()))
+        0.375
+        """
+        decided, mean = self._decided(table), distribution.mean
+        losses = 2 * mean * decided[..., 0, 1] + 2 * (1 - mean) * decided[..., 1, 0]
+        return _check.unwrapped(per_case(losses, table.class_weights))
 
     def _curve(self, table: ScoreTable) -> Curve:
         # The loss of decisions that ignore c is linear in c: two points determine it.
@@ -210,11 +231,11 @@ class ScoreFixed(_Blind):
         """
         return np.full(np.shape(value), self.t)
 
-    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
-        for weights, scores in score_blocks(table):
-            # A score of −inf exceeds no threshold, but a threshold of −inf means all cases.
-            above = (scores > self.t) | (self.t == -np.inf)
-            yield weights, np.asarray(above, dtype=np.float64)
+    def _decided(self, table: ScoreTable) -> FloatArray:
+        # A score of −inf exceeds no threshold, but a threshold of −inf means all cases.
+        cut = 0 if self.t == -np.inf else int(np.searchsorted(table.scores, self.t, side="right"))
+        below, above = table.weights[..., :cut, :], table.weights[..., cut:, :]
+        return np.stack([below.sum(axis=-2), above.sum(axis=-2)], axis=-1)
 
 
 @record
@@ -252,13 +273,8 @@ class RateFixed(_Blind):
         """
         return np.broadcast_to(_rate_threshold(table, 1 - self.r), np.shape(value)).copy()
 
-    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
-        threshold = 1 - self.r
-        for weights, low, high in rate_blocks(table):
-            width = high - low
-            # A group of equal scores that the rate cuts gets the positive decision in part.
-            share = (high - threshold) / np.where(width > 0, width, np.finfo(np.float64).tiny)
-            yield weights, np.clip(share, 0.0, 1.0)
+    def _decided(self, table: ScoreTable) -> FloatArray:
+        return parted_at_rate(table, 1 - self.r)
 
 
 @record
@@ -304,10 +320,18 @@ class ScoreUniform(_Blind):
         """
         return np.full(np.shape(value), np.nan)
 
-    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _decided(self, table: ScoreTable) -> FloatArray:
         _check_scores(table, self.low, self.high, "ScoreUniform")
+        decided, width = np.zeros((*table.leading, 2, 2)), self.high - self.low
         for weights, scores in score_blocks(table):
-            yield weights, (scores - self.low) / (self.high - self.low)
+            if scores[0] < self.low or scores[-1] > self.high:
+                scores = np.clip(scores, self.low, self.high)  # without cases, but maybe infinite
+            above = scores - self.low
+            below = self.high - scores
+            for k in (0, 1):
+                decided[..., k, 0] += weighted(weights[..., k], below)
+                decided[..., k, 1] += weighted(weights[..., k], above)
+        return decided / width
 
 
 @record
@@ -336,14 +360,20 @@ class RateUniform(_Blind):
         """
         return np.full(np.shape(value), np.nan)
 
-    def _positive_shares(self, table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
-        for weights, low, high in rate_blocks(table):
-            # The mean over all rates at which a group is above the threshold: its mid-rank.
-            yield weights, (low + high) / 2
+    def _decided(self, table: ScoreTable) -> FloatArray:
+        # A case is above as many drawn rates as are below its mid-rank: half of its own class, and
+        # of the other class the share that the area under the ROC curve puts below it.
+        weights, area = table.class_weights, np.asarray(auc(table))
+        shares = weights / np.where(table.n_cases > 0, table.n_cases, 1.0)[..., None]
+        area = np.where(np.isnan(area), 0.5, area)  # a class without cases has no share either
+        below = np.stack([1 - area, area], axis=-1)  # of the other class, for each class
+        above_rates = shares / 2 + shares[..., ::-1] * below
+        below_rates = shares / 2 + shares[..., ::-1] * (1 - below)
+        return np.asarray(weights[..., None] * np.stack([below_rates, above_rates], axis=-1))
 
 
 @record
-class ScoreDriven(Method):
+class ScoreDriven(_Driven):
     r"""The threshold is the cost proportion itself; leads to the Brier score.
 
     Averaged over all c, a negative case of score s costs :math:`2\int_{[0, s)} c\,dW`, a positive
@@ -374,7 +404,7 @@ class ScoreDriven(Method):
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
         _check_scores(table, 0.0, 1.0, "ScoreDriven")
         for weights, scores in score_blocks(table):
-            yield weights, *score_driven_losses(np.clip(scores, 0.0, 1.0), distribution)
+            yield weights, *score_driven_losses(scores, distribution)
 
     def _curve(self, table: ScoreTable) -> Curve:
         _check_scores(table, 0.0, 1.0, "ScoreDriven")
@@ -390,7 +420,7 @@ class ScoreDriven(Method):
 
 
 @record
-class RateDriven(Method):
+class RateDriven(_Driven):
     r"""The share 1 - c of the cases with the highest scores gets the positive decision.
 
     Since c fixes the rate, false alarms follow from misses, and the loss is
@@ -416,6 +446,21 @@ class RateDriven(Method):
         """
         return _rate_threshold(table, _check.probabilities("value", value))
 
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+        """Expected loss; if all c are equally likely, π₀π₁(1 − 2AUC) + 1/3.
+
+        Examples
+        --------
+        >>> from stakes.conditions import Uniform
+        >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> round(float(RateDriven().mean_loss(table, Uniform())), 6)
+        0.208333
+        """
+        if distribution != Uniform():
+            return super().mean_loss(table, distribution)
+        product = table.shares[..., 0] * table.shares[..., 1]
+        return _check.unwrapped(product * (1 - 2 * np.asarray(auc(table))) + 1 / 3)
+
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
         mean, square = distribution.mean, distribution.moment(2, -np.inf, np.inf)
         for weights, low, high in rate_blocks(table):
@@ -440,7 +485,7 @@ class RateDriven(Method):
 
 
 @record
-class Optimal(Method):
+class Optimal(_Driven):
     r"""The threshold with the least loss at each cost proportion; leads to the refinement loss.
 
     It is `ScoreDriven` after isotonic regression, which gives each segment of the convex hull its
@@ -468,8 +513,7 @@ class Optimal(Method):
         """
         if not np.all(np.isfinite(single(table, "a threshold"))) or not table.n_cases > 0:
             return np.full(np.shape(value), np.nan)
-        cuts = hull_cuts(table.weights)
-        segments = np.add.reduceat(table.weights, cuts[:-1], axis=0)
+        cuts, segments = hull(table).cuts, hull(table).segments
         # The share of positives rises along the hull, so that bisection finds the tangent point.
         share = segments[:, 1] / segments.sum(axis=1)
         position = np.searchsorted(share, _check.probabilities("value", value), side="right")
@@ -487,7 +531,8 @@ class Optimal(Method):
         """
         losses = np.full(table.weights.shape[:-2], np.nan)
         for index in np.argwhere(both_classes(table)):
-            losses[tuple(index)] = super().mean_loss(table[tuple(index)], distribution)
+            part = table[tuple(index)] if table.leading else table  # which may know its hull
+            losses[tuple(index)] = super().mean_loss(part, distribution)
         return _check.unwrapped(losses)
 
     def _case_losses(self, table: ScoreTable, distribution: Distribution) -> Iterator[CaseLosses]:
