@@ -332,21 +332,27 @@ def test_two_digits_of_half_the_width_are_shown_and_no_more(value, low, high):
 
 
 @pytest.mark.parametrize(
-    ("deploy", "low", "told_apart", "contenders", "words"),
+    ("models", "deploy", "low", "told_apart", "contenders", "words"),
     [
-        (None, 1, True, "a", "deploy none"),
-        ("m", 1, None, "a", ""),
-        ("m", 0, None, "a", "its saving is not sure"),
-        ("m", 0, False, "ab", "a close call"),
-        ("m", 0, True, "a", "a clear model, its saving is not sure"),
-        ("m", 1, True, "a", "a clear call"),
-        ("m", 1, True, "ab", "a clear model, its rule is close"),
+        ("mn", None, 1, True, "a", "deploy none"),
+        ("m", "m", 1, None, "a", ""),
+        ("m", "m", 0, None, "a", "its saving is not sure"),
+        ("mn", "m", 0, False, "ab", "a close call"),
+        ("mn", "m", 0, True, "a", "a clear model, its saving is not sure"),
+        ("mn", "m", 1, True, "a", "a clear call"),
+        ("mn", "m", 1, True, "ab", "a clear model, its rule is close"),
+        ("m", "m", 1, True, "a", "a clear call"),
+        ("m", "m", 1, False, "ab", "its rule is close"),
+        ("m", "m", 0, False, "ab", "its saving is not sure"),
     ],
 )
-def test_the_headline_says_how_clear_the_call_is(deploy, low, told_apart, contenders, words):
+def test_the_headline_says_how_clear_the_call_is(
+    models, deploy, low, told_apart, contenders, words
+):
     saving = SimpleNamespace(low=low)
     parts = {"deploy": deploy, "told_apart": told_apart, "contenders": tuple(contenders)}
-    report: Any = SimpleNamespace(verdict=SimpleNamespace(saving_over_naive=saving, **parts))
+    verdict = SimpleNamespace(saving_over_naive=saving, **parts)
+    report: Any = SimpleNamespace(verdict=verdict, models=tuple(models))
     assert clarity(report) == words
 
 

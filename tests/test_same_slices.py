@@ -339,11 +339,21 @@ def test_categories_keep_their_order(form):
     assert counts.groups == tuple(LEVELS)
 
 
-def test_categories_without_an_order_are_sorted_as_text():
-    frame = pl.DataFrame({**ROWS, "g": pl.Series(LEVEL, dtype=pl.Categorical)})
+@pytest.mark.parametrize("order", [["east", "north", "west"], LEVELS, ["May", "June", "July"]])
+def test_categories_without_an_order_stand_as_text_does(order):
+    frame = pl.DataFrame({**ROWS, "g": pl.Series(spread(order[::-1]), dtype=pl.Categorical)})
     for engine in (None, "polars", "duckdb"):
-        check_order(frame, "g", sorted(LEVELS), engine=engine)
-        check_order(frame[::-1], "g", sorted(LEVELS), engine=engine)
+        check_order(frame, "g", order, engine=engine)
+        check_order(frame[::-1], "g", order, engine=engine)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_months_in_words_stand_as_in_the_calendar(form, tmp_path):
+    make, engines = FORMS[form]
+    months = ["January", "February", "April", "August"]
+    frame = make({**ROWS, "g": spread(sorted(months))}, tmp_path)
+    for engine in engines:
+        check_order(frame, "g", months, engine=engine)
 
 
 @pytest.mark.parametrize(
@@ -357,6 +367,15 @@ def test_categories_without_an_order_are_sorted_as_text():
         ["site 1", "site 2", "site 10"],
         ["2", "10", "north"],
         ["A1", "A02", "A3", "B"],
+        ["January", "February", "April", "October"],
+        ["mar", "Jul.", "SEPT", "dec"],
+        ["Nov 2023", "Dec 2023", "Jan 2024", "Feb 2024"],
+        ["2023-December", "2024-March", "2024-April"],
+        ["Mon", "Tue", "Fri", "Sunday"],
+        ["low", "medium", "high"],
+        ["very low", "low", "moderate", "very high"],
+        ["S", "M", "L", "XL"],
+        ["August", "autumn", "march"],  # not all are months
     ],
 )
 @pytest.mark.parametrize("kind", [list, np.array, pl.Series, pa.array])

@@ -281,6 +281,17 @@ def whole_percent(share: float) -> str:
     return f"{fixed(100 * share, 0)} %" if isfinite(share) else number(share)
 
 
+def part(share: float) -> str:
+    """A part of a total in percent, with a digit more below one percent.
+
+    >>> part(0.437), part(0.0071), part(0.0002), part(0.0)
+    ('44 %', '0.7 %', '< 0.1 %', '0 %')
+    """
+    if not 0 < share < 0.0095:
+        return whole_percent(share)
+    return "< 0.1 %" if share < 0.0005 else f"{fixed(100 * share, 1)} %"
+
+
 def chance(share: float) -> str:
     """An estimated probability; no sample shows that it is 0 or 1.
 

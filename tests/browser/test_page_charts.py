@@ -228,6 +228,30 @@ def test_titles_of_y_axes_name_the_unit_and_cases_stand_under_reliability(demo, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("name", ["demo", "clinic"])
+def test_every_dot_of_reliability_is_in_its_frame_and_no_name_covers_one(
+    name, width, opened, request
+):
+    page = opened(request.getfixturevalue(name), viewport={"width": width, "height": 900})
+    bins = page.run("() => stakesPage.cases('reliability').filter(({cases}) => cases > 0).length")
+    boxes = """selector => [...document.querySelectorAll(`#reliability ${selector}`)]
+        .map(node => node.getBoundingClientRect())
+        .map(({left, right, top, bottom}) => [left, right, top, bottom])"""
+    dots, names = page.run(boxes, "circle.dot"), page.run(boxes, ".line-name")
+    assert len(dots) == bins > 4
+    highest = min(top for *_, top, _ in page.run(boxes, ".rule"))
+    assert min((top + bottom) / 2 for *_, top, bottom in dots) > highest - 12
+    covered = [
+        (dot, name)
+        for dot in dots
+        for name in names
+        if name[0] < (dot[0] + dot[1]) / 2 < name[1] and name[2] < (dot[2] + dot[3]) / 2 < name[3]
+    ]
+    assert covered == []
+
+
+@pytest.mark.slow
 def test_every_class_has_a_reliability_diagram_with_counts_and_intervals(digits, opened):
     page = opened(digits)
     page.page.get_by_label("Class", exact=True).select_option("digit 3")

@@ -29,6 +29,7 @@ from stakes._text import (
     measured,
     measured_column,
     number,
+    part,
     percent,
     plain,
     probability,
@@ -373,10 +374,12 @@ def test_numbers_are_written_as_python_writes_them(demo, opened):
     small = "pairs => pairs.map(([amount, cost]) => stakesPage.write.smallAmount(amount, cost))"
     assert page.run(small, pairs) == [small_amount(amount, cost) for amount, cost in pairs]
     shares = [*rng.random(50).tolist(), 0.0, 1.0, 0.0004, 0.9996, 1.13, -0.131, 12.5, 0.995]
+    shares += [0.0095, 0.00949, 0.0005, 0.00049, 0.0015, *(0.01 * rng.random(30)).tolist()]
     shares += [0.01, 0.99, 0.004, 0.99999, 1e-9, 1 - 1e-9, 0.00985, 0.5, 0.125]
     for name, write in (
         ("percent", percent),
         ("wholePercent", whole_percent),
+        ("partText", part),
         ("chanceText", chance),
         ("proportionText", proportion),
         ("probabilityText", probability),

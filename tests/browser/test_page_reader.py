@@ -87,6 +87,18 @@ def one_model() -> Report:
     return evaluate(y, sigmoid(odds), CLINIC, **QUICK)
 
 
+def busy_wards() -> Report:
+    """Totals, thresholds and decisions: all columns that the table of systems can have."""
+    y, odds, rng = patients(1500)
+    models = {
+        "nomogram": sigmoid(odds),
+        "network": sigmoid(2.5 * odds),
+        "old score": sigmoid(odds + rng.normal(size=y.size)),
+    }
+    problem = Problem.binary(false_alarm=40, miss=650, **NAMED)
+    return evaluate(y, models, problem, volume=20_000, period="year")
+
+
 def payments(**limits: Any) -> Report:
     rng = np.random.default_rng(4)
     fraud = rng.random(300) < 0.2
@@ -139,6 +151,7 @@ MADE: dict[str, Callable[[], Report]] = {
     "sixty models": sixty_models,
     "thirty classes": thirty_classes,
     "one model": one_model,
+    "busy wards": busy_wards,
     "case costs": payments,
     "limits": lambda: payments(limits=[Limit.share("review", at_most=0.1)]),
     "limits and one table of costs": limited,
@@ -294,6 +307,17 @@ def test_the_button_that_unfolds_a_model_stands_beside_its_name(shown):
     assert page.run(below) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["demo", "clinic", "busy wards", "raw scores", "digits"])
+def test_no_column_of_the_systems_is_cut_on_a_wide_screen(name, shown):
+    page = shown(name)
+    hidden = "() => { const n = document.getElementById('systems'); return n.scrollWidth - n.clientWidth; }"
+    assert page.run(hidden) <= 0
+    if name == "busy wards":
+        heads = page.page.locator("#systems thead th").all_inner_texts()
+        assert {"per year", "decisions", "threshold"} <= set(heads)
+
+
 # Finding -----------------------------------------------------------------------------------------
 
 
@@ -338,6 +362,17 @@ def test_every_rule_is_explained_where_it_stands(name, viewport, shown, report_o
         assert all(page.page.locator(".rules li").nth(i).is_visible() for i in range(len(rules)))
         tag = best.name.rpartition(" (")[2].rstrip(")")
         assert page.text("#rule-meaning").lower().startswith(f"{tag}: ")
+
+
+@pytest.mark.slow
+def test_a_single_model_has_no_close_call_before_and_after_a_change(opened):
+    y, odds, _ = patients(800)
+    page = opened(evaluate(y, sigmoid(odds), Problem.binary(false_alarm=40, miss=650, **NAMED)))
+    assert page.text("#facts").count("2 of 2") == 1
+    assert page.text("#verdict-tag").endswith("its rule is close")
+    page.run("() => stakesPage.set({costs: [[0, 41], [650, 0]]})")
+    assert page.run("() => stakesPage.result().inference.contenders().length") == 2
+    assert page.text("#verdict-tag").endswith("· its rule is close")
 
 
 @pytest.mark.slow
@@ -482,6 +517,14 @@ def test_a_phone_shows_the_cost_of_every_slice_and_every_cell_of_a_small_table(s
     for cell in page.page.locator('#slices td[data-head="cost"], .cells .cell').all():
         assert cell.is_visible()
         assert cell.evaluate(right) < 390
+
+
+@pytest.mark.slow
+def test_a_phone_shows_every_cell_of_small_tables_on_a_page_without_sliders(shown):
+    page = shown("limits", viewport=PHONE)
+    for title in ("The stakes", "Where the money goes"):
+        table = page.page.locator(f"section:has(> h2:text-is('{title}')) .scroll")
+        assert table.evaluate("node => node.scrollWidth - node.clientWidth") <= 0, title
 
 
 @pytest.mark.slow

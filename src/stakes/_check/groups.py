@@ -23,6 +23,7 @@ from stakes._check.labels import (
     objects,
     plain,
 )
+from stakes._check.scales import places
 from stakes._value import record
 from stakes.errors import InputError
 
@@ -139,7 +140,13 @@ def _sorted(name: str, values: Any) -> Categories:
 
 
 def _natural_keys(texts: list[str]) -> list[Any]:
-    """Keys that sort ranges (≤25, 26–35, >35) by their numbers, and other texts as people do."""
+    """Keys that sort ranges (≤25, 26–35, >35) by their numbers, and other texts as people do.
+
+    Months, days of the week, levels and sizes in words have their own order.
+    """
+    on_a_scale = places(texts)
+    if on_a_scale is not None:
+        return list(zip(on_a_scale, texts, strict=True))
     ranges = [match for match in map(_RANGE.match, texts) if match]
     if len(ranges) < len(texts):
         return list(map(_natural, texts))

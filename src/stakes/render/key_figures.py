@@ -28,11 +28,13 @@ def clarity(report: Report) -> str:
     unsure = verdict.saving_over_naive.low <= 0
     if verdict.told_apart is None:
         return "its saving is not sure" if unsure else ""
-    if not verdict.told_apart:
+    several = len(report.models) > 1
+    if several and not verdict.told_apart:
         return "a close call"
+    clear = "a clear model, " if several else ""
     if unsure:
-        return "a clear model, its saving is not sure"
-    return "a clear call" if len(verdict.contenders) == 1 else "a clear model, its rule is close"
+        return f"{clear}its saving is not sure"
+    return "a clear call" if len(verdict.contenders) == 1 else f"{clear}its rule is close"
 
 
 def key_figures(report: Report) -> Iterator[KeyFigure]:

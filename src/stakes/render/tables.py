@@ -244,14 +244,14 @@ def _cell_list(problem: Problem, counts: FloatArray, shares: FloatArray) -> Tabl
     order = np.lexsort((-counts.ravel(), -shares.ravel()))
     costliest = order[counts.ravel()[order] > 0][:_LARGEST_COST].tolist()
     rows = tuple(
-        (labels[k], decisions[d], number(counts[k, d]), _text.whole_percent(float(shares[k, d])))
+        (labels[k], decisions[d], number(counts[k, d]), _text.part(float(shares[k, d])))
         for k, d in (divmod(int(place), counts.shape[1]) for place in costliest)
     )
     return Table(("class", "decision", "cases", "share"), rows)
 
 
 def _share(part: float) -> str:
-    return f" ({_text.whole_percent(part)})" if part > 0 else ""
+    return f" ({_text.part(part)})" if part > 0 else ""
 
 
 def _disagreement(report: Report) -> Section:

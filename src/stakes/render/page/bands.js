@@ -1,8 +1,8 @@
 // Small pictures: bars with intervals, and bands that divide an axis.
 
 /** A bar with the whiskers of its interval, and a line at the cost of the best constant decision. */
-function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look }) {
-  const [width, height] = [BINARY ? 84 : 124, 18];
+function drawBar({ value, low = NaN, high = NaN, reference = NaN, top, look, width = BINARY ? 84 : 124 }) {
+  const height = 18;
   const picture = svg("svg", {
     class: "bar",
     width,

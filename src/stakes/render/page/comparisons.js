@@ -149,6 +149,7 @@ const lengthsOf = (() => {
 })();
 
 const DIRECTIONS = 1024;
+const BLOCK = 128; // directions that are looked at together: often the first settle it
 
 /**
  * The distribution of the largest standardized difference between a system and the others: its tail
@@ -161,7 +162,8 @@ function maxLaw(costs, covariance) {
   const distinct = range(costs.length).filter((i) => range(i).every((j) => areDistinct(i, j))).length;
   const comparisons = Math.max(1, distinct - 1);
   let directions = null;
-  const extents = (i) => {
+  /** Squared extents of a system in the first directions, at least as many as asked for. */
+  const extents = (i, count = DIRECTIONS) => {
     if (!directions) {
       const order = canonicalOrder(costs, covariance);
       const [first] = order;
@@ -171,19 +173,21 @@ function maxLaw(costs, covariance) {
       );
       directions = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
     }
-    if (!directions.extent.has(i)) {
-      const [extent, drawn] = [new Float64Array(DIRECTIONS), directions.drawn[i]];
-      directions.drawn.forEach((other, j) => {
-        if (!(variances[i][j] > 0)) return;
-        const factor = 1 / variances[i][j];
-        for (let r = 0; r < DIRECTIONS; r += 1) {
-          const square = (drawn[r] - other[r]) ** 2 * factor;
-          if (square > extent[r]) extent[r] = square;
-        }
-      });
-      directions.extent.set(i, extent);
-    }
-    return directions.extent.get(i); // squared
+    if (!directions.extent.has(i)) directions.extent.set(i, { extent: new Float64Array(DIRECTIONS), known: 0 });
+    const entry = directions.extent.get(i);
+    const [{ extent, known }, drawn] = [entry, directions.drawn[i]];
+    if (known >= count) return extent;
+    directions.drawn.forEach((other, j) => {
+      if (!(variances[i][j] > 0)) return;
+      const factor = 1 / variances[i][j];
+      for (let r = known; r < count; r += 1) {
+        const difference = drawn[r] - other[r];
+        const square = difference * difference * factor;
+        if (square > extent[r]) extent[r] = square;
+      }
+    });
+    entry.known = count;
+    return extent;
   };
   const normalTail = (square) => erfc(Math.sqrt(square / 2));
   const meanTail = (i, square) => {
@@ -196,12 +200,13 @@ function maxLaw(costs, covariance) {
   };
   /** Whether the mean tail is at least alpha: its terms are added until that is settled. */
   const tailReaches = (i, square, alpha) => {
-    const extent = extents(i);
-    if (!directions.rank) return true;
     const needed = alpha * DIRECTIONS;
     let total = 0;
-    for (let r = 0; r < DIRECTIONS && total < needed; r += 1)
-      total += chiTail(directions.rank, square / extent[r]);
+    for (let start = 0; start < DIRECTIONS && total < needed; start += BLOCK) {
+      const extent = extents(i, start + BLOCK);
+      if (!directions.rank) return true;
+      for (let r = start; r < start + BLOCK && total < needed; r += 1) total += chiTail(directions.rank, square / extent[r]);
+    }
     return !(total < needed);
   };
   /** Whether a system stays a contender; the cheap bounds on the tail often settle it. */

@@ -136,5 +136,9 @@ function wholePercent(share) {
   return `${fixed(100 * share, 0)} %`;
 }
 
+/** A part of a total, with a digit more below one percent. */
+const partText = (share) =>
+  !(share > 0 && share < 0.0095) ? wholePercent(share) : share < 0.0005 ? "< 0.1 %" : `${fixed(100 * share, 1)} %`;
+
 /** An estimated probability: no sample can show that it is exactly 0 or 1. */
 const chanceText = (share) => wholePercent(Math.min(Math.max(share, 1e-9), 1 - 1e-9));

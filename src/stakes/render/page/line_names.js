@@ -22,6 +22,7 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
     },
     { left: x(mark.x), right: x(mark.x), top: 0, bottom: height },
   ]);
+  const dots = spec.dots.map((dot) => ({ x: x(dot.x), y: y(dot.y) }));
   const [names, unplaced] = [[], []];
   for (const { line, ys } of heights.filter((entry) => entry.line.label && entry.ys.some(Number.isFinite))) {
     const best = placed(line.label, ys);
@@ -40,7 +41,7 @@ function lineNames({ x, y, left, right, height, foot, spec }) {
     const spots = spotsOf(ys, columns).map((spot) => {
       const start = frame.left + spot.i * step;
       const box = { ...spot, left: start, right: start + width, bottom: spot.top + NAME.height };
-      return { ...box, penalty: penaltyOf(box, heights, taken, frame, columns) };
+      return { ...box, penalty: penaltyOf(box, heights, dots, taken, frame, columns) };
     });
     return spots.reduce((best, spot) => (spot.penalty < best.penalty ? spot : best));
   }
@@ -80,8 +81,8 @@ function spotsOf(ys, columns) {
   });
 }
 
-/** The penalty of a spot: how much of the lines the name would cover, and its distance from its own. */
-function penaltyOf(spot, heights, taken, frame, columns) {
+/** The penalty of a spot: how much of the lines and dots the name would cover, and its distance from its own line. */
+function penaltyOf(spot, heights, dots, taken, frame, columns) {
   const outside = spot.top < frame.top - 4 || spot.bottom > frame.bottom || spot.right > frame.right;
   const overlaps = taken.some(
     (box) =>
@@ -96,5 +97,8 @@ function penaltyOf(spot, heights, taken, frame, columns) {
       if (ys[i] > spot.top - 1 && ys[i] < spot.bottom + 1) covered += 1;
     }
   }
-  return outside || overlaps ? NO_ROOM : 20 * covered + spot.off;
+  const dotted = dots.filter(
+    (dot) => dot.x > spot.left - 5 && dot.x < spot.right + 5 && dot.y > spot.top - 3 && dot.y < spot.bottom + 3,
+  ).length;
+  return outside || overlaps ? NO_ROOM : 20 * covered + 200 * dotted + spot.off;
 }

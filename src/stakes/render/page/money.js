@@ -69,7 +69,7 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
     const node = html(
       "td",
       { class: "cell" },
-      html("b", { class: share < 0.01 ? "slight" : null }, part ? (amountsOnly ? costText(part) : wholePercent(share)) : "–"),
+      html("b", { class: share < 0.01 ? "slight" : null }, part ? (amountsOnly ? costText(part) : partText(share)) : "–"),
       html("small", {}, short(counts[k][d])),
     );
     node.style.setProperty("--heat", (Math.abs(part || 0) / peak).toFixed(3));
@@ -81,7 +81,7 @@ function cellTable({ counts }, { parts, total, cells, peak, quantity, amountsOnl
       {},
       html("th", { scope: "row", title: label }, shortened(label, 26)),
       cells.filter((cell) => cell.k === k).map(cellOf),
-      amountsOnly ? null : html("td", { class: "of-class" }, total ? wholePercent(sum(parts[k]) / total) : "–"),
+      amountsOnly ? null : html("td", { class: "of-class" }, total ? partText(sum(parts[k]) / total) : "–"),
     ),
   );
   const names = decisions.map((name) => html("th", { scope: "col", title: name }, shortened(name, 26)));
@@ -106,7 +106,7 @@ function showCostliestCells(cells, peak, tooltipLines, amountsOnly) {
       html(
         "span",
         { class: "amount" },
-        tied(amountsOnly ? costText(cell.part) : `${costText(cell.part)} · ${wholePercent(cell.share)}`),
+        tied(amountsOnly ? costText(cell.part) : `${costText(cell.part)} · ${partText(cell.share)}`),
       ),
       bar,
     );
@@ -152,7 +152,7 @@ function showClassCosts({ counts }, parts, quantity) {
   const rows = shown.map(({ k, part }) => {
     const bar = html("i", {});
     bar.style.width = `${(100 * Math.abs(part || 0)) / largestPart}%`;
-    const share = total > 0 && part >= 0 ? ` · ${wholePercent(part / total)}` : "";
+    const share = total > 0 && part >= 0 ? ` · ${partText(part / total)}` : "";
     const row = html("li", {}, html("b", {}, classes[k]), html("span", { class: "amount" }, tied(costText(part) + share)), bar);
     return withTip(row, classes[k], [
       ["cases counted", exact(sum(counts[k]))],

@@ -175,7 +175,7 @@ function startPage() {
     whiskers: readWhiskers,
     cases: (id) => drawn[id].cases,
     dots: (id) => drawn[id].dots.map((dot) => [dot.x, dot.y]),
-    write: { short, plain, smallAmount, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, chanceText },
+    write: { short, plain, smallAmount, fixed, measured, measuredColumn, proportionText, probabilityText, percent, wholePercent, partText, chanceText },
   });
 }
 

@@ -40,11 +40,12 @@ function showReliability() {
   const tenths = first ? tenthsOf(first.table, first.scores, prior, end) : [];
   const mostCases = Math.max(...tenths.map(({ cases }) => cases)) || 1;
   const bins = tenths.filter(({ mean, share }) => Number.isFinite(mean + share)); // the others are empty
+  const top = Math.max(end, roundUp(Math.max(0, ...bins.map(({ share }) => share)))); // every dot is in the frame
   byId("reliability-note").textContent = tied(reliabilityNote(first, mostCases));
   drawChart(byId("reliability"), {
     title: "Observed share over the probability",
     x: shareAxis(`probability of ${classes[1]}`, [0, end]),
-    y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, end]),
+    y: shareAxis(`share that is ${classes[1]}; below: cases`, [0, top]),
     cases: tenths.map(({ low, high, cases }) => ({ low, high, cases, share: cases / mostCases })),
     counted: true,
     whiskers: !RATES_UNKNOWN ? bins.map((bin) => binWhisker(bin, first.model.look)) : [],
@@ -61,7 +62,7 @@ function showReliability() {
       })),
     ],
     marks: [],
-    dots: bins.filter(({ share }) => share <= end).map((bin) => binDot(first.name, bin, first.model.look, !RATES_UNKNOWN)),
+    dots: bins.map((bin) => binDot(first.name, bin, first.model.look, !RATES_UNKNOWN)),
   });
 }
 

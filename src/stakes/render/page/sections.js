@@ -53,8 +53,9 @@ function clarityOf({ inference, deploysModel }) {
   const names = inference.contenders();
   const models = new Set(names.map((name) => SYSTEMS.find((system) => system.name === name)?.model ?? name));
   if (models.size > 1) return " · a close call";
-  if (unsure) return " · a clear model, its saving is not sure";
-  return names.length === 1 ? " · a clear call" : " · a clear model, its rule is close";
+  const clear = MODELS.length > 1 ? " · a clear model, " : " · ";
+  if (unsure) return `${clear}its saving is not sure`;
+  return names.length === 1 ? " · a clear call" : `${clear}its rule is close`;
 }
 
 /** Expected cost and saving of the best system, with intervals. */
@@ -200,6 +201,9 @@ function showSystems() {
 const knownCell = (value, look, text) =>
   TERMS && result.changed && Number.isNaN(value) ? UNKNOWN_CELL : numberCell(value, look, text);
 
+/** Whether the table has both a total and a threshold: its pictures leave them room. */
+const hasAllColumns = () => THRESHOLDED && Boolean(DATA.volume);
+
 const periodHead = () => (DATA.volume ? [DATA.period ? `per ${DATA.period}` : "in all"] : []);
 
 /** Rows of the download: every system and reference, with all digits. */
@@ -261,7 +265,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
   const missing = isSystem && entry.candidate ? UNKNOWN_CELL : "";
   const chance = probability !== null ? chanceText(probability) : missing;
   const look = entry.look || "plain";
-  const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look });
+  const bar = drawBar({ value: entry.cost, low, high, reference: naive.cost, top, look, ...(hasAllColumns() ? { width: 58 } : {}) });
   const boundsCell = Number.isFinite(low) || isSystem ? boundsText([entry.cost, low, high], cost) : "";
   const cells = [
     isSystem ? nameWithSwatch(entry.name, entry.look, notes, ...buttons) : entry.name,
@@ -282,7 +286,7 @@ function systemRow(entry, top, cost, furtherCells, buttons) {
 function decisionMix(system) {
   const shares = deployedShares(system.counts, result.prior);
   const starts = shares.map((_, d) => sum(shares.slice(0, d)));
-  const width = BINARY ? 66 : 84;
+  const width = hasAllColumns() ? 48 : BINARY ? 66 : 84;
   const label = decisions.map((name, d) => `${name} ${wholePercent(shares[d])}`).join(", ");
   const bars = shares.map((share, d) =>
     svg("rect", {

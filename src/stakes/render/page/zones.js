@@ -41,11 +41,19 @@ const MOST_BORDERS = 3; // that are looked for between two neighbouring points
 /** The models among those that may be the cheapest; zones differ in these. */
 const modelsAmong = (possible) => [...new Set(possible.map(modelOf))].sort().join("\n");
 
-/** The zone that follows on another one before x, where `possible` may be the cheapest. */
-function zoneAfter(zone, x, possible, namesAt) {
+/** Whether more models may be the cheapest than words name. */
+const isCrowd = (possible) => new Set(possible.map(modelOf)).size > MOST_LISTED;
+
+/**
+ * The zone that follows on another one before x, where `possible` may be the cheapest. The border of
+ * two crowds need not be as exact. A generator, so that the page can respond between steps.
+ */
+function* zoneAfter(zone, x, possible, namesAt) {
   let [near, far] = [zone.high, x];
-  for (let step = 0; step < 5; step += 1) {
+  const steps = isCrowd(zone.possible) && isCrowd(possible) ? 3 : 5;
+  for (let step = 0; step < steps; step += 1) {
     const midpoint = (near + far) / 2;
+    yield;
     const names = namesAt(midpoint);
     if (modelsAmong(names) === modelsAmong(zone.possible)) near = midpoint;
     else [far, possible] = [midpoint, names];
@@ -58,12 +66,12 @@ function zonePieces(axis, kept, zones) {
   const names = (x) => standingAt(axis.stakesAt(x), kept).possible();
   const zonesFound = [];
   if (axis.of) return [() => drawZones(axis, zones.get(axis.of))];
-  const visit = (x) => () => {
+  const visit = function* (x) {
     const possible = names(x);
     if (!zonesFound.length) zonesFound.push({ low: axis.bounds[0], high: x, possible });
     let last = zonesFound[zonesFound.length - 1];
     for (let borders = 0; modelsAmong(last.possible) !== modelsAmong(possible); borders += 1) {
-      const next = borders < MOST_BORDERS ? zoneAfter(last, x, possible, names) : { low: last.high, possible };
+      const next = borders < MOST_BORDERS ? yield* zoneAfter(last, x, possible, names) : { low: last.high, possible };
       last.high = next.low;
       last = modelsAmong(next.possible) === modelsAmong(possible) ? { ...next, possible } : next;
       zonesFound.push(last);
