@@ -52,7 +52,7 @@ def _larger() -> Iterator[tuple[str, Report]]:
     yield "few clusters", evaluate(y, few, BINARY, clusters=patients % 6, calibrator=None)
 
 
-def made() -> dict[str, Any]:
+def sixteen() -> dict[str, Any]:
     """The reports, as JSON would hold them."""
     reports = {**{name: make() for name, make in KINDS.items()}, **dict(_larger())}
     return {name: json.loads(report.to_json()) for name, report in reports.items()}
@@ -75,18 +75,18 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[float, str
 def main(file: Path) -> int:
     """Write the reports, or compare them with those that are there."""
     here = f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
-    reports = made()
+    reports = sixteen()
     if not file.exists():
         file.write_text(json.dumps({"by": here, "reports": reports}))
         print(f"{file}: {len(reports)} reports of {here}; run this again with another Python")
         return 0
     before = json.loads(file.read_text())
-    found = sorted(differences(before["reports"], reports), reverse=True)
-    for gap, where in [pair for pair in found if pair[0] > AGREE][:20]:
+    gaps = sorted(differences(before["reports"], reports), reverse=True)
+    for gap, where in [pair for pair in gaps if pair[0] > AGREE][:20]:
         print(f"{gap:.1e}  {where}")
-    largest = f"the largest {found[0][0]:.1e}, {found[0][1]}" if found else "none of them"
-    print(f"{before['by']} and {here}: {len(reports)} reports, {len(found)} differences, {largest}")
-    return int(bool(found) and found[0][0] > AGREE)
+    largest = f"the largest {gaps[0][0]:.1e}, {gaps[0][1]}" if gaps else "none of them"
+    print(f"{before['by']} and {here}: {len(reports)} reports, {len(gaps)} differences, {largest}")
+    return int(bool(gaps) and gaps[0][0] > AGREE)
 
 
 if __name__ == "__main__":
