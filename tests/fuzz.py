@@ -314,7 +314,6 @@ def pairs(calls: list[Call], leaks: Leaks, most: int, seed: int) -> None:
 def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
     """Run the calls, and list the leaks by function and argument."""
     signal.signal(signal.SIGVTALRM, _too_long)
-    os.chdir(tempfile.mkdtemp(prefix="stakes-fuzz-"))  # some of the calls write files
     leaks = Leaks(seconds)
     calls, inside, unknown = all_calls(chosen)
     asked, nonsense = strange_functions(calls, fault, late=leaks.late)
@@ -350,4 +349,8 @@ def main(chosen: list[str], most: int, seed: int, seconds: int) -> int:
 
 if __name__ == "__main__":
     numbers = [int(float(number)) for number in sys.argv[1:4]]
-    sys.exit(main(sys.argv[4:], *(numbers + [200_000, 0, 3600][len(numbers) :])))
+    with tempfile.TemporaryDirectory(prefix="stakes-fuzz-") as folder:
+        os.chdir(folder)  # some of the calls write files
+        code = main(sys.argv[4:], *(numbers + [200_000, 0, 3600][len(numbers) :]))
+        os.chdir("/")
+    sys.exit(code)

@@ -8,6 +8,7 @@ before: one room hands these to another.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,8 @@ from stakes import (
 )
 from stakes.problem import Limit
 from stakes.tally import JointScores
+
+_WRITTEN = tempfile.TemporaryDirectory(prefix="stakes-fuzz-")  # removed when Python ends
 
 N = 24
 _RNG = np.random.default_rng(0)
@@ -367,7 +370,7 @@ def special() -> dict[str, dict[str, Any]]:
         "problem.Problem.by_case": {"case_costs": np.ones((N, 2, 2)), "data": None},
         "problem.Problem.mean": {"self": by_case, "data": {"amount": SCORES}},
         "problem.Problem.of": {"parts": PROBLEM.plain()},
-        "problem.Problem.to_toml": {"path": "written.toml"},
+        "problem.Problem.to_toml": {"path": Path(_WRITTEN.name) / "written.toml"},
         "audit.Disagreement.picks_of": {"metric": "accuracy"},
         "metrics.MetricTable.__getitem__": {"key": "slope"},
         "tally.JointScores.from_scores": {"scores": {"a": SCORES, "b": SCORES[::-1]}},

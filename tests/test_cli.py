@@ -493,6 +493,8 @@ def test_without_a_command_the_help_is_shown():
     assert done.exit_code == 2
     text = " ".join(done.stderr.split())
     assert "Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70" in text
+    for code in (129, 130, 141, 143):  # the only others
+        assert re.search(rf"\b{code} \w", text)
 
 
 def test_the_version_is_that_of_the_package():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stakes import InputError
-from stakes._files import whole_file, write_whole
+from stakes import InputError, _files
+from stakes._files import temporary_folder, whole_file, write_whole
 
 
 def test_text_is_written_with_the_permissions_of_a_new_file(tmp_path):
@@ -77,3 +79,29 @@ def test_a_stream_is_refused_and_the_file_behind_it_stays(tmp_path):
     (tmp_path / "plain").symlink_to(log)
     write_whole(tmp_path / "plain", "new")
     assert log.read_text() == "new"
+
+
+def test_a_temporary_folder_is_known_before_it_is_there_and_until_it_is_gone(monkeypatch):
+    """A signal may come while it is made or removed; what is known then is removed."""
+    make, remove = Path.mkdir, shutil.rmtree
+    known = []
+
+    def noted(step: Callable[..., None]) -> Callable[..., None]:
+        def noting(path: Path, *arguments: Any, **asked: Any) -> None:
+            known.append(path in _files._UNFINISHED)
+            step(path, *arguments, **asked)
+
+        return noting
+
+    monkeypatch.setattr(Path, "mkdir", noted(make))
+    monkeypatch.setattr(shutil, "rmtree", noted(remove))
+    with temporary_folder() as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "rows.csv").write_text("")
+        _files.discard_unfinished()
+        assert not folder.exists()
+    assert known == [True, True, True]
+    assert folder not in _files._UNFINISHED
+    with temporary_folder() as folder:
+        pass
+    assert not folder.exists()

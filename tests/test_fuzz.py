@@ -56,6 +56,12 @@ def test_every_room_is_called_or_left_out_with_a_reason():
     assert all(left_out().values())
 
 
+def test_calls_that_work_write_nothing_into_the_current_folder(tmp_path):
+    calls, _, _ = all_calls(["problem", "render", "rule"])
+    assert any(call.name == "problem.Problem.to_toml" for call in calls)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_equal_rows_in_other_containers_give_equal_answers_and_stay_as_they_are():
     calls, differing = differences()
     assert calls > 200  # more where pandas and Polars are installed

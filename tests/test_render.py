@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate
+from stakes import Counts, Decisions, Limit, Problem, Report, Scores, _text, evaluate
 from stakes._text import measured, probability, supported
 from stakes.inference import Measured
 from stakes.render.key_figures import clarity
@@ -524,3 +525,21 @@ def test_a_cost_per_case_and_that_of_a_million_cases_show_the_same_digits():
     assert [1e6 * float(cost) for cost in costs] == pytest.approx(
         [float(total.replace(",", "")) for total in totals]
     )
+
+
+def test_decimals_of_the_calling_program_change_no_number():
+    """Such as a precision of six digits, which programs of accountants set."""
+    numbers = [0.0, 1 / 3, -1234.5678, 98_765.4321, 1.23456e-7, 2.5e20, 0.99986]
+    shows: list[Any] = [_text.number, _text.plain, _text.probability, _text.proportion]
+    shows += [lambda value: _text.fixed(value, 9), lambda value: _text.small_amount(value, 12.5)]
+
+    def shown() -> list[str]:
+        return [show(value) for show in shows for value in numbers]
+
+    usual, text = shown(), str(report_of(FRAUD))
+    strict = decimal.Context(prec=1, rounding=decimal.ROUND_UP, Emin=-2, Emax=2)
+    for trap in (decimal.Inexact, decimal.Rounded, decimal.FloatOperation, decimal.Overflow):
+        strict.traps[trap] = True
+    with decimal.localcontext(strict):
+        assert shown() == usual
+        assert str(report_of(FRAUD)) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import jsonschema
 import numpy as np
 
 from report_kinds import KINDS, report_of
+from same_numbers import AGREE, differences
 from stakes import Report
 from stakes.evaluation import changes_between
 from stakes.render import report_schema
@@ -106,3 +108,12 @@ def test_the_prior_of_a_report_has_shares_that_add_up_to_one(prior):
     other = replace(report, assumptions=replace(report.assumptions, prior=prior))
     assert not any("assumptions.prior" in fault for fault in _faults(report))
     assert any("assumptions.prior must h" in fault for fault in _faults(other))
+
+
+def test_the_script_that_compares_pythons_sees_a_number_a_word_and_a_missing_part():
+    old = {"cost": [0.25, 1], "checksum": "a", "deploy": "net"}
+    assert list(differences(old, {**old, "checksum": "b"})) == []
+    near = list(differences(old, {**old, "cost": [0.2500001, 1]}))
+    assert [(gap > AGREE, where.split(":")[0]) for gap, where in near] == [(True, ".cost[0]")]
+    for other in ({"deploy": "tree"}, {"cost": [0.25]}, {"more": 1}, {"cost": None}):
+        assert [gap for gap, _ in differences(old, {**old, **other})] == [inf]

@@ -687,3 +687,42 @@ def test_posteriors_in_columns_of_one_name_are_refused_with_it(library):
         lambda: metrics.bayes_cost([0, 1], make[library](), problem=Problem.zero_one(2)),
         "^the classes of y_proba must be distinct; 'a' appears twice .* Rename one of them",
     )
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "tuple"])
+def test_a_column_of_whole_rows_is_refused_with_how_it_becomes_an_array(kind):
+    make: Any = {"list": list, "array": np.array, "tuple": tuple}[kind]
+    column, problem = np.empty(4, dtype=object), Problem.zero_one(2)
+    column[:] = [make([0.2, 0.8]) for _ in range(4)]
+    rule = "^models must be an array of numbers or labels; its entries are of type"
+    refuses(lambda: evaluate([0, 1, 0, 1], column, problem), rule, r"np\.stack")
+    # They are there, and are no labels.
+    fault = "^y_true must hold labels among 0, 1; 4 of 4 are others, the first being"
+    refuses(lambda: evaluate(column, [0.1, 0.2, 0.3, 0.4], problem), fault)
+
+
+def test_a_column_of_structs_is_refused_because_its_fields_have_names():
+    pl = pytest.importorskip("polars")
+    fields = [{"fraud": 0.9, "legit": 0.1}, {"fraud": 0.2, "legit": 0.8}] * 4
+    problem = Problem.zero_one(["legit", "fraud"])
+    column, fault = pl.Series(fields), r"a column of structs.*column\.struct\.unnest\(\)"
+    refuses(lambda: bayes_decisions(column, problem), "^posteriors", fault)
+    refuses(lambda: evaluate(["fraud", "legit"] * 4, {"net": column}, problem), "^models", fault)
+    decided = bayes_decisions(column.struct.unnest(), problem)
+    assert list(decided) == ["fraud", "legit"] * 4
+
+
+def test_whole_numbers_of_any_size_are_labels_as_long_as_they_can_be_written():
+    y, large, endless = np.array([0, 1, 1, 0] * 5), 2**70, 10**5000
+    p, sites = 0.2 + 0.6 * y, [large if k % 3 else -large for k in range(20)]
+    problem, plain = Problem([[0, 1], [5, 0]], classes=[0, 2**64]), Problem.zero_one(2)
+    truth = [2**64 if label else 0 for label in y]
+    quick: dict[str, Any] = {"calibrator": None, "replicates": 5}
+    unsigned = np.array([2**64 - 1 if label else 0 for label in y], dtype=np.uint64)
+    for groups in (sites, unsigned):
+        report = evaluate(truth, p, problem, by=groups, **quick)
+        assert Report.from_json(report.to_json()) == report
+    fault = "labels that can be written; one is a number of about 5,000 digits. Name it by a text"
+    refuses(lambda: Problem(problem.costs, classes=[0, endless]), "^classes", fault)
+    refuses(lambda: evaluate(y, {endless: p}, plain, **quick), "^the models", fault)
+    refuses(lambda: evaluate(y, p, plain, by=[endless, 0] * 10, **quick), "^by", fault)

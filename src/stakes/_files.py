@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,16 +117,23 @@ def write_whole(path: str | Path, text: str) -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is removed afterwards, even when the process is ended by a signal."""
+    """A folder that is removed afterwards, even when the process is ended by a signal.
+
+    It counts as unfinished before it is there and until it is gone: a signal may come in between.
+    """
+    import secrets
+    import shutil
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="stakes-") as name:
-        folder = Path(name)
-        _UNFINISHED.add(folder)
-        try:
-            yield folder
-        finally:
-            _UNFINISHED.discard(folder)
+    folder = Path(tempfile.gettempdir()) / f"stakes-{secrets.token_hex(8)}"
+    _UNFINISHED.add(folder)
+    try:
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+        _UNFINISHED.discard(folder)
 
 
 def discard_unfinished() -> None:

@@ -40,7 +40,9 @@ _TINIEST, _LARGEST = 1e-60, 1e15  # between them a number can be written without
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+# Whatever a program sets for its own decimals, such as their precision, changes no number here:
+# operations are told this context, or use none.
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP, traps=[])
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -57,18 +59,23 @@ def number(value: float, digits: int = 4) -> str:
         return "undefined"
     if isinf(value):
         return "∞" if value > 0 else "−∞"
-    exact = Decimal(float(value))
-    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(exact)
-    size = abs(rounded)
+    rounded = _rounded(value, digits)
+    size = rounded.copy_abs()
     if not size:
         return "0"
     if _GROUPED <= size < _POWERS:
-        text = f"{exact.quantize(Decimal(1), ROUND_HALF_UP):,}"
+        text = f"{Decimal.from_float(float(value)).quantize(Decimal(1), context=_EXACT):,}"
     elif _SMALL <= size < _GROUPED:
-        text = f"{rounded.normalize():f}"
+        text = f"{rounded.normalize(_EXACT):f}"
     else:
-        text = _power(rounded.normalize())
+        text = _power(rounded.normalize(_EXACT))
     return text.translate(_MINUS)
+
+
+def _rounded(value: float, digits: int) -> Decimal:
+    """A number with so many significant digits."""
+    context = Context(prec=digits, rounding=ROUND_HALF_UP, traps=[])
+    return context.plus(Decimal.from_float(float(value)))
 
 
 def plain(value: float, digits: int = 4) -> str:
@@ -79,9 +86,9 @@ def plain(value: float, digits: int = 4) -> str:
     """
     if not isfinite(value):
         return number(value)
-    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(float(value)))
-    if _SMALLEST_PLAIN <= abs(rounded) < _SMALL:
-        return f"{rounded.normalize():f}".translate(_MINUS)
+    rounded = _rounded(value, digits)
+    if _SMALLEST_PLAIN <= rounded.copy_abs() < _SMALL:
+        return f"{rounded.normalize(_EXACT):f}".translate(_MINUS)
     return number(value, digits)
 
 
@@ -93,7 +100,7 @@ def small_amount(amount: float, cost: float) -> str:
     >>> small_amount(0.00044, 0.1574), small_amount(0.00004, 0.1574), small_amount(0.0, 0.1574)
     ('0.00044', 'less than 0.0001', '0')
     """
-    last_digit = 10.0 ** (Decimal(cost).adjusted() - 3) if isfinite(cost) and cost else 0.0
+    last_digit = 10.0 ** (_rounded(cost, 18).adjusted() - 3) if isfinite(cost) and cost else 0.0
     return f"less than {plain(last_digit, 1)}" if 0 < amount < last_digit else plain(amount, 2)
 
 
@@ -115,8 +122,8 @@ def fixed(value: float, decimals: int) -> str:
         return number(value)
     shown = Decimal(f"{value:.15g}")
     decimals = min(decimals, 14 - shown.adjusted())
-    rounded = shown.quantize(Decimal(1).scaleb(-decimals), context=_EXACT)
-    size = abs(rounded)
+    rounded = shown.quantize(Decimal(1).scaleb(-decimals, _EXACT), context=_EXACT)
+    size = rounded.copy_abs()
     if decimals > 6 and size < _SMALL:
         return _power(rounded).translate(_MINUS) if size else "0"
     if not size:
@@ -126,7 +133,7 @@ def fixed(value: float, decimals: int) -> str:
 
 def _power(rounded: Decimal) -> str:
     power = rounded.adjusted()
-    return f"{rounded.scaleb(-power):f}e{power}"
+    return f"{rounded.scaleb(-power, _EXACT):f}e{power}"
 
 
 # What an interval supports -----------------------------------------------------------------------
@@ -138,8 +145,7 @@ def decimals(half_width: float) -> int:
     >>> decimals(0.0155), decimals(0.0996), decimals(15), decimals(1500)
     (3, 2, 0, -2)
     """
-    rounded = Context(prec=2, rounding=ROUND_HALF_UP).plus(Decimal(float(half_width)))
-    return 1 - rounded.adjusted()
+    return 1 - _rounded(half_width, 2).adjusted()
 
 
 def supported(value: float, low: float, high: float) -> int | None:
@@ -223,8 +229,7 @@ def proportion(share: float, digits: int = 3) -> str:
     missing = min(share, 1 - share)
     if not (missing > _TINIEST and share > 0.5):
         return number(share, digits)
-    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(Decimal(missing))
-    text = fixed(share, min(digits - 1 - rounded.adjusted(), 15))
+    text = fixed(share, min(digits - 1 - _rounded(missing, digits).adjusted(), 15))
     return text.rstrip("0").rstrip(".")
 
 
@@ -263,7 +268,7 @@ def probability(share: float) -> str:
     if not 0 < share < 1:
         return f"{number(100 * share)} %" if isfinite(share) else number(share)
     digits = Decimal(proportion(share).replace("−", "-"))
-    return f"{digits.scaleb(2).normalize():f} %"
+    return f"{digits.scaleb(2, _EXACT).normalize(_EXACT):f} %"
 
 
 def whole_percent(share: float) -> str:

@@ -36,6 +36,7 @@ __all__ = [
 
 POSTERIORS, SCORES, DECISIONS = "posteriors", "scores", "decisions"  # what a model predicts
 ROUNDED = 1e-6  # rows of posteriors whose sums differ from one by no more count as normalised
+_ROWS = list, tuple, np.ndarray  # entries of a column that holds whole rows
 UNNORMALISED = 0.02  # rows that differ by more than that, up to this, are divided by their sum
 
 
@@ -320,6 +321,13 @@ def as_predictions(name: str, predictions: Any) -> Predicted:
         raise InputError(
             f"{name} must be an array of predictions; got {type(predictions).__name__}. "
             f"Several models are a mapping from name to predictions.",
+            argument=name,
+        )
+    if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], _ROWS):
+        raise InputError(
+            f"{name} must be an array of numbers or labels; its entries are of type "
+            f"{type(array.flat[0]).__name__}. Pass posteriors as one array of a row for each case "
+            f"and a column for each class, such as np.stack([*column]).",
             argument=name,
         )
     return Posteriors(predictions) if _holds_fractions(array) else Decisions(predictions)

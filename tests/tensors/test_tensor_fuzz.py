@@ -19,7 +19,8 @@ P = torch.tensor([0.1, 0.9, 0.4, 0.6])
 
 
 @pytest.fixture(autouse=True)
-def _watch():
+def _watch(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some of the calls write files
     before = signal.signal(signal.SIGVTALRM, _too_long)
     yield
     signal.signal(signal.SIGVTALRM, before)

@@ -126,6 +126,12 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
             f"{name} must have at most {_MOST_ROWS:,} entries; got {values!r}. Pass a part of it.",
             argument=name,
         )
+    if str(getattr(values, "dtype", "")).startswith("Struct("):  # of Polars: numpy drops the names
+        raise InputError(
+            f"{name} must be an array, or one column; got a column of structs, whose fields have "
+            f"names. Pass a frame of them: column.struct.unnest().",
+            argument=name,
+        )
     try:
         return np.asarray(_without_dictionary(values))
     except Exception as error:

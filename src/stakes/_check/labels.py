@@ -38,6 +38,7 @@ from stakes._check.kinds import (
 from stakes.errors import InputError
 
 _MOST = 2**63 - 1  # the largest number that arrays of signed numbers hold
+_MOST_BITS = 2_100  # 632 digits; Python may be told to write no number of more than 640
 _MOST_LABELS = 1_000_000  # far more than a table of costs can have
 _INCOMPARABLE = TypeError, ValueError, ArithmeticError  # pandas.NA; a signalling Decimal
 _FEW = 1000  # distinct objects up to which these are checked instead of every row
@@ -125,7 +126,13 @@ def is_listed(values: Any) -> bool:
 
 
 def _refuse_unwritable(name: str, label: object) -> None:
-    """Refuse text that numpy or UTF-8 cannot hold unchanged."""
+    """Refuse text that numpy or UTF-8 cannot hold unchanged, and numbers that have no text."""
+    if isinstance(label, int) and label.bit_length() > _MOST_BITS:
+        raise InputError(
+            f"{name} must be labels that can be written; one is a number of about "
+            f"{int(label.bit_length() * 0.30103):,} digits. Name it by a text.",
+            argument=name,
+        )
     if not isinstance(label, str):
         return
     if label.endswith("\0"):
@@ -213,6 +220,8 @@ def _few_and_present(array: npt.NDArray[Any]) -> bool:
 def _absent(item: Any) -> bool:
     try:
         return item is None or bool(item != item)
+    except ValueError:  # an array, which is no label, but is there
+        return False
     except _INCOMPARABLE:
         return True
 

@@ -122,7 +122,8 @@ def stakes(context: click.Context) -> None:
     """What a classifier's decisions cost, which model to deploy, and how sure one can be.
 
     Exit codes: 0 done, 1 a gate (--fail-if, --gate) closed, 2 bad input, 70 a bug in stakes,
-    128 and the number of the signal that ended it (130: Ctrl-C).
+    128 and the number of the signal that ended it: 129 its terminal was closed, 130 Ctrl-C,
+    141 nobody read its output any longer, 143 another process ended it.
     """
     if context.invoked_subcommand is None:
         put(context.get_help(), err=True)

@@ -72,7 +72,8 @@ def _one_of(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
         return read_value(others[0], data, where)
     if type(data) not in others:
         _refuse(where, "a label", data)
-    return read_value(type(data), data, where)
+    # A label is never put into an array, so that a whole number may be of any size.
+    return data if isinstance(data, int) else read_value(type(data), data, where)
 
 
 def _tuple(parts: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
