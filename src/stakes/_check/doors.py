@@ -2,13 +2,13 @@
 
 The signature of every public function says which of its arguments are problems, tallies, other
 values of the library, generators, functions, texts, labels or plain numbers. `guard` reads the
-annotations of a whole package, so that no function needs a line for these checks. Problems and
-tallies are checked before a call. All other arguments are checked only after a call has failed with
-an error other than `InputError`: the messages of the function itself are more specific, and calls
-that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the function
-knows: where it fails with them, and the library itself did not make the call, the shapes are named.
-Functions that pass their arguments on to another library, such as plots, have all arguments checked
-before the call.
+annotations of a whole package, so that no function needs a line for these checks. Problems, tallies
+and generators are checked before a call. All other arguments are checked only after a call has
+failed with an error other than `InputError`: the messages of the function itself are more specific,
+and calls that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the
+function knows: where it fails with them, and the library itself did not make the call, the shapes
+are named. Functions that pass their arguments on to another library, such as plots, have all
+arguments checked before the call.
 """
 
 from __future__ import annotations
@@ -59,12 +59,16 @@ _MADE_BY = {
     "LossMoments": "LossMoments.from_losses(y_true, losses) makes one of rows.",
     "Problem": "Write Problem(costs), rows being classes.",
     "Regions": "cheapest_regions makes them.",
+    "Report": "Write evaluate(y_true, models, problem).",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
 }
 # Protocols, and the class that a message names in their place: the usual one that satisfies them.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
 
-_STAKES = {"Counts", "JointCounts", "JointScores", "LossMoments", "Problem", "ScoreTable"}
+_FIRST = {  # checked before a call
+    *("Counts", "JointCounts", "JointScores", "LossMoments", "ScoreTable"),
+    *("Problem", "Generator"),
+}
 
 Check = Callable[[str, Any], None]
 Wanted = tuple[tuple[int, str, Check], ...]
@@ -218,7 +222,7 @@ _ARRAYS = {FloatArray, IntArray, BoolArray}
 def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
     """Positions, names and checks of parameters: those checked before a call, and after a failure.
 
-    Problems and tallies are checked before; with `filled`, all parameters are.
+    Problems, tallies and generators are checked before; with `filled`, all parameters are.
     """
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
@@ -228,7 +232,7 @@ def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]
         check = _check_of(hint, filled)
         if check and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
-            (first if _is_stake(hint) else then).append((at, parameter.name, check))
+            (first if _comes_first(hint) else then).append((at, parameter.name, check))
     return ((*first, *then), ()) if filled else (tuple(first), tuple(then))
 
 
@@ -251,10 +255,10 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _is_stake(hint: Any) -> bool:
-    """Whether an annotation names problems and tallies alone, or None."""
+def _comes_first(hint: Any) -> bool:
+    """Whether an annotation names problems, tallies and generators alone, or None."""
     parts = _parts(hint)
-    return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
+    return all(part is type(None) or getattr(part, "__name__", "") in _FIRST for part in parts)
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:

@@ -177,7 +177,6 @@ def compliance(
     (False, False)
     """
     read_metric(metric)
-    _check.generator(rng)
     shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)

@@ -194,7 +194,6 @@ def misranking(
     """
     names = read_metrics(metrics)
     read_errors("error", error)
-    _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
     wanted = _check.draws("pairs", pairs, low=1)
     total = len(names) + len(error)

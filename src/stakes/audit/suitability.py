@@ -147,7 +147,6 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     (True, (True, True, True, True, False))
     """
     read_metric(metric)
-    _check.generator(rng)
     size = _check.whole("n_classes", n_classes, low=2, high=100)
     tables = _tables(rng, size)
     values = _evaluate(metric, tables)

@@ -212,7 +212,6 @@ def wrong_picks(
     """
     names = read_metrics(metrics)
     read_errors("errors", errors)
-    _check.generator(rng)
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
     labels, observed = read_models(models)
