@@ -2,13 +2,13 @@
 
 The signature of every public function says which of its arguments are problems, tallies, other
 values of the library, generators, functions, texts, labels or plain numbers. `guard` reads the
-annotations of a whole package, so that no function needs a line for these checks. Problems, tallies
-and generators are checked before a call. All other arguments are checked only after a call has
-failed with an error other than `InputError`: the messages of the function itself are more specific,
-and calls that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the
-function knows: where it fails with them, and the library itself did not make the call, the shapes
-are named. Functions that pass their arguments on to another library, such as plots, have all
-arguments checked before the call.
+annotations of a whole package, so that no function needs a line for these checks. Generators and
+the values that `_MADE_BY` lists are checked before a call. All other arguments are checked only
+after a call has failed with an error other than `InputError`: the messages of the function itself
+are more specific, and calls that succeed cost nothing. Arrays that rooms hand to each other have
+shapes that only the function knows: where it fails with them, and the library itself did not make
+the call, the shapes are named. Functions that pass their arguments on to another library, such as
+plots, have all arguments checked before the call.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ from stakes._check.plain_kinds import (
 )
 from stakes.errors import InputError, StakesError
 
+# Values of the library that are checked before a call, and how one comes by them.
 _MADE_BY = {
     "Binning": "Write EqualWidth(10), EqualMass(10) or HullBins().",
+    "CalibrationMap": "Fit one with stakes.calibration.",
+    "Calibrator": "Write Isotonic(), Affine() or another.",
     "Comparison": "compare_costs and related functions make one.",
     "Contenders": "contenders(joint, problem) makes one.",
     "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",
@@ -57,18 +60,18 @@ _MADE_BY = {
     "JointCounts": "JointCounts.from_decisions(y_true, models, problem) makes one of rows.",
     "JointScores": "JointScores.from_scores(y_true, models) makes one of rows.",
     "LossMoments": "LossMoments.from_losses(y_true, losses) makes one of rows.",
+    "Metric": "Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is.",
+    "Origin": "Take that of another rule, or None.",
+    "PricedLimits": "Call price_limits(posteriors, problem).",
     "Problem": "Write Problem(costs), rows being classes.",
     "Regions": "cheapest_regions makes them.",
     "Report": "Write evaluate(y_true, models, problem).",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
+    "StraightAxis": "Write CostProportion(…), CostRatio(…) or Prior(…); on other axes curves may "
+    "cross several times: call cheapest_regions.",
 }
 # Protocols, and the class that a message names in their place: the usual one that satisfies them.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
-
-_FIRST = {  # checked before a call
-    *("Counts", "JointCounts", "JointScores", "LossMoments", "ScoreTable"),
-    *("Problem", "Generator"),
-}
 
 Check = Callable[[str, Any], None]
 Wanted = tuple[tuple[int, str, Check], ...]
@@ -222,7 +225,7 @@ _ARRAYS = {FloatArray, IntArray, BoolArray}
 def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
     """Positions, names and checks of parameters: those checked before a call, and after a failure.
 
-    Problems, tallies and generators are checked before; with `filled`, all parameters are.
+    With `filled`, all parameters are checked before.
     """
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
@@ -256,9 +259,10 @@ def _parts(hint: Any) -> tuple[Any, ...]:
 
 
 def _comes_first(hint: Any) -> bool:
-    """Whether an annotation names problems, tallies and generators alone, or None."""
-    parts = _parts(hint)
-    return all(part is type(None) or getattr(part, "__name__", "") in _FIRST for part in parts)
+    """Whether an annotation names generators or values of `_MADE_BY` alone, or mappings to them."""
+    parts = [get_args(p)[-1] if get_origin(p) is Mapping else p for p in _parts(hint)]
+    names = {getattr(part, "__name__", "") for part in parts if part is not type(None)}
+    return names <= {*_MADE_BY, "Generator"}
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:

@@ -185,7 +185,6 @@ class ReliabilityDisplay(Display):
 def _checked_bins(bins: Binning | None) -> Binning:
     if bins is None:
         return EqualWidth(10)
-    _check.require("bins", bins, Binning, "Write EqualMass(10) or EqualWidth(10).")
     if bins.follow_classes:
         raise InputError(
             f"bins must not depend on the classes, because their intervals would not hold; got "
