@@ -282,7 +282,7 @@ def test_a_metric_says_by_its_type_which_way_is_better():
 
 
 def test_bare_functions_are_refused_because_they_do_not_say_what_is_better():
-    with pytest.raises(InputError, match="metrics must say which way is better; 'accuracy' is"):
+    with pytest.raises(InputError, match=r"metrics\['accuracy'\] must be a Metric; .*where higher"):
         disagreement({"A": A, "B": B}, FACTORY, metrics={"accuracy": accuracy})  # type: ignore[dict-item]
     with pytest.raises(InputError, match="metrics must be a mapping"):
         disagreement({"A": A, "B": B}, FACTORY, metrics=[Gain(accuracy)])  # type: ignore[arg-type]

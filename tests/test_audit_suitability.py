@@ -152,7 +152,7 @@ def test_counterexamples_are_tables():
 
 
 def test_bare_functions_and_seeds_are_refused():
-    with pytest.raises(InputError, match="metric must say which way is better"):
+    with pytest.raises(InputError, match=r"metric must be a Metric; .*where higher"):
         suitability(accuracy, n_classes=3, rng=np.random.default_rng(0))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="rng must be a numpy Generator"):
         suitability(Gain(accuracy), n_classes=3, rng=0)  # type: ignore[arg-type]

@@ -400,6 +400,7 @@ def test_invalid_problem_files_are_refused(tmp_path):
 
 
 COUNTS = Counts([[3, 1], [2, 5]])
+OLD = np.random.RandomState(0)  # the generators of older numpy
 ANY: Any = stakes  # type checkers would refuse these calls, too
 
 
@@ -413,6 +414,8 @@ ANY: Any = stakes  # type checkers would refuse these calls, too
         (lambda: ANY.curve.Curve([0, 1], [[1]])([[1], [2, 3]]), ("^x must hold real numbers",)),
         (lambda: ANY.Uniform().cdf("a"), ("^x must hold real numbers", "Pass a list")),
         (lambda: ANY.simulate.uniform_shares(3, (2,)), ("^rng must be a numpy Generator",)),
+        (lambda: ANY.simulate.uniform_shares(OLD, (2,)), ("^rng must be .* got RandomState",)),
+        (lambda: ANY.audit.compliance(len, shape=(2, 2), rng=OLD), ("^metric must be a Metric",)),
         (lambda: ANY.agreement.pairwise(3, COUNTS), ("^metric must be a function",)),
         (lambda: ANY.Counts.from_decisions([0], [0], None), ("^problem must be a Problem",)),
         (lambda: ANY.Report.from_json(np.array(3.5)), ("^text must be text or a path", "path")),

@@ -873,7 +873,7 @@ def test_costs_of_every_case_have_a_capacity_display():
         (MODELS, "cure", "decision must be one of several decisions"),
         (MODELS, np.array([1, 2]), "decision must be one of several .* got ndarray"),
         (Scores(MODELS["sharp"]), "treat", "must hold posteriors, by which cases are ordered"),
-        (Decisions(np.full(Y.size, "wait")), "treat", "got Decisions"),
+        (Decisions(np.full(Y.size, "wait")), "treat", "these are decisions"),
     ],
 )
 def test_what_has_no_capacity_is_refused(models, decision, message):

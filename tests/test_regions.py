@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,8 @@ from stakes.regions import (
     CostRatio,
     Margin,
     Prior,
+    Region,
+    Regions,
     as_cost_ratios,
     bootstrap_crossings,
     cheapest_regions,
@@ -655,9 +656,8 @@ def test_the_probability_of_being_cheapest_follows_the_cost_proportion():
 def test_a_border_is_where_one_of_several_that_tie_stops_or_begins_to_be_the_cheapest(
     below, above, border
 ):
-    parts = [SimpleNamespace(cheapest=tuple(names)) for names in (below, above)]
-    regions: Any = SimpleNamespace(parts=parts)
-    assert borders_of(regions) == [border]
+    parts = Region(0.0, 0.5, tuple(below)), Region(0.5, 1.0, tuple(above))
+    assert borders_of(Regions("axis", ("a", "b", "c"), parts)) == [border]
 
 
 def test_borders_of_classifiers_have_intervals():

@@ -2,13 +2,13 @@
 
 The signature of every public function says which of its arguments are problems, tallies, other
 values of the library, generators, functions, texts, labels or plain numbers. `guard` reads the
-annotations of a whole package, so that no function needs a line for these checks. Problems and
-tallies are checked before a call. All other arguments are checked only after a call has failed with
-an error other than `InputError`: the messages of the function itself are more specific, and calls
-that succeed cost nothing. Arrays that rooms hand to each other have shapes that only the function
-knows: where it fails with them, and the library itself did not make the call, the shapes are named.
-Functions that pass their arguments on to another library, such as plots, have all arguments checked
-before the call.
+annotations of a whole package, so that no function needs a line for these checks. Generators and
+the values that `_MADE_BY` lists are checked before a call. All other arguments are checked only
+after a call has failed with an error other than `InputError`: the messages of the function itself
+are more specific, and calls that succeed cost nothing. Arrays that rooms hand to each other have
+shapes that only the function knows: where it fails with them, and the library itself did not make
+the call, the shapes are named. Functions that pass their arguments on to another library, such as
+plots, have all arguments checked before the call.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ from stakes._check.plain_kinds import (
 )
 from stakes.errors import InputError, StakesError
 
+# Values of the library that are checked before a call, and how one comes by them.
 _MADE_BY = {
     "Binning": "Write EqualWidth(10), EqualMass(10) or HullBins().",
+    "CalibrationMap": "Fit one with stakes.calibration.",
+    "Calibrator": "Write Isotonic(), Affine() or another.",
     "Comparison": "compare_costs and related functions make one.",
     "Contenders": "contenders(joint, problem) makes one.",
     "Counts": "Counts(table) wraps a table, Counts.from_decisions makes one of rows.",
@@ -57,14 +60,18 @@ _MADE_BY = {
     "JointCounts": "JointCounts.from_decisions(y_true, models, problem) makes one of rows.",
     "JointScores": "JointScores.from_scores(y_true, models) makes one of rows.",
     "LossMoments": "LossMoments.from_losses(y_true, losses) makes one of rows.",
+    "Metric": "Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is.",
+    "Origin": "Take that of another rule, or None.",
+    "PricedLimits": "Call price_limits(posteriors, problem).",
     "Problem": "Write Problem(costs), rows being classes.",
     "Regions": "cheapest_regions makes them.",
+    "Report": "Write evaluate(y_true, models, problem).",
     "ScoreTable": "ScoreTable.from_scores(y_true, scores) makes one of rows.",
+    "StraightAxis": "Write CostProportion(…), CostRatio(…) or Prior(…); on other axes curves may "
+    "cross several times: call cheapest_regions.",
 }
 # Protocols, and the class that a message names in their place: the usual one that satisfies them.
 _KNOWN_AS = {"Answering": "Problem", "Labelled": "Problem", "Moments": "Distribution"}
-
-_STAKES = {"Counts", "JointCounts", "JointScores", "LossMoments", "Problem", "ScoreTable"}
 
 Check = Callable[[str, Any], None]
 Wanted = tuple[tuple[int, str, Check], ...]
@@ -218,7 +225,7 @@ _ARRAYS = {FloatArray, IntArray, BoolArray}
 def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]:
     """Positions, names and checks of parameters: those checked before a call, and after a failure.
 
-    Problems and tallies are checked before; with `filled`, all parameters are.
+    With `filled`, all parameters are checked before.
     """
     hints = _hints(function)
     first: list[tuple[int, str, Check]] = []
@@ -228,7 +235,7 @@ def _wanted(function: Callable[..., Any], filled: bool) -> tuple[Wanted, Wanted]
         check = _check_of(hint, filled)
         if check and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             at = sys.maxsize if parameter.kind is parameter.KEYWORD_ONLY else place
-            (first if _is_stake(hint) else then).append((at, parameter.name, check))
+            (first if _comes_first(hint) else then).append((at, parameter.name, check))
     return ((*first, *then), ()) if filled else (tuple(first), tuple(then))
 
 
@@ -251,10 +258,11 @@ def _parts(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
 
 
-def _is_stake(hint: Any) -> bool:
-    """Whether an annotation names problems and tallies alone, or None."""
-    parts = _parts(hint)
-    return all(part is type(None) or getattr(part, "__name__", "") in _STAKES for part in parts)
+def _comes_first(hint: Any) -> bool:
+    """Whether an annotation names generators or values of `_MADE_BY` alone, or mappings to them."""
+    parts = [get_args(p)[-1] if get_origin(p) is Mapping else p for p in _parts(hint)]
+    names = {getattr(part, "__name__", "") for part in parts if part is not type(None)}
+    return names <= {*_MADE_BY, "Generator"}
 
 
 def _check_of(hint: Any, filled: bool = False) -> Check | None:

@@ -31,10 +31,9 @@ from stakes.adapters.expressions import (
     table_of,
 )
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
-from stakes.adapters.lazy_decisions import COLUMNS, cost_columns
+from stakes.adapters.lazy_decisions import COLUMNS, as_expr, cost_columns
 from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
-from stakes.decide import regrets
 from stakes.evaluation import MOST_TERMS, Cases, Charges, Folds, charges_of, used_folds
 from stakes.problem import LARGEST, CaseCosts, Problem
 from stakes.tally import BitGrid
@@ -66,9 +65,7 @@ def with_costs(frame: Lazy, problem: Problem) -> Lazy:
     values = _values(problem)
     cells = zip(cost_columns(problem, values), cost_names(problem), strict=True)
     columns = {
-        name: cost if isinstance(cost, nw.Expr) else nw.lit(float(cost))
-        for line, names in cells
-        for cost, name in zip(line, names, strict=True)
+        name: as_expr(cost) for line, names in cells for cost, name in zip(line, names, strict=True)
     }
     columns |= {
         term_column(place): parse(term)(values, COLUMNS)
@@ -85,16 +82,10 @@ def cheapest_by(
     rounding: Sequence[nw.Expr] = (),
     ratios: FloatArray | None = None,
 ) -> Lazy:
-    """Add the cheapest decisions, by the costs of the problem or by those of every row.
-
-    `ratios` are the weights of the classes where posteriors move to another prior.
-    """
+    """Add the cheapest decisions, by the costs of the problem or by those of every row."""
     if problem.columns:
         return cheapest_of_each(rows, posteriors, cost_names(problem), name, rounding, ratios)
-    costs = problem.costs
-    # Weighting the regrets has the same effect as moving the posteriors, without a division.
-    worth = costs if ratios is None else regrets(costs) * ratios[:, None]
-    return cheapest(rows, posteriors, worth, name, rounding)
+    return cheapest(rows, posteriors, problem.costs, name, rounding, ratios)
 
 
 def cost_checks(rows: Lazy, problem: Problem) -> Iterator[tuple[str, Check]]:

@@ -49,7 +49,6 @@ _SUFFIXES = {
 _PACKED = {".gz", ".zst"}  # suffixes of compressed files
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # the marks at the beginning of UTF-16
-_FILL = "Name a file with a line of names and one line for each case."
 _START = 4096  # characters of a file that tell whether it is blank
 _DELIMITERS = ",;\t|"
 _UNREADABLE = OSError, UnicodeDecodeError, csv.Error
@@ -125,7 +124,14 @@ def _refuse_blank(files: Files) -> None:
             start = file.read(_START)
             if len(start) < _START and not start.strip("\ufeff \t\r\n[]{}"):
                 name = files.name if len(files.paths) == 1 else str(path)
-                raise InputError(f"{name} must hold rows; it is empty. {_FILL}")
+                raise _empty(name)
+
+
+def _empty(name: object) -> InputError:
+    return InputError(
+        f"{name} must hold rows; it is empty. Name a file with a line of names and one line for "
+        f"each case."
+    )
 
 
 def _why_none(pattern: str) -> str:
@@ -161,7 +167,7 @@ def _matches(pattern: str) -> tuple[Path, ...]:
                 f"Write - and redirect it: stakes … - < {pattern}."
             )
         if path.stat().st_size == 0:
-            raise InputError(f"{path} must hold rows; it is empty. {_FILL}")
+            raise _empty(path)
     return tuple(paths)
 
 
@@ -205,7 +211,7 @@ def _by_content(name: str, path: Path) -> Format:
     except (EOFError, zlib.error) as error:
         raise InputError(f"{name} cannot be unpacked: {error}. Repair the file.") from None
     if not start:
-        raise InputError(f"{name} must hold rows; it is empty. {_FILL}")
+        raise _empty(name)
     if start.startswith(b"PAR1"):
         return Format.PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):

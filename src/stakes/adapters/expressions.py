@@ -41,30 +41,39 @@ def whether(condition: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
-def first_of(conditions: Sequence[nw.Expr], values: Sequence[Any], otherwise: Any) -> nw.Expr:
-    """The value that belongs to the first condition that holds."""
-    value_so_far = otherwise if isinstance(otherwise, nw.Expr) else nw.lit(otherwise)
+def first_of(conditions: Sequence[nw.Expr], values: Sequence[Any]) -> nw.Expr:
+    """The value of the first condition that holds, else the last value, which has no condition."""
+    *known, value_so_far = (v if isinstance(v, nw.Expr) else nw.lit(v) for v in values)
     # Nested from the inside out: the last condition is the innermost alternative.
-    for condition, value in zip(reversed(conditions), reversed(values), strict=True):
+    for condition, value in zip(reversed(conditions), reversed(known), strict=True):
         value_so_far = nw.when(condition).then(value).otherwise(value_so_far)
     return value_so_far
 
 
 def first_place(conditions: Sequence[nw.Expr]) -> nw.Expr:
     """The position of the first condition that holds; their number where none does."""
-    places = [nw.lit(place) for place in range(len(conditions))]
-    return first_of(conditions, places, len(places))
+    return first_of(conditions, range(len(conditions) + 1))
 
 
 def code_of(text: nw.Expr, places: Mapping[str, int]) -> nw.Expr:
     """The position of a label by its text; −1 for unknown and missing labels."""
-    return first_of([text == label for label in places], [nw.lit(k) for k in places.values()], -1)
+    return first_of([text == label for label in places], [*places.values(), -1])
 
 
-def picked(code: nw.Expr, values: Sequence[nw.Expr]) -> nw.Expr:
-    """The value in the column whose position is the code of the row."""
-    places = range(len(values) - 1)
-    return first_of([code == k for k in places], values[:-1], values[-1])
+def picked(code: nw.Expr, values: Sequence[Any]) -> nw.Expr:
+    """The value whose position is the code of the row."""
+    return first_of([code == k for k in range(len(values) - 1)], values)
+
+
+def stepped(score: nw.Expr, ends: Sequence[float], values: Sequence[Any]) -> nw.Expr:
+    """The value of the first step that ends at the score or above it; the last has no end."""
+    return first_of([score <= end for end in ends], values)
+
+
+def with_complement(frame: Lazy, second: nw.Expr, names: Sequence[str]) -> Lazy:
+    """Add the posteriors of two classes, of which the second is known."""
+    frame = frame.with_columns(second.alias(names[1]))
+    return frame.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
 
 
 def cheapest(
@@ -73,11 +82,15 @@ def cheapest(
     costs: FloatArray,
     name: str,
     rounding: Sequence[nw.Expr] = (),
+    ratios: FloatArray | None = None,
 ) -> Lazy:
     """Add the position of the cheapest decision, the first one where several are tied.
 
-    `rounding` bounds the rounding error of each posterior where it comes in single precision.
+    `rounding` bounds the rounding error of each posterior where it comes in single precision;
+    `ratios` are the weights of the classes where posteriors move to another prior.
     """
+    if ratios is not None:  # this has the same effect as moving the posteriors, without a division
+        costs = regrets(costs) * ratios[:, None]
     # Regrets instead of costs: they are never negative, so that sums lose fewer digits.
     rows, regret = [nw.col(column) for column in posteriors], regrets(costs).T.tolist()
     names = [f"{name}_regret_{place}" for place in range(len(regret))]

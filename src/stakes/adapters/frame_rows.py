@@ -234,7 +234,7 @@ def _emptied(rows: Lazy, zeros: Mapping[str, float]) -> Lazy:
     """The rows with zeros in some columns where a row cannot be used."""
     fine = nw.col(_BAD) == 0.0
     return rows.with_columns(
-        **{name: first_of([fine], [nw.col(name)], zero) for name, zero in zeros.items()}
+        **{name: first_of([fine], [nw.col(name), zero]) for name, zero in zeros.items()}
     )
 
 

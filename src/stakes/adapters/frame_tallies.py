@@ -253,8 +253,8 @@ def _losses_about(
     away = list(map(nw.col, names))
     if centres:
         here = [_is_cell(cell, grouped=bool(rows.by)) for cell in centres]
-        near = [list(map(nw.lit, column)) for column in zip(*centres.values(), strict=True)]
-        away = [loss - first_of(here, of, 0.0) for loss, of in zip(away, near, strict=True)]
+        near = zip(*centres.values(), strict=True)
+        away = [loss - first_of(here, [*of, 0.0]) for loss, of in zip(away, near, strict=True)]
     sums = {WEIGHT: weight, **{f"{i}": weight * each for i, each in enumerate(away)}}
     sums |= {f"{i} {j}": weight * away[i] * away[j] for i, j in _pairs(size)}
     more = [_GROUP] if rows.by else []

@@ -83,7 +83,7 @@ def coverage_in_engine(
         return nw.col(cost_column(k, d)) if problem.columns else nw.lit(float(problem.costs[k, d]))
 
     means = [sum_of([nw.col(p) * cost(k, d) for k, p in enumerate(posteriors)]) for d in decisions]
-    counts = picked(nw.col(TRUTH), [nw.lit(ratio) for ratio in ratios.tolist()]) * nw.col(WEIGHT)
+    counts = picked(nw.col(TRUTH), ratios.tolist()) * nw.col(WEIGHT)
     each = [picked(nw.col(decided), [cost(k, d) for d in decisions]) for k in classes]
     spent = picked(nw.col(TRUTH), each)
     rows = rows.with_columns(**{_HARD: nw.min_horizontal(*means), _MASS: counts, _SPENT: spent})

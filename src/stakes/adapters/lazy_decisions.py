@@ -19,7 +19,6 @@ with extra("frames", "a frame"):  # before the files of this room that need it, 
     import narwhals.stable.v2 as nw
 
 from stakes import _check
-from stakes._check import Labels
 from stakes._expression import Functions, Name, parse
 from stakes.adapters.columns import named_after_classes
 from stakes.adapters.expressions import (
@@ -28,13 +27,15 @@ from stakes.adapters.expressions import (
     cheapest_of_each,
     code_of,
     first_of,
+    picked,
+    stepped,
     sum_of,
 )
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, with_mapped
 from stakes.adapters.sources import Lazy, Source, frame_source
 from stakes.adapters.streamed_scores import HALF_SINGLE
-from stakes.decide import class_ratios, refuse_limits, regrets
+from stakes.decide import class_ratios, refuse_limits
 from stakes.problem import LARGEST, Problem
 from stakes.rows import DECISIONS, POSTERIORS, ROUNDED, UNNORMALISED
 from stakes.rule import Rule
@@ -44,11 +45,11 @@ _OWN, _MAPPED, _CODE, _COST = (WORKING + of for of in ("posterior_", "mapped_", 
 _LARGEST = float(np.finfo(np.float64).max)
 
 COLUMNS: Functions = {  # the functions of cost expressions, for an engine
-    "min": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) <= b).then(a).otherwise(b), parts),
-    "max": lambda *parts: reduce(lambda a, b: nw.when(_expr(a) >= b).then(a).otherwise(b), parts),
-    "abs": lambda part: _expr(part).abs(),
+    "min": lambda *parts: reduce(lambda a, b: nw.when(as_expr(a) <= b).then(a).otherwise(b), parts),
+    "max": lambda *parts: reduce(lambda a, b: nw.when(as_expr(a) >= b).then(a).otherwise(b), parts),
+    "abs": lambda part: as_expr(part).abs(),
     "where": lambda condition, then, otherwise: (
-        nw.when(condition).then(_expr(then)).otherwise(_expr(otherwise))
+        nw.when(condition).then(as_expr(then)).otherwise(as_expr(otherwise))
     ),
     "not": lambda condition: ~condition,
 }
@@ -134,21 +135,14 @@ def _decided(source: Source, rule: Rule, columns: tuple[str, ...]) -> Any:
         predicted = _RuleColumns(source, rule, columns)
         labelled = predicted.coded(rows), predicted.usable
     frame, usable = labelled
-    label = _label(nw.col(_CODE), rule.problem.decisions)
+    _check.refuse_mixed(rule.problem.decisions)
+    label = picked(nw.col(_CODE), rule.problem.decisions)
     frame = frame.with_columns(nw.when(usable).then(label).alias(DECISION))
     decided = frame.select(nw.col(*source.types), DECISION)
     with source.engine_errors():
         if source.passed is None:
             return (decided.collect() if source.in_memory else decided).to_native()
         return source.passed.with_columns(decided.collect()[DECISION]).to_native()
-
-
-def _label(code: nw.Expr, labels: Labels) -> nw.Expr:
-    _check.refuse_mixed(labels)
-    places = range(len(labels) - 1)
-    return first_of(
-        [code == k for k in places], [nw.lit(label) for label in labels[:-1]], labels[-1]
-    )
 
 
 @record
@@ -193,10 +187,7 @@ class _RuleColumns:
         on_line = on_line or (len(self.columns) == 1 and not single)
         if on_line and rule.cuts is not None:
             score = nw.col(self.columns[-1]).cast(nw.Float64)
-            at, places = rule.cuts.at.tolist(), rule.cuts.decisions.tolist()
-            below = first_of(
-                [score <= cut for cut in at], [nw.lit(k) for k in places[:-1]], places[-1]
-            )
+            below = stepped(score, rule.cuts.at.tolist(), rule.cuts.decisions.tolist())
             return rows.with_columns(below.alias(_CODE))
         if rule.map is not None and n_steps(rule.map) > MOST_STEPS:
             raise InputError(
@@ -218,8 +209,8 @@ class _RuleColumns:
         if self.rule.map is not None and self.rule.takes != POSTERIORS:
             (score,) = posteriors
             # Logistic maps take finite scores only; the largest double ranks as infinity does.
-            ends = [_LARGEST, -_LARGEST]
-            posteriors = [first_of([score > _LARGEST, score < -_LARGEST], ends, score)]
+            finite = [_LARGEST, -_LARGEST, score]
+            posteriors = [first_of([score > _LARGEST, score < -_LARGEST], finite)]
         if len(posteriors) == 1:
             posteriors, rounding = [1.0 - posteriors[0], posteriors[0]], rounding * 2
         names = [f"{_OWN}{k}" for k in range(len(posteriors))]
@@ -233,14 +224,10 @@ class _RuleColumns:
         prices = np.zeros(shape) if self.rule.added is None else self.rule.added.sum(axis=0)
         charged = self._cost_names
         if not charged:
-            costs = problem.costs + prices
-            # Weighting the regrets of classes has the same effect as moving posteriors, and needs
-            # no division.
-            worth = costs if ratios is None else regrets(costs) * ratios[:, None]
-            return cheapest(rows, names, worth, _CODE, rounding)
+            return cheapest(rows, names, problem.costs + prices, _CODE, rounding, ratios)
         values = {Name(column): nw.col(column).cast(nw.Float64) for column in problem.columns}
         rows = rows.with_columns(
-            (_expr(cost) + price).alias(name)
+            (as_expr(cost) + price).alias(name)
             for parts in zip(cost_columns(problem, values), charged, prices.tolist(), strict=True)
             for cost, name, price in zip(*parts, strict=True)
         )
@@ -255,5 +242,6 @@ def cost_columns(problem: Problem, values: dict[Name, nw.Expr]) -> list[list[Any
     ]
 
 
-def _expr(part: Any) -> nw.Expr:
+def as_expr(part: Any) -> nw.Expr:
+    """A number as an expression of columns; an expression stays as it is."""
     return part if isinstance(part, nw.Expr) else nw.lit(float(part))

@@ -22,7 +22,6 @@ from stakes.adapters.case_costs import (
 from stakes.adapters.columns import Predicted, columns_of
 from stakes.adapters.expressions import (
     Arrays,
-    first_of,
     grouped,
     high_of,
     log_losses,
@@ -30,6 +29,7 @@ from stakes.adapters.expressions import (
     most_probable,
     moved,
     squared_errors,
+    stepped,
     sum_of,
     table_of,
 )
@@ -148,9 +148,8 @@ class LazyModel:
         """Add decisions by comparing P(second class) with the ends of steps, which is fast."""
         score = nw.col(column_of(self.place))
         for rule, steps in self._steps().items():
-            codes = [nw.lit(code) for _, code in steps]
-            decided = first_of([score <= end for end, _ in steps[:-1]], codes[:-1], codes[-1])
-            frame = frame.with_columns(decided.alias(self.decided(rule)))
+            ends, codes = zip(*steps, strict=True)
+            frame = frame.with_columns(stepped(score, ends[:-1], codes).alias(self.decided(rule)))
         return frame
 
     def with_scores(self, frame: Lazy) -> Lazy:

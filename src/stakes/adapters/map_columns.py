@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes.adapters.expressions import first_of, moved, sum_of
+from stakes.adapters.expressions import first_of, moved, stepped, sum_of, with_complement
 from stakes.adapters.sources import Lazy
 from stakes.calibration import CalibrationMap
 
@@ -95,8 +95,7 @@ def with_mapped(
         return moved(rows, columns, of.to_prior / of.from_prior, names)
     if len(names) > 2:
         return with_affine(rows, [_AFFINE[fitted.kind](fitted)], [], columns, names)
-    rows = rows.with_columns(second_class(fitted, nw.col(columns[-1])).alias(names[1]))
-    return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
+    return with_complement(rows, second_class(fitted, nw.col(columns[-1])), names)
 
 
 def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
@@ -105,8 +104,7 @@ def second_class(fitted: CalibrationMap, score: nw.Expr) -> nw.Expr:
     if fitted.kind == "isotonic":
         return _interpolated(of, score)
     if fitted.kind == "histogram":
-        values = of.values.tolist()
-        return first_of([score <= cut for cut in of.cuts.tolist()], values[:-1], values[-1])
+        return stepped(score, of.cuts.tolist(), of.values.tolist())
     if fitted.kind == "identity":
         ratios: list[float] = (of.to_prior / of.from_prior).tolist()
         second = score * ratios[1]
@@ -126,7 +124,7 @@ def _log_odds(fitted: Any, score: nw.Expr) -> nw.Expr:
 
 def _bounded_log_odds(score: nw.Expr, limit: float) -> nw.Expr:
     odds = logarithm(score, _DEEPEST) - logarithm(1.0 - score, _DEEPEST)
-    return first_of([odds < -limit, odds > limit], [-limit, limit], odds)
+    return first_of([odds < -limit, odds > limit], [-limit, limit, odds])
 
 
 def _expit(odds: nw.Expr) -> nw.Expr:
@@ -139,15 +137,15 @@ def _interpolated(fitted: Any, score: nw.Expr) -> nw.Expr:
     """The map of isotonic regression: constant or linear between knots, flat outside."""
     knots, values = fitted.knots.tolist(), fitted.values.tolist()
     if not knots:  # all scores of the fit were infinite
-        return first_of([score < 0.0], [fitted.below], fitted.above)
-    parts: list[Any] = [nw.lit(values[0])]
+        return first_of([score < 0.0], [fitted.below, fitted.above])
+    parts: list[Any] = [values[0]]
     for left, right, low, high in zip(knots, knots[1:], values, values[1:], strict=False):
         with np.errstate(over="ignore"):
             slope = float(np.divide(high - low, right - left))
         # Between knots so close that the slope is beyond all numbers, the upper one counts.
         sound = 0 < slope < np.inf
-        parts.append((score - left) * slope + low if sound else nw.lit(high))
-    return first_of([score <= knot for knot in knots], parts, values[-1])
+        parts.append((score - left) * slope + low if sound else high)
+    return stepped(score, knots, [*parts, values[-1]])
 
 
 def _each_apart(rows: Lazy, fitted: Any, columns: Sequence[str], names: Sequence[str]) -> Lazy:
@@ -179,17 +177,15 @@ def with_affine(
     names: Sequence[str],
 ) -> Lazy:
     """Add posteriors by the map of the first condition that holds, else by the last map."""
-
-    def chosen(each: Sequence[nw.Expr]) -> nw.Expr:
-        return first_of(conditions, each[:-1], each[-1])
-
     logs = [_LOG.format(name) for name in names]
     rows = rows.with_columns(
-        chosen([logarithm(nw.col(column), of.limit) for of in maps]).alias(log)
+        first_of(conditions, [logarithm(nw.col(column), of.limit) for of in maps]).alias(log)
         for column, log in zip(columns, logs, strict=True)
     )
     rows = rows.with_columns(
-        chosen([logit_of(logs, of.matrix[k], of.intercepts[k]) for of in maps]).alias(name)
+        first_of(conditions, [logit_of(logs, m.matrix[k], m.intercepts[k]) for m in maps]).alias(
+            name
+        )
         for k, name in enumerate(names)
     )
     return softmax(rows, [names])

@@ -27,7 +27,7 @@ from stakes.adapters.case_costs import (
     with_perfect,
 )
 from stakes.adapters.class_maps import why_no_maps
-from stakes.adapters.expressions import Arrays, first_of, grouped
+from stakes.adapters.expressions import Arrays, first_of, grouped, stepped, with_complement
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.map_columns import MOST_STEPS, n_steps, second_class
@@ -79,8 +79,7 @@ class Refit:
 
     def with_posteriors(self, rows: Lazy, posteriors: Sequence[str], names: Sequence[str]) -> Lazy:
         """Add the posteriors of the rule, where it predicts no decisions."""
-        rows = rows.with_columns(self.expression().alias(names[1]))
-        return rows.with_columns((1.0 - nw.col(names[1])).alias(names[0]))
+        return with_complement(rows, self.expression(), names)
 
     @property
     def decides(self) -> bool:
@@ -94,15 +93,14 @@ class Refit:
             each = [second_class(of_fold, nw.col(self.score)) for of_fold in self.fitted.maps]
         else:
             each = [self._of_fold(self.folds == fold) for fold in known]
-        return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each[:-1], each[-1])
+        return first_of([nw.col(FOLD) == fold for fold in known[:-1]], each)
 
     def _of_fold(self, in_fold: BoolArray) -> nw.Expr:
         # One comparison for each run of scores with the same prediction: engines plan short
         # expressions much faster.
         scores, where = np.unique(self.scores[in_fold], return_index=True)
-        stops, places = _runs(scores, self.predictions[in_fold][where])
-        score, values = nw.col(self.score), [nw.lit(value) for value in places]
-        return first_of([score <= stop for stop in stops[:-1]], values[:-1], values[-1])
+        stops, values = _runs(scores, self.predictions[in_fold][where])
+        return stepped(nw.col(self.score), stops[:-1], values)
 
     @property
     def expressible(self) -> bool:

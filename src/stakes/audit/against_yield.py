@@ -10,7 +10,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value, record
-from stakes.audit.metric import Metric, by_position, of_each, read_metrics
+from stakes.audit.metric import Metric, by_position, of_each
 from stakes.errors import InputError
 from stakes.measures import utility_yield
 from stakes.problem import Problem
@@ -179,7 +179,7 @@ def against_yield(
     >>> points.yields.round(9), points.reversed_chain("F1")
     (array([ 3.5, -3.5]), array([1, 0]))
     """
-    names = read_metrics(metrics)
+    names = tuple(map(str, metrics))
     if counts.values.ndim != 3:
         raise InputError(
             f"counts must hold many tables along one axis, of shape (n, K, M); the shape is "

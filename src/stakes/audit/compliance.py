@@ -18,7 +18,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import Value, record
-from stakes.audit.metric import Metric, read_metric
+from stakes.audit.metric import Metric
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.tally import Counts
@@ -176,8 +176,6 @@ def compliance(
     >>> answer.complies, answer.witness is None
     (False, False)
     """
-    read_metric(metric)
-    _check.generator(rng)
     shape = _read_shape(shape)
     fixed = None if shares is None else _check.prior("shares", shares, tuple(range(shape[0])))
     tables = _random_tables(rng, _TABLES, shape, fixed)

@@ -17,7 +17,6 @@ from stakes.audit.metric import (
     by_position,
     of_each,
     picked,
-    read_metrics,
     read_models,
 )
 from stakes.measures import expected_cost
@@ -239,7 +238,7 @@ def disagreement(
     Cohen's kappa        0.24     0.5      B           7
     Fowlkes-Mallows    0.5892  0.7786      B           7
     """
-    names = read_metrics(metrics)
+    names = tuple(map(str, metrics))
     labels, tables = read_models(models)
     costs = np.asarray(expected_cost(tables, problem))
     plain = by_position(tables)

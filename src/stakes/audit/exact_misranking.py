@@ -24,7 +24,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray
-from stakes.audit.metric import Metric, read_metric
+from stakes.audit.metric import Metric
 from stakes.audit.settings import (
     RateDistribution,
     RateSampler,
@@ -78,7 +78,6 @@ def exact_misranking(
     >>> print(f"{exact_misranking(FAMILIAR['accuracy'], **uniform_setting()):.6%}")
     8.767406%
     """
-    read_metric(metric)
     if not isinstance(utilities, UtilityDistribution):
         raise _unknown("utilities", "UniformUtilities or NormalUtilities")
     if not isinstance(class_share, ShareDistribution):

@@ -21,7 +21,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._text import text_table
 from stakes._value import Value, record
-from stakes.audit.metric import Metric, picked, read_metric
+from stakes.audit.metric import Metric, picked
 from stakes.errors import InputError
 from stakes.ranking import hull_cuts, weights_above
 from stakes.tally import Counts, ScoreTable
@@ -360,7 +360,6 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     >>> optimum.bayes.cost_ratio.round(2), optimum.empirical.cost_ratio.round(2)
     (array([0.67, 2.33]), array([0.5, 2. ]))
     """
-    read_metric(metric)
     cuts = _cuts(table, scale)
     counts = cuts.counts()
     best = np.flatnonzero(picked(metric.goodness(counts)))
@@ -431,7 +430,6 @@ def implied_costs_of_replicates(
     >>> implied_costs_of_replicates(replicates, FAMILIAR["F1"], scale=Probabilities()).threshold
     array([0.2, 0.2])
     """
-    read_metric(metric)
     if replicates.weights.ndim != 3:
         raise InputError(
             f"replicates must have one leading axis; its weights have shape "

@@ -196,38 +196,12 @@ def familiar_metrics(problem: Problem) -> Mapping[str, Metric]:
     return FAMILIAR_MULTICLASS if problem.answers == problem.classes else {}
 
 
-def read_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
-    """Names of metrics; bare functions are refused, because they do not say which way is better."""
-    if not isinstance(metrics, Mapping):
-        raise InputError(
-            f"metrics must be a mapping from name to metric; got {type(metrics).__name__}. "
-            f"FAMILIAR is one, and {{'accuracy': Gain(accuracy)}} is another."
-        )
-    for name, metric in metrics.items():
-        if not isinstance(metric, Metric):
-            raise _unwrapped(f"metrics must say which way is better; {name!r} is {metric!r}")
-    return tuple(map(str, metrics))
-
-
 def of_each(metrics: Mapping[str, Metric], function: Callable[[Metric], T]) -> Iterator[T]:
     """The result of a function for each metric; errors show the metric's name in the mapping."""
     for name, metric in metrics.items():
         with _check.renamed(metric=f"metrics[{name!r}]"):
             value = function(metric)
         yield value
-
-
-def read_metric(metric: Metric) -> Metric:
-    """One metric; a bare function is refused, because it does not say which way is better."""
-    if not isinstance(metric, Metric):
-        raise _unwrapped(f"metric must say which way is better; it is {metric!r}")
-    return metric
-
-
-def _unwrapped(complaint: str) -> InputError:
-    return InputError(
-        f"{complaint}. Wrap it: Gain(measure) where higher is better, Loss(measure) where lower is."
-    )
 
 
 def read_models(models: Models) -> tuple[Labels, Counts]:

@@ -16,7 +16,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray
 from stakes._text import html_table, text_table
 from stakes._value import Value, record
-from stakes.audit.metric import Metric, of_each, read_metrics
+from stakes.audit.metric import Metric, of_each
 from stakes.audit.settings import (
     ErrorSampler,
     RateSampler,
@@ -192,9 +192,8 @@ def misranking(
     >>> study.share("10 % error") < study.share("accuracy") < study.share("precision")
     True
     """
-    names = read_metrics(metrics)
+    names = tuple(map(str, metrics))
     read_errors("error", error)
-    _check.generator(rng)
     _check.labels("the names of metrics and errors", (*names, *map(str, error)))
     wanted = _check.draws("pairs", pairs, low=1)
     total = len(names) + len(error)

@@ -17,7 +17,7 @@ from stakes._check import BoolArray, FloatArray
 from stakes._text import html_table, text_table
 from stakes._value import Value, record
 from stakes.agreement import perfect_relabelling
-from stakes.audit.metric import Metric, read_metric
+from stakes.audit.metric import Metric
 from stakes.tally import Counts
 
 _ROUNDING = 1e-9  # rounding errors of roots and determinants of counts
@@ -146,8 +146,6 @@ def suitability(metric: Metric, *, n_classes: int, rng: np.random.Generator) -> 
     >>> answer.semi_suitable, answer.holds
     (True, (True, True, True, True, False))
     """
-    read_metric(metric)
-    _check.generator(rng)
     size = _check.whole("n_classes", n_classes, low=2, high=100)
     tables = _tables(rng, size)
     values = _evaluate(metric, tables)

@@ -21,7 +21,6 @@ from stakes.audit.metric import (
     by_position,
     of_each,
     picked,
-    read_metrics,
     read_models,
 )
 from stakes.audit.settings import ErrorSampler, read_errors
@@ -210,9 +209,8 @@ def wrong_picks(
     >>> fate.wrong.round(1)
     array([0.6, 0.5, 0.4])
     """
-    names = read_metrics(metrics)
+    names = tuple(map(str, metrics))
     read_errors("errors", errors)
-    _check.generator(rng)
     criteria = (*names, *map(str, errors), "expected costs")
     _check.labels("the names of metrics and errors", criteria)
     labels, observed = read_models(models)

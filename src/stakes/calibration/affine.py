@@ -34,7 +34,7 @@ from stakes.calibration.calibrator import (
 )
 from stakes.calibration.fitting import RIDGE
 from stakes.calibration.logistic import LogisticFit, fit_line, fit_lines, fit_logistic
-from stakes.calibration.maps import CalibrationMap, require_labels, require_positive, require_shape
+from stakes.calibration.maps import CalibrationMap, require_positive, require_shape, require_two
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
 
@@ -71,7 +71,7 @@ class FittedAffine(CalibrationMap):
     converged: bool
 
     def _checked(self) -> Self:
-        require_labels(self.classes, 2)
+        require_two(self.classes)
         require_positive("limit", self.limit)
         return self
 
@@ -97,7 +97,7 @@ class FittedLogistic(CalibrationMap):
     converged: bool
 
     def _checked(self) -> Self:
-        require_labels(self.classes, 2)
+        require_two(self.classes)
         return self
 
     def __call__(self, scores: object) -> FloatArray:
@@ -252,7 +252,7 @@ class FittedBeta(CalibrationMap):
     converged: bool
 
     def _checked(self) -> Self:
-        require_labels(self.classes, 2)
+        require_two(self.classes)
         require_positive("limit", self.limit)
         for name in ("a", "b"):
             _check.number(name, getattr(self, name), low=0)

@@ -68,7 +68,6 @@ def cross_calibrate(
     >>> cross_calibrate(rng.random(1000), y, Isotonic(), np.arange(1000) % 4).shape
     (1000,)
     """
-    _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), Affine() or another.")
     _check.aligned(scores=scores, y=y, weights=weights, clusters=clusters)
     rows, names = read_rows(scores, y, classes, weights, prior)
     owners = None if clusters is None else read_clusters(clusters, rows.codes)

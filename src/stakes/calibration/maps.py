@@ -262,10 +262,10 @@ def _part(name: str, value: Any, type_: str) -> Any:
 # Checks of fields --------------------------------------------------------------------------------
 
 
-def require_labels(classes: Labels, size: int) -> None:
-    """Refuse another number of classes."""
-    if len(classes) != size:
-        raise InputError(f"classes must be {size} labels; got {len(classes)}. {_REMEDY}")
+def require_two(classes: Labels) -> None:
+    """Refuse another number of classes than two."""
+    if len(classes) != 2:
+        raise InputError(f"classes must be 2 labels; got {len(classes)}. {_REMEDY}")
 
 
 def require_positive(name: str, value: float) -> None:

@@ -212,7 +212,6 @@ def confidence_band(
     count = _check.draws("replicates", replicates, low=1)
     if bins.follow_classes:
         return _band(occupied, bins, chances[pooled.numbers], count, rng)
-    _check.generator(rng)
     # Probabilities are equal within a bin, so that one binomial draw for each bin is enough.
     full, places = np.unique(pooled.numbers, return_inverse=True)
     mass = pooled.mass[full]
@@ -241,7 +240,6 @@ def _band(
     table: ScoreTable, bins: Binning, chances: FloatArray, count: int, rng: np.random.Generator
 ) -> Band:
     """Curves of tables whose classes are resampled with probabilities (S,) at each score."""
-    _check.generator(rng)
     mass = table.weights.sum(axis=1)
     places = np.arange(mass.size)
     pool = partial(_observed, table, bins)

@@ -20,9 +20,9 @@ from stakes.calibration.calibrator import (
 from stakes.calibration.maps import (
     CalibrationMap,
     require_increasing,
-    require_labels,
     require_rising,
     require_shape,
+    require_two,
 )
 from stakes.errors import InputError
 from stakes.rows import read_posteriors
@@ -55,7 +55,7 @@ class FittedIsotonic(CalibrationMap):
     converged: bool = True
 
     def _checked(self) -> Self:
-        require_labels(self.classes, 2)
+        require_two(self.classes)
         require_increasing("knots", self.knots)
         require_shape("values", self.values, self.knots.shape)
         _check.probabilities("values", self.values)
@@ -227,7 +227,7 @@ class FittedHistogram(CalibrationMap):
     converged: bool = True
 
     def _checked(self) -> Self:
-        require_labels(self.classes, 2)
+        require_two(self.classes)
         require_increasing("cuts", self.cuts)
         require_shape("values", self.values, (self.cuts.size + 1,))
         _check.probabilities("values", self.values)

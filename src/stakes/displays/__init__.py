@@ -6,6 +6,7 @@ intervals, and the figure says so. Needs the extra ``plot``, and ``frames`` for 
 is not imported.
 """
 
+from stakes._check import guard
 from stakes.displays.capacity_displays import CapacityDisplay, CoverageDisplay
 from stakes.displays.cost_displays import (
     BrierCurveDisplay,
@@ -37,3 +38,5 @@ __all__ = [
     "ReliabilityDisplay",
     "SystemCostsDisplay",
 ]
+
+guard(__name__)

@@ -9,9 +9,9 @@ import numpy as np
 from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._value import record
-from stakes.decide import cheapest_decisions, class_ratios, mean_costs, shift_prior
-from stakes.displays.display import CurvesDisplay, band_note, extent
-from stakes.displays.scored_cases import grid_of, read_named
+from stakes.decide import mean_costs
+from stakes.displays.display import CurvesDisplay, band_note, in_unit, limits_around
+from stakes.displays.scored_cases import grid_of, read_named, read_posteriors
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
 from stakes.inference import LossSample, profile_bounds, profile_threshold
@@ -21,11 +21,12 @@ from stakes.limits import (
     capacity_of,
     costs_by_class,
     coverage_of,
+    deployed_cases,
     limited_column,
+    refuse_lost,
 )
 from stakes.plot import BandedLine
 from stakes.problem import Problem
-from stakes.rows import Posteriors
 
 _POINTS = 51  # shares at which a cost is drawn
 _NOISE = 1e-11  # relative to the largest gain: smaller differences are rounding errors
@@ -107,7 +108,6 @@ class CapacityDisplay(CurvesDisplay):
         >>> display.columns()["cost"].tolist()
         [6.25, 0.75, 1.5]
         """
-        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         column = limited_column(problem, decision)
         cases, named = read_named(y_true, models, problem, weights, clusters, data)
         ordered = {
@@ -126,7 +126,7 @@ class CapacityDisplay(CurvesDisplay):
         return f"capacity: share of cases that may get {self.decision}"
 
     def _y_label(self) -> str:
-        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+        return in_unit("expected cost per case", self.unit)
 
     def _verticals(self) -> dict[str, float]:
         return {} if np.isnan(self.limit) else {f"limit {self.limit:.3g}": self.limit}
@@ -198,7 +198,6 @@ class CoverageDisplay(CurvesDisplay):
         >>> display.columns()["cost"].tolist(), display.lines[0].mark
         ([0.0, 0.25], (0.75, 0.0))
         """
-        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         price = float("nan") if abstention is None else _check.number("abstention", abstention)
         cases, named = read_named(y_true, models, problem, weights, clusters, data)
         grid = grid_of("coverages", coverages, np.linspace(0.1, 1, _POINTS), inside=False)
@@ -235,18 +234,14 @@ class CoverageDisplay(CurvesDisplay):
         return {**super().columns(), "break_even": self.break_even.ravel()}
 
     def _y_label(self) -> str:
-        return f"cost per decided case{f', {self.unit}' if self.unit else ''}"
+        return in_unit("cost per decided case", self.unit)
 
 
 def _frame_of(
     lines: tuple[BandedLine, ...], level: float, n_cases: int, library: str | None
 ) -> tuple[float, str, tuple[float, float], str | None]:
     """The fields that both displays share: level, note, limits of the vertical axis, library."""
-    bands = [bound for line in lines for bound in (line.low, line.high) if bound is not None]
-    low, high = extent(bands)
-    size = max(abs(low), abs(high))
-    room = 0.05 * (high - low if high - low > 1e-9 * size else size or 1.0)
-    return level, band_note(level, f"{n_cases} cases"), (low - room, high + room), library
+    return level, band_note(level, f"{n_cases} cases"), limits_around(lines), library
 
 
 @record
@@ -332,7 +327,7 @@ class _Limited:
     @classmethod
     def of(cls, cases: Cases, name: str, predictions: Any, column: int) -> Self:
         """The cases with the posteriors of one model, moved to the prior of deployment."""
-        expected = _expected(cases, name, predictions)
+        expected, _ = _deployed(cases, name, predictions)
         charged = costs_by_class(cases.charges, cases.truth)
         curve = capacity_of(expected, charged, cases.mass, column, cases.problem.decisions[column])
         others = expected.copy()
@@ -365,7 +360,7 @@ class _Selective:
     @classmethod
     def of(cls, cases: Cases, name: str, predictions: Any) -> Self:
         """The cases with one more decision, to abstain, which costs nothing."""
-        expected, best = _expected(cases, name, predictions), _best(cases, name, predictions)
+        expected, best = _deployed(cases, name, predictions)
         every = np.arange(len(expected))
         hardness = expected[every, best]
         charged = costs_by_class(cases.charges, cases.truth)
@@ -403,42 +398,12 @@ def _limit(problem: Problem, decision: Label) -> float:
     )
 
 
-def _expected(cases: Cases, name: str, predictions: Any) -> FloatArray:
-    """Expected cost of each decision for every case once deployed, (n, M)."""
-    rows = _moved(cases, cases.rows(_posteriors(name, predictions, cases.problem)))
-    return mean_costs(rows, cases.charges)
-
-
-def _best(cases: Cases, name: str, predictions: Any) -> IntArray:
-    """The cheapest decision for every case, with ties resolved as in a report."""
-    rows = cases.rows(_posteriors(name, predictions, cases.problem))
-    rounding = cases.rows(predictions.rounding(f"models[{name!r}]", cases.problem.classes))
-    ratios = class_ratios(cases.shares, cases.prior) if _moves(cases) else None
-    return cheapest_decisions(rows, cases.charges, rounding, ratios)
-
-
-def _posteriors(name: str, predictions: Any, problem: Problem) -> FloatArray:
-    if not isinstance(predictions, Posteriors):
-        raise InputError(
-            f"models[{name!r}] must hold posteriors, by which cases are ordered; got "
-            f"{type(predictions).__name__}. Calibrate raw scores first; decisions have no order.",
-            argument="models",
-        )
-    return predictions.read(f"models[{name!r}]", problem.classes)
-
-
-def _moved(cases: Cases, rows: FloatArray) -> FloatArray:
-    """Posteriors for the prior of deployment."""
-    if not _moves(cases):
-        return rows
-    for label, share, prior in zip(cases.problem.classes, cases.shares, cases.prior, strict=True):
-        if prior > 0 and not share:
-            raise InputError(
-                f"y_true must hold cases of every class that the prior expects; there are none of "
-                f"{label!r}. Gather some, or leave the prior out."
-            )
-    return shift_prior(rows, cases.shares, cases.prior)
-
-
-def _moves(cases: Cases) -> bool:
-    return bool(np.abs(cases.shares - cases.prior).max() > 1e-12)
+def _deployed(cases: Cases, name: str, predictions: Any) -> tuple[FloatArray, IntArray]:
+    """Expected cost of each decision for every case once deployed, (n, M), and the cheapest one."""
+    argument, classes = f"models[{name!r}]", cases.problem.classes
+    rows = cases.rows(read_posteriors(argument, predictions, classes, "by which cases are ordered"))
+    rounding = cases.rows(predictions.rounding(argument, classes))
+    refuse_lost(cases.shares, cases.prior, cases.problem, labelled=True)
+    priors = cases.shares, cases.prior
+    deployed = deployed_cases(rows, rounding, priors, cases.mass, cases.charges, cases.truth)
+    return mean_costs(deployed.rows, cases.charges), deployed.decide(cases.charges)

@@ -259,6 +259,19 @@ def band_note(level: float, *more: str, method: str = "") -> str:
     return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *more])
 
 
+def in_unit(quantity: str, unit: str | None) -> str:
+    """A label of an axis, with the unit of the costs if there is one."""
+    return f"{quantity}, {unit}" if unit else quantity
+
+
+def limits_around(lines: Sequence[BandedLine]) -> tuple[float, float]:
+    """Limits of the vertical axis that leave some room around all bands."""
+    low, high = extent([b for line in lines for b in (line.low, line.high) if b is not None])
+    size = max(abs(low), abs(high))
+    room = 0.05 * (high - low if high - low > 1e-9 * size else size or 1.0)
+    return low - room, high + room
+
+
 def percent(level: float) -> str:
     """A confidence level as a percentage, as in "95 %"."""
     return f"{100 * level:.4g} %"

@@ -11,7 +11,14 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.displays.display import Display, percent
-from stakes.displays.scored_cases import ScoredCases, counts_of, read_named, two_class_problem
+from stakes.displays.scored_cases import (
+    counts_of,
+    owners_of,
+    pointwise_mean,
+    read_named,
+    read_posteriors,
+    two_class_problem,
+)
 from stakes.displays.smooth_line import smooth_line
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
@@ -106,19 +113,17 @@ class ReliabilityDisplay(Display):
         problem = _problem(y_true, models, positive, classes)
         cases, named = read_named(y_true, models, problem, weights, clusters)
         shown = range(1, 2) if problem.n_classes == 2 else range(problem.n_classes)
-        entries = [
-            (name, problem.classes[k], _panel(cases, k, rows[:, k], bins, level))
-            for name, predictions in named.items()
-            for rows in [cases.rows(_posteriors(f"models[{name!r}]", predictions, problem.classes))]
-            for k in shown
-        ]
-        several = len(shown) > 1
-        panels = tuple(
-            _named(panel, _title(name, label if several else None, len(named) > 1))
-            for name, label, panel in entries
-        )
-        names, labels = zip(*((name, label) for name, label, _ in entries), strict=True)
-        return cls(panels, names, labels, level, frame_library(y_true, models))
+        panels = []
+        for name, predictions in named.items():
+            argument, why = f"models[{name!r}]", "to be compared with shares"
+            rows = cases.rows(read_posteriors(argument, predictions, problem.classes, why))
+            for k in shown:
+                label = problem.classes[k] if len(shown) > 1 else None
+                title = _title(name, label, len(named) > 1)
+                panels.append(_panel(title, cases, k, rows[:, k], bins, level))
+        names = tuple(name for name in named for _ in shown)
+        labels = tuple(problem.classes[k] for k in shown) * len(named)
+        return cls(tuple(panels), names, labels, level, frame_library(y_true, models))
 
     @property
     def note(self) -> str:
@@ -180,7 +185,6 @@ class ReliabilityDisplay(Display):
 def _checked_bins(bins: Binning | None) -> Binning:
     if bins is None:
         return EqualWidth(10)
-    _check.require("bins", bins, Binning, "Write EqualMass(10) or EqualWidth(10).")
     if bins.follow_classes:
         raise InputError(
             f"bins must not depend on the classes, because their intervals would not hold; got "
@@ -211,17 +215,8 @@ def _problem(y_true: Any, models: Any, positive: Label | None, classes: object) 
     return Problem.zero_one(labels)
 
 
-def _posteriors(name: str, predictions: Any, classes: Labels) -> FloatArray:
-    if not isinstance(predictions, Posteriors):
-        raise InputError(
-            f"{name} must hold probabilities, to be compared with shares; these are "
-            f"{type(predictions).__name__.lower()}. Calibrate scores first; decisions have none."
-        )
-    return predictions.read(name, classes)
-
-
 def _panel(
-    cases: Cases, k: int, scores: FloatArray, bins: Binning, level: float
+    title: str, cases: Cases, k: int, scores: FloatArray, bins: Binning, level: float
 ) -> ReliabilityPanel:
     positive = (cases.truth == k).astype(np.intp)
     table = ScoreTable._of_codes(positive, scores, cases.weights, (0, 1))
@@ -235,15 +230,13 @@ def _panel(
     if not cases.whole:
         squares = _bin_counts(cases, positive, place, used.size, weights**2).values
     share = np.broadcast_to([[0.0], [1.0]], (used.size, 2, 1))
-    plain = Problem.zero_one((0, 1))
-    scored = ScoredCases(Cases(**{**vars(cases), "problem": plain}), {}, None)
-    mean = scored.mean_of(counts, share, level, squares)
+    mean = pointwise_mean(counts, share, None, level, squares)
     # Beyond these quantiles the line would be an extrapolation.
     first, last = np.quantile(scores, _SHOWN).tolist()
     at = np.linspace(first, last, _POINTS)
     smooth = smooth_line(cases, positive, scores, at, level)
     return ReliabilityPanel(
-        "",
+        title,
         means,
         mean.value,
         mean.low,
@@ -260,9 +253,7 @@ def _bin_counts(
     cases: Cases, positive: IntArray, place: IntArray, size: int, weights: FloatArray
 ) -> Counts:
     """Counts (B, 2, 1) of cases by bin and class; clusters add a leading axis."""
-    clusters = cases.clusters
-    owner = np.zeros(len(positive), dtype=np.intp) if clusters is None else clusters.codes
-    n_owners = 1 if clusters is None else len(clusters.labels)
+    owner, n_owners = owners_of(cases)
     code = (owner * size + place) * 2 + positive
     values = np.bincount(code, weights, n_owners * size * 2).reshape(n_owners, size, 2, 1)
     return counts_of(values.astype(np.float64), cases)
@@ -273,7 +264,3 @@ def _title(model: str, label: Label | None, several: bool) -> str:
         return model
     name = label if isinstance(label, str) else f"class {label}"
     return f"{model}: {name}" if several else name
-
-
-def _named(panel: ReliabilityPanel, name: str) -> ReliabilityPanel:
-    return panel._but(name=name)

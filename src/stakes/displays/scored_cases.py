@@ -33,10 +33,13 @@ class DecisionScores(Scores):
 
     classes: Any = None
 
-    def towards(self, positive: Label) -> Scores:
-        """The scores with their sign chosen so that higher ones favour the class `positive`."""
-        first, _ = _check.labels("the classes of the estimator", self.classes)
-        return Scores(np.negative(self.values) if positive == first else self.values)
+
+def towards(predictions: Any, positive: Label) -> Any:
+    """The predictions; of a ``decision_function``, high scores are made to favour a class."""
+    if not isinstance(predictions, DecisionScores):
+        return predictions
+    first, _ = _check.labels("the classes of the estimator", predictions.classes)
+    return Scores(np.negative(predictions.values) if positive == first else predictions.values)
 
 
 def predictions_of(estimators: Any, X: Any) -> dict[str, Posteriors | DecisionScores]:
@@ -133,23 +136,7 @@ class ScoredCases:
         squares = None
         if not self.cases.whole and self.cases.weights is not None:
             squares = self._counts(bins, thresholds.size, self.cases.weights**2).values
-        return self.mean_of(counts, values, level, squares)
-
-    def mean_of(
-        self, counts: Counts, values: FloatArray, level: float, squares: FloatArray | None
-    ) -> PointwiseMean:
-        """Mean value per case of decisions from counts (P, K, M), or (G, P, K, M) with clusters.
-
-        `squares` are sums of squared weights where weights are not counts.
-        """
-        prior = self.cases.problem.prior
-        support = unchecked_cost_support(counts, values, prior, squares=squares)
-        low, high = profile_bounds(support, profile_threshold(level, support.degrees))
-        totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
-        pooled = Counts._unlabelled(totals)
-        shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]
-        rates = np.where(shares > 0, decision_rates(pooled), 0.0)
-        return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
+        return pointwise_mean(counts, values, self.cases.problem.prior, level, squares)
 
     def _counts(self, bins: list[IntArray], size: int, weights: FloatArray | None) -> Counts:
         """Counts (P, 2, M) of decisions at all thresholds; clusters add a leading axis.
@@ -157,9 +144,7 @@ class ScoredCases:
         `bins` hold for every model how many thresholds each score exceeds. Cases with the same bins
         are pooled first, so that the loop over thresholds costs the number of distinct bins.
         """
-        clusters = self.cases.clusters
-        n_owners = 1 if clusters is None else len(clusters.labels)
-        owner = np.zeros_like(self.cases.truth) if clusters is None else clusters.codes
+        owner, n_owners = owners_of(self.cases)
         shape = (n_owners, 2, *(size + 1 for _ in bins))
         cells = np.ravel_multi_index((owner, self.cases.truth, *bins), shape)
         used, place = np.unique(cells, return_inverse=True)
@@ -174,6 +159,33 @@ class ScoredCases:
             sums = np.bincount(code, mass, minlength=values[:, 0].size)
             values[:, point] = sums.reshape(values[:, 0].shape)
         return counts_of(values, self.cases)
+
+
+def pointwise_mean(
+    counts: Counts,
+    values: FloatArray,
+    prior: FloatArray | None,
+    level: float,
+    squares: FloatArray | None,
+) -> PointwiseMean:
+    """Mean value per case of decisions from counts (P, K, M), or (G, P, K, M) with clusters.
+
+    `squares` are sums of squared weights where weights are not counts.
+    """
+    support = unchecked_cost_support(counts, values, prior, squares=squares)
+    low, high = profile_bounds(support, profile_threshold(level, support.degrees))
+    totals = counts.values if counts.groups is None else counts.values.sum(axis=0)
+    pooled = Counts._unlabelled(totals)
+    shares = prior_of(pooled, Problem(np.zeros(totals.shape[-2:]), prior=prior))[..., None]
+    rates = np.where(shares > 0, decision_rates(pooled), 0.0)
+    return PointwiseMean(np.sum(shares * rates * values, axis=(-2, -1)), low, high)
+
+
+def owners_of(cases: Cases) -> tuple[IntArray, int]:
+    """The cluster of every case, and the number of clusters; without clusters there is one."""
+    if cases.clusters is None:
+        return np.zeros_like(cases.truth), 1
+    return cases.clusters.codes, len(cases.clusters.labels)
 
 
 def counts_of(values: FloatArray, cases: Cases) -> Counts:
@@ -238,10 +250,18 @@ def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) ->
             f"these are raw scores. Calibrate them first, for example with "
             f"stakes.calibration.cross_calibrate."
         )
-    towards = (
-        predictions.towards(classes[1]) if isinstance(predictions, DecisionScores) else predictions
-    )
-    return towards.read(name)
+    return np.asarray(towards(predictions, classes[1]).read(name))
+
+
+def read_posteriors(name: str, predictions: Any, classes: Labels, why: str) -> FloatArray:
+    """Posteriors (n, K) of a model; scores and decisions are refused."""
+    if not isinstance(predictions, Posteriors):
+        raise InputError(
+            f"{name} must hold posteriors, {why}; these are {type(predictions).__name__.lower()}. "
+            f"Calibrate raw scores first; decisions have none.",
+            argument="models",
+        )
+    return predictions.read(name, classes)
 
 
 def _refuse_unnamed_columns(models: Any, classes: Labels) -> None:

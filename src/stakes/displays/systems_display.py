@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from stakes import _check
 from stakes._value import record
-from stakes.displays.display import Display, percent
-from stakes.displays.scored_cases import DecisionScores
+from stakes.displays.display import Display, in_unit, percent
+from stakes.displays.scored_cases import towards
 from stakes.evaluation import evaluate
 from stakes.plot import CostRow, cost_rows
 from stakes.problem import Problem
@@ -66,7 +65,6 @@ class SystemCostsDisplay(Display):
         >>> SystemCostsDisplay.from_report(report).columns()["cost"].tolist()
         [0.0, 0.25, 0.75, 2.25]
         """
-        _check.require("report", report, Report, "Write evaluate(y_true, models, problem).")
         every = [*report.systems, *([report.no_model] if report.no_model else [])]
         costs = [system.cost.value for system in every]
         order = np.argsort(np.where(np.isnan(costs), np.inf, costs), kind="stable")
@@ -92,15 +90,8 @@ class SystemCostsDisplay(Display):
         ...     [0, 0, 0, 1] * 25, {"new": [0.02, 0.05, 0.3, 0.6] * 25}, problem, calibrator=None)
         SystemCostsDisplay of new; draw it with plot()
         """
-        _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
         if isinstance(models, dict):
-            positive = problem.classes[-1]
-            models = {
-                name: predictions.towards(positive)
-                if isinstance(predictions, DecisionScores)
-                else predictions
-                for name, predictions in models.items()
-            }
+            models = {name: towards(of, problem.classes[-1]) for name, of in models.items()}
         return cls.from_report(evaluate(y_true, models, problem, **options))
 
     @property
@@ -166,7 +157,7 @@ class SystemCostsDisplay(Display):
         blind = f"always {report.naive.decision}"
         return cost_rows(
             rows,
-            x=f"expected cost per case{f', {unit}' if unit else ''}",
+            x=in_unit("expected cost per case", unit),
             note=self.note,
             references={blind: report.naive.cost, "perfect decisions": report.perfect_cost},
             ax=ax,

@@ -9,7 +9,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
-from stakes.displays.display import CurvesDisplay, band_note, extent
+from stakes.displays.display import CurvesDisplay, band_note, in_unit, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
@@ -117,9 +117,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         lines, best = zip(*lines_and_best, strict=True)
         remarks = ["every case at its own costs"] if problem.columns else []
         note = band_note(level, cases.note, *remarks)
-        bounds = [side for line in lines for side in (line.low, line.high)]
-        (low, high), room = extent(bounds), 0.05
-        limits = low - room * (high - low), high + room * (high - low)
+        limits = limits_around(lines)
         return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
 
     def _x_label(self) -> str:
@@ -127,7 +125,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         return "threshold probability" if chances else "threshold of the score"
 
     def _y_label(self) -> str:
-        return f"expected cost per case{f', {self.unit}' if self.unit else ''}"
+        return in_unit("expected cost per case", self.unit)
 
     def _verticals(self) -> dict[str, float]:
         if not np.isfinite(self.bayes):
@@ -135,9 +133,7 @@ class CostByThresholdDisplay(CurvesDisplay):
         return {f"Bayes threshold {self.bayes:.3g}": self.bayes}
 
 
-def _refuse_other_problems(problem: object) -> None:
-    _check.require("problem", problem, Problem, "Write Problem.binary(false_alarm=1, miss=9).")
-    assert isinstance(problem, Problem)
+def _refuse_other_problems(problem: Problem) -> None:
     if (problem.n_classes, problem.n_decisions) != (2, 2):
         raise InputError(
             f"problem must have two classes and two decisions, for a threshold to decide; it "

@@ -16,7 +16,7 @@ from stakes.limits.capacity import (
     coverage_points,
     limited_column,
 )
-from stakes.limits.deployed_cases import ROUNDING
+from stakes.limits.deployed_cases import ROUNDING, deployed_cases, refuse_lost
 from stakes.limits.fitted_prices import FittedPrices
 from stakes.limits.one_price import Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.limits.priced import LimitCheck, PricedLimits, plus, price_limits, priced_cases
@@ -35,6 +35,7 @@ __all__ = [
     "coverage_curve",
     "coverage_of",
     "coverage_points",
+    "deployed_cases",
     "grouped_breakpoints",
     "keep_counts",
     "leaving_prices",
@@ -44,6 +45,7 @@ __all__ = [
     "price_limits",
     "priced_cases",
     "read_counts",
+    "refuse_lost",
 ]
 
 guard(__name__)

@@ -319,21 +319,53 @@ def read_deployed(
         start = _check.prior("posterior_prior", posterior_prior, problem.classes)
         shares = start if truth is None else shares
     prior = shares if problem.prior is None else problem.prior
-    _refuse_lost(shares, prior, problem, labelled=truth is not None)
+    refuse_lost(shares, prior, problem, labelled=truth is not None)
     # A case of class k stands for prior / share cases in deployment; an unlabelled case belongs to
     # each class with its posterior probability.
     ratio = class_ratios(shares, prior)
     mass = checked * (rows @ ratio if truth is None else ratio[truth])
-    costs, is_moved = costs_of_cases(rows, problem, data, None), _differ(start, prior)
+    costs = costs_of_cases(rows, problem, data, None)
+    rounding = wrapped.rounding("posteriors", problem.classes)
+    return deployed_cases(rows, rounding, (start, prior), mass, costs, truth)
+
+
+def deployed_cases(
+    posteriors: FloatArray,
+    rounding: FloatArray | None,
+    priors: tuple[FloatArray, FloatArray],
+    mass: FloatArray,
+    costs: FloatArray | CaseCosts,
+    truth: IntArray | None,
+) -> DeployedCases:
+    """Cases whose posteriors are moved from the first of two priors to the second.
+
+    Parameters
+    ----------
+    posteriors, rounding, mass, costs, truth : as `DeployedCases` holds them
+    priors : (K,) each, the prior for which the posteriors hold, and that of deployment
+
+    Returns
+    -------
+    the cases
+
+    Examples
+    --------
+    >>> rows, mass, costs = np.array([[0.5, 0.5]]), np.ones(1), np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> priors = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+    >>> deployed_cases(rows, None, priors, mass, costs, None).rows
+    array([[0.9, 0.1]])
+    """
+    start, prior = priors
+    is_moved = _differ(start, prior)
     return DeployedCases(
-        rows=_moved(rows, start, prior) if is_moved else rows,
+        rows=_moved(posteriors, start, prior) if is_moved else posteriors,
         mass=mass,
         prior=prior,
         from_prior=start if is_moved else None,
         costs=costs,
         truth=truth,
-        posteriors=rows,
-        rounding=wrapped.rounding("posteriors", problem.classes),
+        posteriors=posteriors,
+        rounding=rounding,
     )
 
 
@@ -353,9 +385,19 @@ def _differ(start: FloatArray, prior: FloatArray) -> bool:
     return bool(np.abs(start - prior).max() > 1e-12)
 
 
-def _refuse_lost(
-    shares: FloatArray, prior: FloatArray, problem: Problem, *, labelled: bool
-) -> None:
+def refuse_lost(shares: FloatArray, prior: FloatArray, problem: Problem, *, labelled: bool) -> None:
+    """Refuse cases without one of a class that the prior expects.
+
+    Parameters
+    ----------
+    shares, prior : (K,) class shares of the cases, and the prior of deployment
+    problem : that names the classes
+    labelled : whether the shares are those of labels, and not of posteriors
+
+    Examples
+    --------
+    >>> refuse_lost(np.array([0.5, 0.5]), np.array([0.9, 0.1]), Problem.zero_one(2), labelled=True)
+    """
     lost = (shares == 0) & (prior > 0)
     if lost.any():
         label = problem.classes[int(np.argmax(lost))]

@@ -48,15 +48,6 @@ class Breakpoints:
     reached: FloatArray
 
 
-def breakpoints(cases: CountedCases, place: int = 0) -> Breakpoints:
-    """The breakpoints of one limit: by labels where they are known, else by posteriors."""
-    gains, counted = gains_of(cases, place), cases.counted[place]
-    weight = cases.mass * (counted if cases.seen is None else cases.seen[place])
-    leaves = leaving_prices(gains, counted)
-    order = np.argsort(-leaves, kind="stable")
-    return grouped_breakpoints(leaves[order], weight[order], cases.span)
-
-
 def leaving_prices(gains: FloatArray, counted: FloatArray) -> FloatArray:
     """The price (n,) at which each case leaves the decision of a limit.
 
@@ -115,8 +106,15 @@ def gains_of(cases: CountedCases, place: int) -> FloatArray:
 
 
 def one_price(cases: CountedCases) -> tuple[float, Iterator[float]]:
-    """The price of the only limit, and prices of deterministic rules that keep it."""
-    return price_at(cases.limits[0], breakpoints(cases), cases.span)
+    """The price of the only limit, and prices of deterministic rules that keep it.
+
+    What the limit counts goes by labels where they are known, else by posteriors.
+    """
+    weight = cases.mass * (cases.counted if cases.seen is None else cases.seen)[0]
+    leaves = leaving_prices(gains_of(cases, 0), cases.counted[0])
+    order = np.argsort(-leaves, kind="stable")
+    breaks = grouped_breakpoints(leaves[order], weight[order], cases.span)
+    return price_at(cases.limits[0], breaks, cases.span)
 
 
 def price_at(limit: Limit, breaks: Breakpoints, span: float) -> tuple[float, Iterator[float]]:

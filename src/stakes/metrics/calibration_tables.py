@@ -218,7 +218,6 @@ def _smooth_bounds(
         high = np.asarray(estimate.interval(level).high)
         plausible = np.quantile(_calibrated(table, replicates, rng), (1 + level) / 2, axis=0)
     else:
-        _check.generator(rng)
         count = _check.draws("replicates", replicates, low=2)
         if cases.few:
             return np.full(4, np.nan), np.full(4, np.nan)

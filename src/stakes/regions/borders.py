@@ -186,12 +186,6 @@ def crossing(joint: JointCounts, first: Label, second: Label, axis: StraightAxis
     >>> float(crossing(joint, "a", "b", CostProportion()).round(4))
     0.4
     """
-    # Straight lines cross at most once, so that there is a single answer.
-    if not isinstance(axis, StraightAxis):
-        raise InputError(
-            f"axis must be CostProportion(…), CostRatio(…) or Prior(…); got {axis!r}. Other curves "
-            f"may cross several times: call cheapest_regions."
-        )
     _check.one_of("first", first, joint.models, "models")
     _check.one_of("second", second, joint.models, "models")
     return axis.mark(root(axis.gap(axis.checked(joint), first, second)))

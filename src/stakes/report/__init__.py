@@ -2,10 +2,7 @@
 
 from stakes._check import guard
 from stakes.report._consistency import RANGES, refuse_inconsistent
-from stakes.report._flips import Flip, MovedNumber, flip_of
-from stakes.report._other_stakes import Elsewhere, Stakes
-from stakes.report._pairs import DecisionSource, JointBins, PairCounts
-from stakes.report._parts import (
+from stakes.report._findings import (
     AS_DECIDED,
     BAYES,
     FEWER_BINS,
@@ -28,6 +25,9 @@ from stakes.report._parts import (
     UncertainPart,
     Uncertainty,
 )
+from stakes.report._flips import Flip, MovedNumber, flip_of
+from stakes.report._other_stakes import Elsewhere, Stakes
+from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._report import Report
 from stakes.report._systems import System, Verdict, cheapest_of
 

@@ -18,9 +18,9 @@ from stakes._check import FloatArray, Label
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
+from stakes.report._findings import BAYES
 from stakes.report._other_stakes import Stakes
 from stakes.report._pairs import ReportParts
-from stakes.report._parts import BAYES
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
 _COST_STEPS = (

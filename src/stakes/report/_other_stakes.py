@@ -31,6 +31,7 @@ from stakes.inference import (
     selection_effect,
 )
 from stakes.problem import Problem
+from stakes.report._findings import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED
 from stakes.report._pairs import (
     Decided,
     Pairs,
@@ -44,7 +45,6 @@ from stakes.report._pairs import (
     norm_tail,
     support_of,
 )
-from stakes.report._parts import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED
 from stakes.tally import ScoreTable
 
 

@@ -20,9 +20,7 @@ from stakes.errors import InputError
 from stakes.measures import coefficients_on, constant_sums, term_cost
 from stakes.problem import Problem
 from stakes.regions import Margin, Regions
-from stakes.report._flips import Flip, flips_of, read_decisions, zones_of
-from stakes.report._pairs import JointBins
-from stakes.report._parts import (
+from stakes.report._findings import (
     Assumptions,
     Baseline,
     Caveat,
@@ -33,6 +31,8 @@ from stakes.report._parts import (
     Slice,
     Uncertainty,
 )
+from stakes.report._flips import Flip, flips_of, read_decisions, zones_of
+from stakes.report._pairs import JointBins
 from stakes.report._systems import System, Verdict, challengers_of, cheapest_of, judged_intervals
 from stakes.rule import Rule, Rules
 

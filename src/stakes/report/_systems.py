@@ -13,7 +13,7 @@ from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference import Measured
 from stakes.limits import LimitCheck
-from stakes.report._parts import Baseline
+from stakes.report._findings import Baseline
 from stakes.tally import Counts
 
 

@@ -126,15 +126,11 @@ class Rule(Value):
     added: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        _check.require(
-            "problem", self.problem, Problem, "Write Problem(costs), rows being classes."
-        )
         if self.takes not in WRAPPERS:
             raise InputError(
                 f"takes must be one of {', '.join(WRAPPERS)}; got {self.takes!r}. Say which."
             )
         if self.map is not None:
-            _check.require("map", self.map, CalibrationMap, "Fit one with stakes.calibration.")
             _check.same_labels("the classes of map", self.problem.classes, self.map.classes)
         if (self.from_prior is None) != (self.to_prior is None):
             raise InputError("from_prior and to_prior must come together; one is missing. Add it.")
@@ -145,8 +141,6 @@ class Rule(Value):
             self._fill({"added": _check.squarable("added", self.added, ndim=3)})
         for name in ("system", "model"):
             _check.require(name, getattr(self, name), str, "Pass its name.")
-        if self.origin is not None:
-            _check.require("origin", self.origin, Origin, "Take that of another rule, or None.")
         refuse_unusable(self.problem, self.takes, self.map, self.threshold, self.from_prior)
         if self.takes != DECISIONS and self.threshold is None:
             refuse_unpriced(self.problem, self.added)
@@ -173,7 +167,6 @@ class Rule(Value):
         >>> rule.decide([0.3, 0.55]).tolist()
         ['wait', 'treat']
         """
-        _check.require("priced", priced, PricedLimits, "Call price_limits(posteriors, problem).")
         moved = priced.from_prior is not None
         return cls(
             priced.problem,

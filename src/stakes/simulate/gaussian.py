@@ -216,7 +216,6 @@ class GaussianWorld(Value):
         >>> world.sample_each([2, 1], rng=np.random.default_rng(0)).y_true
         array([0, 0, 1])
         """
-        _check.generator(rng)
         each = _check.non_negative("n_per_class", n_per_class, ndim=1)
         if each.size != self.n_classes or (each != np.rint(each)).any() or not each.any():
             raise InputError(

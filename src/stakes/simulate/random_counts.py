@@ -63,7 +63,6 @@ def random_confusion(
     >>> float(np.mean(np.diff(f1) * np.diff(accuracy) < 0).round(2))
     0.05
     """
-    _check.generator(rng)
     problems = _check.draws("n_problems", n_problems, low=1)
     models = _check.whole("n_models", n_models, low=1, high=_MOST // problems)
     positive = _drawn("share", share, rng, (problems,))

@@ -1,4 +1,4 @@
-"""The parts of a report that stand alone: numbers, tallies and sentences."""
+"""What a report finds about models, slices and assumptions: numbers, tallies and sentences."""
 
 from __future__ import annotations
 
