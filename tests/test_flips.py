@@ -229,7 +229,7 @@ def test_the_text_says_up_to_where_the_data_cannot_tell(report):
     )
     assert part.table is not None
     assert part.table.header == ("moved alone", "now", "as cheap", "clearly", "to")
-    assert "Up to there it is a contender, and the data cannot tell." in " ".join(part.sentences)
+    assert "Between the two the data cannot tell." in " ".join(part.sentences)
     assert stakes.Report.from_json(report.to_json()) == report
 
 

@@ -169,7 +169,7 @@ def test_below_the_price_of_a_coverage_it_pays_to_decide_still_fewer_and_above_i
     """By a plain loop: the cheapest coverage for abstentions of other prices, by the posteriors."""
     y, p = [0, 0, 0, 1] * 30, [0.05, 0.1, 0.4, 0.7] * 30
     report = evaluate(y, {"m": p}, Problem.zero_one(2), **PLAIN)
-    assert "Leaving still more of them" in " ".join(report.to_text().split())
+    assert "Leaving the next case to somebody else" in " ".join(report.to_text().split())
     hardness = [min(probability, 1 - probability) for probability in p]
     for share, _, price in report.coverage:
         for abstention, fewer in ((price - 0.01, True), (price + 0.01, False)):

@@ -123,7 +123,7 @@ def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator
         "prior mismatch",
         f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} is "
         f"{percent(prior[k])} there and {percent(shares[k])} of these cases."
-        + (" Posteriors are shown as they come and moved to the prior." if moved else ""),
+        + " Posteriors are used as they are, and adjusted to the prior (moved)." * moved,
     )
 
 

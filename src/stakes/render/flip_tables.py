@@ -72,8 +72,8 @@ def margin_section(report: Report) -> Section:
     clearly = (
         ". The point at which the data can tell is not known for these costs"
         if unknown
-        else ", and where it is clear that today's choice costs more. Up to there it is a "
-        "contender, and the data cannot tell"
+        else ", and where it is clear that today's choice costs more. Between the two the data "
+        "cannot tell"
     )
     text = (
         f"Each number moved alone, {_FROZEN}: where another costs as little on these cases"

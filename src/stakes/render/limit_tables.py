@@ -106,9 +106,9 @@ def coverage_section(report: Report) -> Section | None:
     apart = ", running costs apart" if best.running_cost else ""
     text = (
         f"What {best.name} costs on these cases where the hardest ones, whose decisions it expects "
-        f"to cost the most, are left undecided{apart}{unit}. Leaving still more of them "
-        f"undecided, or to somebody else, pays where that costs less for each than the last column "
-        f"says, as far as its posteriors are right."
+        f"to cost the most, are left undecided{apart}{unit}. Leaving the next "
+        f"case to somebody else pays if that costs less than the last column, which is what the "
+        f"model expects this case to cost."
     )
     shown = [points[_nearest(points, share)] for share in _COVERAGES]
     rows = tuple(

@@ -51,8 +51,8 @@ _EXPLAINED = {
     AS_DECIDED: "As decided: the model's own decisions.",
 }
 _CHANCE = (
-    "Chance: the probability of being the cheapest. It allows for luck, and is right on average "
-    "over many comparisons."
+    "Chance: an estimated probability of being the cheapest. Differences that chance alone may "
+    "explain count for less."
 )
 _MODELLESS = (
     "Costs and prior, no model: for each case the decision that is the cheapest by its own costs "
