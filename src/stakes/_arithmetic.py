@@ -30,12 +30,12 @@ def least(values: FloatArray) -> BoolArray:
     nan never is.
     """
     known = np.where(np.isnan(values), np.inf, values)
+    finite = known < np.inf
     least = known.min(axis=-1, keepdims=True)
-    shape: dict[str, Any] = {"axis": -1, "keepdims": True, "where": known < np.inf}
-    largest = np.max(np.abs(values), initial=0.0, **shape)
+    most = np.where(finite, known, -np.inf).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):  # where all are infinite or unknown
-        slack = _TIE * np.max(known - least, initial=0.0, **shape) + _ROUNDING * largest
-    return np.asarray((known <= least + slack) & (known < np.inf))
+        slack = _TIE * (most - least) + _ROUNDING * np.maximum(most, -least)
+        return np.asarray((known <= least + slack) & finite)
 
 
 def least_shares(values: FloatArray) -> FloatArray:
