@@ -35,6 +35,5 @@ def places(texts: Sequence[str]) -> list[tuple[int, int]] | None:
     if scale is None:
         return None
     return [
-        (int(year[0]) if year else 0, scale[word])
-        for year, word in zip(years, words, strict=True)
+        (int(year[0]) if year else 0, scale[word]) for year, word in zip(years, words, strict=True)
     ]
