@@ -9,6 +9,18 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 
+__all__ = [
+    "LARGEST_WHOLE",
+    "are_whole",
+    "least",
+    "least_shares",
+    "mean_defined",
+    "places_among",
+    "ratio",
+    "running_sum",
+    "weighted_sum",
+]
+
 _BLOCK = 512  # numbers summed in a row; errors grow with the levels of blocks, which are few
 _PIECE = 1 << 16  # numbers that fit into the cache
 _FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14  # when to compare with every edge, and values at a time
