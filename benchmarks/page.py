@@ -3,8 +3,8 @@
     python benchmarks/page.py
 
 Prints the median and the slowest of twenty changes for sixty models, and for thirty classes with
-thirty decisions. Work that the page puts off until the sliders rest is left out; the search for what
-would change the verdict, in small pieces while nothing moves, has a line of its own.
+thirty decisions. Work that the page puts off until the sliders rest is left out. The search for
+what would change the verdict, in small pieces while nothing moves, has its own time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def thirty_classes() -> Report:
 
 
 def times(browser: Any, report: Report, folder: Path) -> tuple[list[float], float]:
-    """Milliseconds of changes and of the search, by the page's own thread: no other process counts."""
+    """Milliseconds of changes and of the search, of the page's own thread only."""
     report.to_html(folder / "report.html")
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     session = page.context.new_cdp_session(page)

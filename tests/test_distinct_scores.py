@@ -59,6 +59,7 @@ def test_weighted_tables_of_nasty_scores_are_those_of_a_slow_twin_bit_for_bit(ma
 def many_rows(shape, rng, n=40_000):
     scores = {
         "distinct": lambda: rng.normal(size=n),
+        "one tie": lambda: np.append(rng.normal(size=n - 2), [0.5, 0.5]),
         "tied": lambda: np.round(rng.normal(size=n), 2),
         "skewed": lambda: rng.lognormal(sigma=6, size=n),
         "nearly all alike": lambda: np.where(rng.random(n) < 0.99, 0.25, rng.random(n)),
@@ -69,7 +70,16 @@ def many_rows(shape, rng, n=40_000):
 
 
 @pytest.mark.parametrize(
-    "shape", ["distinct", "tied", "skewed", "nearly all alike", "one score", "huge and infinite"]
+    "shape",
+    [
+        "distinct",
+        "one tie",
+        "tied",
+        "skewed",
+        "nearly all alike",
+        "one score",
+        "huge and infinite",
+    ],
 )
 def test_tables_that_are_sorted_in_two_stages_are_those_of_numpy_bit_for_bit(shape):
     rng = np.random.default_rng(22)
@@ -88,3 +98,12 @@ def test_the_rows_of_the_caller_stay_as_they_are():
     assert y.tolist() == [1, 0, 1]
     assert np.signbit(scores).tolist() == [True, False, True]
     assert all(column.flags.writeable for column in (y, scores, weights))
+
+
+def test_a_table_of_few_distinct_scores_does_not_keep_the_memory_of_all_cases():
+    y, scores = many_rows("nearly all alike", np.random.default_rng(23))
+    for weights in (None, np.full(len(y), 0.5)):
+        table = ScoreTable.from_scores(y, scores, weights=weights)
+        for part in (table.scores, table.weights):
+            held = part if part.base is None else part.base
+            assert held.nbytes <= 16 * table.scores.size

@@ -95,6 +95,9 @@ FRAMES: dict[str, Callable[[Path], Any]] = {
     "pandas, with an index of its own": lambda folder: TABLE.to_pandas().set_index(
         "patient", drop=False
     ),
+    "pandas, sparse": lambda folder: TABLE.to_pandas().astype(
+        dict.fromkeys(["p_forest", "raw", "w"], pd.SparseDtype(float))
+    ),
     "Polars": lambda folder: pl.DataFrame(ROWS),
     "Polars, lazy": lambda folder: pl.LazyFrame(ROWS),
     "PyArrow": lambda folder: TABLE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -18,7 +19,7 @@ from stakes import ranking
 from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes.errors import InputError
-from stakes.ranking.convex_hull import _walked
+from stakes.ranking.convex_hull import _beyond, _walked
 from stakes.tally import ScoreTable
 
 Measure = Callable[[ScoreTable], FloatArray]
@@ -300,6 +301,50 @@ def test_hull_of_many_scores_is_that_of_the_monotone_chain(
     positive = rng.binomial(cases, share).astype(float)
     weights = np.stack([cases - positive, positive], axis=1)
     assert ranking.hull_cuts(weights).tolist() == twin_chain(weights)
+
+
+@pytest.mark.parametrize("run", [2, 5, 64])
+@pytest.mark.parametrize("kind", ["calibrated", "reversed", "blind", "with gaps", "one class"])
+def test_runs_of_scores_that_are_pooled_at_once_contain_no_vertex(
+    run: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hull_module = sys.modules[_walked.__module__]
+    monkeypatch.setattr(hull_module, "_RUN", run)
+    monkeypatch.setattr(hull_module, "_MANY", 1)
+    rng = np.random.default_rng(run)
+    for size in (1, 2, run, run + 1, 700, 3001):
+        share = np.linspace(0, 1, size) ** 2
+        share = share[::-1] if kind == "reversed" else share
+        share = np.full(size, 0.3 * (kind == "blind")) if kind in ("blind", "one class") else share
+        cases = rng.integers(1, 3, size)
+        positive = rng.binomial(cases, share)
+        weights = np.stack([cases - positive, positive], axis=1).astype(float)
+        if kind == "with gaps":
+            weights[rng.random(size) < 0.6] = 0.0
+            occupied = np.flatnonzero(weights.any(axis=1))
+            cuts = [0, *occupied[twin_chain(weights[occupied])[1:-1]], size]
+        else:
+            cuts = twin_chain(weights)
+        assert ranking.hull_cuts(weights).tolist() == cuts
+
+
+def test_a_run_of_scores_is_looked_into_only_where_its_best_corner_is_beyond_the_hull() -> None:
+    sums = np.array([[4.0, 4.0, 4.0, 0.0], [0.0, 4.0, 4.0, 4.0]])
+    # The second and the third run lie on one line: their corners are beyond it; the others are not.
+    assert _beyond(sums).tolist() == [False, True, True, False]
+    assert _beyond(sums * 2.0**25).tolist() == [True] * 4  # products might be rounded
+
+
+def test_a_table_finds_its_hull_once_and_a_table_with_other_weights_finds_its_own() -> None:
+    table = ScoreTable([1, 2, 3], [[3, 0], [1, 2], [2, 1]])
+    assert ranking.hull(table) is ranking.hull(table)
+    other = table.with_weights([[1, 0], [1, 1], [0, 1]])
+    assert ranking.hull(other).segments.tolist() == [[1, 0], [1, 1], [0, 1]]
+    copied = pickle.loads(pickle.dumps(table))
+    assert vars(copied).keys() == set(ScoreTable.__dataclass_fields__)
+    assert ranking.hull(copied) == ranking.hull(table)
+    with pytest.raises(ValueError, match="read-only"):
+        table.class_weights[0] = 9
 
 
 def test_a_walk_drops_points_on_a_line_too() -> None:

@@ -46,6 +46,7 @@ from stakes.thresholds import (
     ScoreFixed,
     ScoreUniform,
     best_threshold,
+    case_losses,  # the module
     expected_loss,
     h_measure,
 )
@@ -329,6 +330,36 @@ def test_H2_a_fixed_rate_is_the_share_of_positive_decisions(rows, rate):
     _, positive = shares(table)
     error = (1 - positive) * alarms + positive * misses
     assert loss(table, RateFixed(rate)) == pytest.approx(error, abs=1e-12)
+
+
+@given(real_rows, st.floats(0, 1))
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_H2_a_fixed_rate_does_not_depend_on_the_blocks_that_scores_are_read_in(size, rows, rate):
+    table = table_of(rows)
+    both = ScoreTable(table.scores, np.stack([table.weights, table.weights[::-1]]))
+    whole = [RateFixed(r).expected_counts(both).values for r in (rate, 0.0, 1.0)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(case_losses, "_BLOCK", 1)
+        patched.setattr(case_losses, "_LEAST", size)
+        parts = [RateFixed(r).expected_counts(both).values for r in (rate, 0.0, 1.0)]
+    np.testing.assert_allclose(parts[0], whole[0], atol=1e-12 * float(table.n_cases))
+    for none, everybody in (whole[1:], parts[1:]):
+        assert not none[..., 1].any()
+        assert not everybody[..., 0].any()
+
+
+def test_an_infinite_score_without_cases_does_not_matter_to_drawn_scores() -> None:
+    table = ScoreTable([-np.inf, 0.25, 0.5, np.inf], [[0, 0], [3, 1], [1, 3], [0, 0]])
+    plain = ScoreTable([0.25, 0.5], [[3, 1], [1, 3]])
+    expected = ScoreUniform().expected_counts(plain).values
+    assert ScoreUniform().expected_counts(table).values.tolist() == expected.tolist()
+
+
+@given(real_rows)
+def test_H6_the_closed_form_for_uniform_c_is_the_mean_over_cases(rows):
+    table = table_of(rows)
+    slow = RateDriven().mean_loss(table, Mixture([Uniform(0, 0.5), Uniform(0.5, 1)], [0.5, 0.5]))
+    assert float(RateDriven().mean_loss(table, Uniform())) == pytest.approx(float(slow), abs=1e-12)
 
 
 @given(real_rows)

@@ -9,6 +9,18 @@ import numpy.typing as npt
 
 from stakes._check import BoolArray, FloatArray, IntArray
 
+__all__ = [
+    "LARGEST_WHOLE",
+    "are_whole",
+    "least",
+    "least_shares",
+    "mean_defined",
+    "places_among",
+    "ratio",
+    "running_sum",
+    "weighted_sum",
+]
+
 _BLOCK = 512  # numbers summed in a row; errors grow with the levels of blocks, which are few
 _PIECE = 1 << 16  # numbers that fit into the cache
 _FEW_EDGES, _BLOCK_OF_VALUES = 32, 1 << 14  # when to compare with every edge, and values at a time
@@ -30,12 +42,12 @@ def least(values: FloatArray) -> BoolArray:
     nan never is.
     """
     known = np.where(np.isnan(values), np.inf, values)
+    finite = known < np.inf
     least = known.min(axis=-1, keepdims=True)
-    shape: dict[str, Any] = {"axis": -1, "keepdims": True, "where": known < np.inf}
-    largest = np.max(np.abs(values), initial=0.0, **shape)
+    most = np.where(finite, known, -np.inf).max(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):  # where all are infinite or unknown
-        slack = _TIE * np.max(known - least, initial=0.0, **shape) + _ROUNDING * largest
-    return np.asarray((known <= least + slack) & (known < np.inf))
+        slack = _TIE * (most - least) + _ROUNDING * np.maximum(most, -least)
+        return np.asarray((known <= least + slack) & finite)
 
 
 def least_shares(values: FloatArray) -> FloatArray:

@@ -26,6 +26,8 @@ import numpy as np
 
 from stakes.errors import InputError
 
+__all__ = ["NUMBERS", "Expression", "Functions", "Name", "column_text", "parse"]
+
 LONGEST = 2000  # characters
 DEEPEST = 50  # parts inside each other
 

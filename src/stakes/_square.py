@@ -9,6 +9,8 @@ from stakes._check import FloatArray, Labels
 from stakes.errors import InputError
 from stakes.tally import Counts
 
+__all__ = ["answer_columns", "diagonal", "elsewhere", "off_diagonal", "scaled", "square"]
+
 
 def square(counts: Counts) -> FloatArray:
     """Table (..., K, K) of counts, column k counting the decisions that answer class k.

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["InputError", "MissingExtraError", "StakesError"]
+__all__ = ["InputError", "MissingExtraError", "StakesError", "extra"]
 
 
 # An argument, an option, or a part of one, such as models['a'].
@@ -121,6 +121,18 @@ def extra(name: str, what: str) -> Iterator[None]:
     ----------
     name : the extra that installs the packages
     what : what needs them, as the first words of the message
+
+    Returns
+    -------
+    a context, in which packages are imported
+
+    Examples
+    --------
+    >>> with extra("plot", "a picture"):
+    ...     import no_such_package
+    Traceback (most recent call last):
+    stakes.errors.MissingExtraError: a picture needs the package no_such_package, which is not
+    installed. Install it with: pip install 'stakes[plot]'.
     """
     try:
         yield

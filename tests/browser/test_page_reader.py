@@ -311,8 +311,8 @@ def test_the_button_that_unfolds_a_model_stands_beside_its_name(shown):
 @pytest.mark.parametrize("name", ["demo", "clinic", "busy wards", "raw scores", "digits"])
 def test_no_column_of_the_systems_is_cut_on_a_wide_screen(name, shown):
     page = shown(name)
-    hidden = "() => { const n = document.getElementById('systems'); return n.scrollWidth - n.clientWidth; }"
-    assert page.run(hidden) <= 0
+    systems = page.page.locator("#systems")
+    assert systems.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
     if name == "busy wards":
         heads = page.page.locator("#systems thead th").all_inner_texts()
         assert {"per year", "decisions", "threshold"} <= set(heads)

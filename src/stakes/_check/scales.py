@@ -24,7 +24,7 @@ _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 def places(texts: Sequence[str]) -> list[tuple[int, int]] | None:
     """The year in each text and its place on a scale; None unless all are words of one scale.
 
-    >>> places(["March 2024", "feb 2025"]), places(["Very low", "medium"]), places(["low", "Mon"])
+    >>> places(["march 2024", "feb 2025"]), places(["Very low", "medium"]), places(["low", "Mon"])
     ([(2024, 2), (2025, 1)], [(0, 0), (0, 2)], None)
     """
     years = [_YEAR.findall(text) for text in texts]
@@ -35,6 +35,5 @@ def places(texts: Sequence[str]) -> list[tuple[int, int]] | None:
     if scale is None:
         return None
     return [
-        (int(year[0]) if year else 0, scale[word])
-        for year, word in zip(years, words, strict=True)
+        (int(year[0]) if year else 0, scale[word]) for year, word in zip(years, words, strict=True)
     ]

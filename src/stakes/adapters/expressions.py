@@ -244,7 +244,10 @@ def grouped(
     for key, pack in zip(keys, packs, strict=True):
         codes = np.unravel_index(frame_of_cells[key].to_numpy(), tuple(pack.values()))
         arrays |= {name: code.astype(np.intp) for name, code in zip(pack, codes, strict=True)}
-    arrays |= {name: _numbers_of(frame_of_cells[name]) for name in (*numbers, *aggregates)}
+    # Some engines return sums as decimals.
+    arrays |= {
+        name: np.array(frame_of_cells[name], dtype=np.float64) for name in (*numbers, *aggregates)
+    }
     return arrays | {name: frame_of_cells[name].to_native() for name in groups}
 
 
@@ -272,11 +275,6 @@ def table_of(values: FloatArray, codes: Sequence[IntArray], shape: Sequence[int]
 def texts_of(column: nw.Series[Any]) -> npt.NDArray[Any]:
     """Texts, with None for missing ones, which pandas marks by nan or by ``pd.NA``."""
     return np.array([x if isinstance(x, str) else None for x in column.to_list()], dtype=object)
-
-
-def _numbers_of(column: nw.Series[Any]) -> FloatArray:
-    """Numbers in double precision; some engines return sums as decimals."""
-    return np.array(column, dtype=np.float64)
 
 
 def _packs(sizes: Mapping[str, int]) -> list[dict[str, int]]:

@@ -21,12 +21,29 @@ _CATEGORIES = _VALUES - {"floating"} | {"datetime", "datetime64"}
 
 
 def with_decimals(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
-    """Decimals of pandas, which has no type for them, as numbers like those of other libraries."""
+    """Decimals of pandas, which has no type for them, as numbers like those of other libraries.
+
+    So are sparse columns, whose type narwhals does not know.
+    """
+    frame = _dense(frame)
     objects = [name for name, kind in frame.schema.items() if kind == nw.Object]
     known = ((name, frame[name].to_native()) for name in objects)
     decimals = [name for name, values in known if _kind(values) == "decimal" and _exact(values)]
     numbers = [nw.col(name).cast(nw.Float64) for name in decimals]
     return frame.with_columns(numbers) if numbers else frame
+
+
+def _dense(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """The frame with plain columns in the place of sparse ones."""
+    unknown = [name for name, kind in frame.schema.items() if kind == nw.Unknown]
+    columns: dict[str, Any] = {name: frame[name].to_native() for name in unknown}
+    sparse = sys.modules["pandas"].SparseDtype
+    plain = [
+        nw.from_native(column.sparse.to_dense(), series_only=True)
+        for column in columns.values()
+        if isinstance(column.dtype, sparse)
+    ]
+    return frame.with_columns(plain) if plain else frame
 
 
 def _exact(decimals: Any) -> bool:

@@ -116,12 +116,9 @@ class Compliance(Value):
 
     def __repr__(self) -> str:
         summary = f"Compliance: {'yes' if self.complies else 'no'}, {self.reason}"
-        shown = _rows(self.utilities) if self.utilities is not None else self.witness
-        return summary if shown is None else f"{summary}\n{shown}"
-
-
-def _rows(table: FloatArray) -> str:
-    return "\n".join(_row_texts(table))
+        shown = [] if self.witness is None else [str(self.witness)]
+        shown = shown if self.utilities is None else _row_texts(self.utilities)
+        return "\n".join([summary, *shown])
 
 
 def _row_texts(table: FloatArray) -> list[str]:

@@ -88,12 +88,12 @@ def exact_misranking(
 
     def integrand(log_odds: float) -> FloatArray:
         """Density of the share, and what of it is ranked wrongly."""
-        share = np.array([_logistic(-log_odds), _logistic(log_odds)])
+        share = _shares_at(log_odds)
         density = float(class_share.density(share[1])) * float(share[0] * share[1])
         return np.array([density, density * at(log_odds, share) if density else 0.0])
 
     low, high = _log_odds(class_share.support)
-    if np.isnan(at(0.3, np.array([_logistic(-0.3), _logistic(0.3)]))):
+    if np.isnan(at(0.3, _shares_at(0.3))):
         return float("nan")
     mass, wrong = _integral(integrand, low, high)
     _refuse_unresolved("class_share", mass)
@@ -125,8 +125,9 @@ def _log_odds(support: tuple[float, float]) -> FloatArray:
             f"the support of class_share must be two rising shares; got {support!r}. "
             f"A known share needs no distribution."
         )
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.clip(np.log(bounds) - np.log1p(-bounds), -_REACH, _REACH))
+    from scipy.special import logit
+
+    return np.asarray(np.clip(logit(bounds), -_REACH, _REACH))
 
 
 def _refuse_unresolved(name: str, mass: float) -> None:
@@ -145,8 +146,11 @@ def _unknown(name: str, known: str) -> InputError:
     )
 
 
-def _logistic(x: float | FloatArray) -> FloatArray:
-    return np.asarray(1 / (1 + np.exp(-x)))
+def _shares_at(log_odds: float | FloatArray) -> FloatArray:
+    """Shares of both classes, or of both costs, along the first axis."""
+    from scipy.special import expit
+
+    return np.asarray(expit([-log_odds, log_odds]))
 
 
 def _wrong_at(
@@ -168,11 +172,11 @@ def _wrong_at(
     half = np.diff(edges)[:, None] / 2
     nodes, weights = np.polynomial.legendre.leggauss(16)
     cost = edges[:-1, None] + half * (nodes + 1)
-    proportion = _logistic(cost)
+    rest, proportion = _shares_at(cost)
     position = _position(np.exp(cost - share_log_odds), np.array(1.0), rates)
     distance = np.abs(position - _position(weight[0], weight[1], rates))
     wrong = np.minimum(distance, 2 - distance)
-    density = utilities.cost_proportion_density(proportion) * proportion * _logistic(-cost)
+    density = utilities.cost_proportion_density(proportion) * proportion * rest
     measure = half * weights * density
     _refuse_unresolved("utilities", float(np.sum(measure)))
     return float(np.sum(measure * wrong))

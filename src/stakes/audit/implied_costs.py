@@ -109,8 +109,9 @@ class LogOdds(Scale):
     """
 
     def cost_proportion(self, threshold: float) -> float:  # noqa: D102
-        with np.errstate(over="ignore"):
-            return float(1 / (1 + np.exp(-float(threshold))))
+        from scipy.special import expit
+
+        return float(expit(float(threshold)))
 
 
 @record

@@ -44,7 +44,8 @@ def _sections(changes: Changes, level: str) -> Iterator[Section]:
     if changes.problem:
         yield Section("The problems differ", tuple(f"{text}." for text in changes.problem))
     old, new = (name or "no model" for name in changes.verdicts)
-    yield Section("Verdict", (f"Deploy {new}, as before." if old == new else _moved(old, new),))
+    since = ", as before" if old == new else f"; it was {old}"
+    yield Section("Verdict", (f"Deploy {new}{since}.",))
     if changes.costs:
         yield _costs(changes, level)
     others = (
@@ -56,10 +57,6 @@ def _sections(changes: Changes, level: str) -> Iterator[Section]:
     for title, names in others:
         if names:
             yield Section(title, (", ".join(names) + ".",))
-
-
-def _moved(old: str, new: str) -> str:
-    return f"Deploy {new}; it was {old}."
 
 
 def _costs(changes: Changes, level: str) -> Section:

@@ -100,8 +100,9 @@ def _knots(x: FloatArray, positive: IntArray, shares: tuple[float, ...]) -> Floa
 
 
 def _log_odds(scores: FloatArray) -> FloatArray:
-    inside = np.clip(scores, _CLIP, 1 - _CLIP)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
+    from scipy.special import logit
+
+    return np.asarray(logit(np.clip(scores, _CLIP, 1 - _CLIP)))
 
 
 def _spline(x: FloatArray, knots: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from stakes._value import record
 from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells
 from stakes.inference.likelihood import upper_bound_from, widened
-from stakes.inference.max_law import bonferroni_law, max_law
+from stakes.inference.max_law import MaxLaw, bonferroni_law, first_quantiles, max_law
 from stakes.inference.profile import profile_threshold
 from stakes.inference.sampling import added_variances, cost_errors
 from stakes.inference.schemes import Clusters
@@ -245,27 +245,23 @@ class _Race:
         costs, prior = self._problems(places, away)
         priors = [None] * len(costs) if prior is None else prior
         every = zip((self.moves[place] for place in places), costs, priors, strict=True)
-        return np.array([self._limit(*arguments) for arguments in every]).T
+        laws = [self._law(*arguments) for arguments in every]
+        alone = profile_threshold(self.level, np.array([law.degrees for law in laws]))
+        return np.stack([first_quantiles(laws, 1 - self.level), alone])
 
-    def _limit(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> list[float]:
-        """Thresholds of one move: the critical value among the systems, and of one comparison."""
+    def _law(self, move: Move, costs: FloatArray, prior: FloatArray | None) -> MaxLaw:
+        """The law of the largest difference of the choice; no degrees where it is undefined."""
         names, degrees = self._names(move), np.inf
-        law = bonferroni_law(degrees, len(names) - 1)
         if not self._is_known(names):
             many = len(names) > MOST_RIVALS
             # Bonferroni's value needs only the degrees of freedom, which one system has as well.
             joint, design = (self._first, {}) if many else (self.joint, self.design)
             problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
             errors = cost_errors(joint, problem, **design)
-            degrees = errors.degrees
-            if degrees == 0 or np.isnan(errors.costs).any():
-                return [np.inf, np.inf]
-            if many:
-                law = bonferroni_law(degrees, len(names) - 1)
-            else:
-                law = max_law(errors.among(names), [names.index(move.choice)])
-        alone = profile_threshold(self.level, np.asarray(degrees))
-        return [float(law.quantile(1 - self.level)[0]), float(alone)]
+            degrees = 0.0 if np.isnan(errors.costs).any() else errors.degrees
+            if degrees > 0 and not many:
+                return max_law(errors.among(names), [names.index(move.choice)])
+        return bonferroni_law(degrees, len(names) - 1)
 
     def _problems(self, places: IntArray, away: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Costs (B, K, M) and priors (B, K) of moves at a distance from their starts."""

@@ -13,7 +13,7 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.inference.comparison import triangular_root
-from stakes.inference.normals import directions
+from stakes.inference.normals import chi_square_tail, directions
 from stakes.inference.sampling import CostErrors
 
 _DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results are reproducible
@@ -78,12 +78,12 @@ class MaxLaw:
 
     def _mean_tail(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, averaged over the directions."""
-        from scipy.special import betainc, gammaincc
-
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(square > 0, square / self.extent**2, 0.0)
         if np.isinf(self.degrees):
-            return np.asarray(gammaincc(self.rank / 2, ratio / 2).mean(axis=0))
+            return np.asarray(chi_square_tail(self.rank, ratio).mean(axis=0))
+        from scipy.special import betainc
+
         share = self.degrees / (self.degrees + ratio)
         return np.asarray(betainc(self.degrees / 2, self.rank / 2, share).mean(axis=0))
 
@@ -124,6 +124,22 @@ def bonferroni_law(degrees: float, comparisons: int) -> MaxLaw:
     return MaxLaw(np.empty((0, 1)), 0, degrees, comparisons)
 
 
+def first_quantiles(laws: Sequence[MaxLaw], share: float) -> FloatArray:
+    """The quantile of the first system of each law, (len(laws),).
+
+    Laws of one kind are searched together. Without a degree of freedom the quantile is infinite.
+    """
+    squares = np.full(len(laws), np.inf)
+    kinds = [(len(law.extent), law.rank, law.degrees, law.comparisons) for law in laws]
+    for kind in set(kinds):
+        places = [place for place, other in enumerate(kinds) if other == kind]
+        _, rank, degrees, comparisons = kind
+        if degrees > 0:
+            extent = np.concatenate([laws[place].extent[:, :1] for place in places], axis=1)
+            squares[places] = MaxLaw(extent, rank, degrees, comparisons).quantile(share)
+    return squares
+
+
 def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> FloatArray:
     """The largest |drawn_i − drawn_j| · scale_ij over j, (R, len(rows)), of draws (R, J)."""
     gaps, step = np.empty((len(drawn), len(rows))), max(1, _CACHED // drawn.shape[1])
@@ -154,7 +170,11 @@ def canonical_ranks(errors: CostErrors) -> IntArray:
 
 def _ranks(keys: FloatArray) -> IntArray:
     """The rank of each row among the distinct rows."""
-    return np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+    order = np.lexsort(keys.T[::-1])
+    differs = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    ranks = np.zeros(len(keys), dtype=np.intp)
+    ranks[order[1:]] = np.cumsum(differs)
+    return ranks
 
 
 def canonical_order(errors: CostErrors) -> IntArray:

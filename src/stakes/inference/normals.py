@@ -18,6 +18,8 @@ import numpy as np
 
 from stakes._check import FloatArray
 
+_FAR = 800.0  # its exponential is zero
+
 
 def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     r"""The quantile :math:`\sqrt{n/(n-1)}\, t_{n-1}` at a share, in standard errors of replicates.
@@ -81,10 +83,35 @@ def fixed_normals(count: int, dimensions: int) -> FloatArray:
     return numbers
 
 
+@lru_cache(maxsize=16)
 def directions(count: int, dimensions: int) -> FloatArray:
     """Points (count, dimensions) spread over the unit sphere."""
     points = fixed_normals(count, dimensions)
-    return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+    numbers = np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
+    numbers.setflags(write=False)
+    return numbers
+
+
+def chi_square_tail(degrees: int, square: FloatArray) -> FloatArray:
+    r"""The probability that χ² with a whole number of degrees of freedom exceeds a square.
+
+    A finite sum, where the incomplete gamma function takes a series for each number:
+    :math:`Q(a + 1, x) = Q(a, x) + x^a e^{-x} / \Gamma(a + 1)`, from Q(1/2) or Q(1) on.
+
+    >>> chi_square_tail(4, np.array([1.064, 9.488])).round(3)
+    array([0.9  , 0.05])
+    """
+    from scipy.special import erfc
+
+    x = np.minimum(square / 2, _FAR)
+    falling = np.exp(-x)
+    a, tail, term = 1.0, falling, x * falling
+    if degrees % 2:
+        a, tail, term = 0.5, erfc(np.sqrt(x)), np.sqrt(x) * falling * (2 / np.sqrt(np.pi))
+    while a < degrees / 2:
+        tail, a = tail + term, a + 1
+        term = term * x / a
+    return np.asarray(tail)
 
 
 def _primes(count: int) -> FloatArray:

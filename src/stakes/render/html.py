@@ -238,6 +238,7 @@ def _wrapped(script: str) -> str:
     """The script without comments, in one function scope so that no name is global."""
     script = re.sub(r"/\*\*.*?\*/|(?:^|\s)// [^\n]*$", "", script, flags=re.DOTALL | re.MULTILINE)
     script = "\n".join(map(_tight_line, re.sub(r"\n\s+", "\n", script).split("\n")))
+    script = re.sub(r",\n(?=[)\]}])|;\n(?=})", "", script)  # needless before a closing bracket
     # Where a line cannot end a statement, or has ended it, the next one goes on.
     script = re.sub(r"(?<=[,;{(\[=>?:&|])\n|\n(?=[)\]}.?:&|])", "", script)
     return f'(function () {{\n"use strict";\n{script}}})();\n'
@@ -254,6 +255,10 @@ def _tight_line(line: str) -> str:
     parts = re.split(r'("[^"]*"|`[^`]*`)', line)  # every second one is a string or a template
     needless = r" *([=<>?:,;{}()\[\]&|*/]) *| ([+-]) (?=[\w(\[]|$)"  # but "a - -b" keeps its spaces
     parts[::2] = [re.sub(needless, r"\1\2", part) for part in parts[::2]]
+    beside = (
+        r" ([+-])(?==)|(?<=[)\]])([+-]) (?=[\w(\[])"  # signs that have a space left at one side
+    )
+    parts[::2] = [re.sub(beside, r"\1\2", part) for part in parts[::2]]
     return "".join(parts)
 
 

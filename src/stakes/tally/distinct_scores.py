@@ -146,12 +146,30 @@ def _grouped(rows: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _without_ties(scores: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sorted scores and weights (2, n) with equal scores pooled; each class stays contiguous."""
-    if any(_repeated(scores[block.start : block.stop + 1]).any() for block in blocks(scores.size)):
-        new = np.concatenate([[True], ~_repeated(scores)])
-        scores, place = scores[new], np.cumsum(new) - 1
-        weights = np.stack([np.bincount(place, column) for column in weights])
-    return scores, weights.T
+    """Sorted scores and weights (2, n) with equal scores pooled; each class stays contiguous.
+
+    Both may be overwritten: what is pooled moves to their front, block by block, so that a single
+    tie among many scores costs next to nothing.
+    """
+    n_distinct = 0
+    for block in blocks(scores.size):
+        # The last score of the blocks before may go on in this one; weights are added in order.
+        last = slice(max(n_distinct - 1, 0), n_distinct)
+        part = np.concatenate([scores[last], scores[block]])
+        new = np.concatenate([[True], ~_repeated(part)])
+        if last.stop == block.start and new.all():
+            n_distinct += part.size - (last.stop - last.start)
+            continue
+        columns = np.concatenate([weights[:, last], weights[:, block]], axis=1)
+        place = np.cumsum(new) - 1
+        n_distinct = last.start + int(place[-1]) + 1
+        pooled = slice(last.start, n_distinct)
+        scores[pooled] = part[new]
+        for column, sums in zip(columns, weights[:, pooled], strict=True):
+            sums[:] = np.bincount(place, column)
+    if n_distinct < scores.size // 2:  # what is left over would be kept as long as the table
+        return scores[:n_distinct].copy(), weights[:, :n_distinct].copy().T
+    return scores[:n_distinct], weights[:, :n_distinct].T
 
 
 def _repeated(ordered: FloatArray) -> BoolArray:
