@@ -37,7 +37,7 @@ NUMBERS = Path(__file__).with_suffix(".json")
 VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
 # Versions of sections: one more whenever their intervals change, and that of the others.
-VERSIONS, FIRST_VERSION = dict.fromkeys(("fitting", "interval", "report", "shrunk"), 3), 2
+VERSIONS, FIRST_VERSION = {"fitting": 3, "interval": 4, "report": 3, "shrunk": 3}, 2
 DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 RARE_TIMES = 3  # as many where many data sets recommend nothing, and so name no runner-up
 
@@ -61,7 +61,15 @@ class Task:
     @property
     def version(self) -> int:
         """The version of the intervals that are looked at."""
-        return VERSIONS.get(self.section, FIRST_VERSION)
+        version = VERSIONS.get(self.section, FIRST_VERSION)
+        # Weights and clusters have intervals of another version, which those of cases have not.
+        return max(4, version) if self.section in ("fitting", "report") and self.uneven else version
+
+    @property
+    def uneven(self) -> bool:
+        """Whether cases have weights that are not whole, or come in clusters."""
+        (design,) = self.arguments
+        return bool(design.clusters) or getattr(design, "weights", "") == "lognormal"
 
     @property
     def seed(self) -> int:
@@ -194,6 +202,14 @@ def _intervals(task: Task) -> list[dict[str, Any]]:
         results.append(
             ("lognormal weights", 1_000, intervals.of_weights(subject, 1_000, half, rng))
         )
+        for n in (1_000, 10_000):
+            if n * prevalence < 20:
+                continue  # nobody can know how heavy a class is of which there are no cases
+            weighted = intervals.of_class_weights(subject, n, half, rng, 10.0)
+            results.append(("a class weighted up tenfold", n, weighted))
+        for count, cases in ((100, 10), (300, 5)):
+            of = intervals.of_patients(subject, count, cases, half, rng)
+            results.append((f"{count} patients with {cases} images", count * cases, of))
         for count, cases in CLUSTERS:
             of = intervals.of_clusters(subject, count, cases, half, rng)
             results.append((f"{count} clusters of {cases}", count * cases, of))

@@ -719,3 +719,24 @@ def test_a_stratum_may_have_less_than_one_case():
     strata = strata_of(np.array([[1.0, 2.0]]), np.array([[0.25, 0.25]]))
     assert strata.total.tolist() == [0.5]
     assert strata.means.tolist() == [0.75]  # in units of the largest gap
+
+
+def test_a_heavy_mistake_that_was_not_seen_is_allowed_for_with_its_weight():
+    """Of 30 cases of a class none was missed: the rule of three holds, whatever they weigh."""
+    counts, weights = np.array([[870.0, 100.0], [0.0, 30.0]]), np.array([[0.9], [9.0]])
+    problem = Problem([[0, 1], [40, 0]])
+    sums = Counts(counts * weights)
+    high = float(profile_interval(sums, problem, squares=counts * weights**2).high)
+    share = sums.values[1].sum() / sums.values.sum()
+    stated = problem.with_prior([1 - share, share])
+    known = float(profile_interval(Counts(counts), stated).high)  # the same classes, by a prior
+    assert 0.8 * known < high < 1.2 * known
+    # The images of one patient are missed together, and 30 images of six patients are six cases.
+    clusters = np.zeros((103, 2, 2))
+    clusters[:97, 0] = [9, 1]
+    clusters[:3, 0, 1] = 2
+    clusters[:3, 0, 0] = 8
+    clusters[97:, 1, 1] = 5
+    together = float(profile_interval(Counts(clusters), problem, scheme=Clusters()).high)
+    alone = float(profile_interval(Counts(counts), problem).high)
+    assert together > 3 * alone

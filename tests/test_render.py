@@ -543,3 +543,20 @@ def test_decimals_of_the_calling_program_change_no_number():
     with decimal.localcontext(strict):
         assert shown() == usual
         assert str(report_of(FRAUD)) == text
+
+
+def test_a_bound_that_is_far_away_takes_no_digits_from_the_number():
+    """Two clusters say next to nothing about the greatest normalised cost."""
+    y = np.repeat([0, 1], [270, 30])
+    decided = y.copy()
+    decided[:60], decided[270:275] = 1, 0
+    problem = Problem.binary(false_alarm=1, miss=9)
+    report = evaluate(y, {"a": Decisions(decided)}, problem, clusters=np.arange(300) % 2)
+    (system,) = report.systems
+    assert system.normalized.high > 1000 * system.normalized.value
+    table = part(report, "Cost of each system").table
+    assert table is not None
+    place = table.header.index("normalised")
+    shown = {row[0]: float(row[place]) for row in table.rows}
+    assert shown["a (as decided)"] == pytest.approx(system.normalized.value, rel=0.1)
+    assert shown["always 0"] == 1

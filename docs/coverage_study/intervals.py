@@ -7,12 +7,12 @@ axis, so that one call makes thousands of intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from coverage_study.populations import FloatArray
+from coverage_study.populations import FloatArray, IntArray
 from coverage_study.tables import Pair, World
 from stakes.inference import (
     Clusters,
@@ -35,7 +35,9 @@ __all__ = [
     "WIDEST",
     "Subject",
     "of_cases",
+    "of_class_weights",
     "of_clusters",
+    "of_patients",
     "of_weights",
     "subjects",
     "tied",
@@ -57,6 +59,11 @@ class Subject:
     tally: Callable[[FloatArray], Any]  # (…, C) → a tally with these leading axes
     value: Callable[[Any], FloatArray]
     interval: Callable[..., Interval]
+
+    @property
+    def classes(self) -> IntArray:
+        """The class of each cell."""
+        return np.asarray(self.tally(self.cells).cell_classes)
 
 
 def subjects(prevalence: float, *, stated: bool) -> Iterator[Subject]:
@@ -133,7 +140,23 @@ def of_weights(
 ) -> FloatArray:
     """The same with lognormal weights; replicates have the variance of each cell's sum."""
     counts = rng.multinomial(size, subject.cells, size=samples)
-    sums, squares = _weighted(counts, spread, rng)
+    return _of_sums(subject, *_weighted(counts, spread, rng), rng)
+
+
+def of_class_weights(
+    subject: Subject, size: int, samples: int, rng: np.random.Generator, factor: float
+) -> FloatArray:
+    """The same where the second class was sampled too rarely, and is weighted up."""
+    weights = 0.9 * factor ** subject.classes
+    weighted = replace(subject, cells=subject.cells * weights / (subject.cells @ weights))
+    counts = rng.multinomial(size, subject.cells, size=samples)
+    return _of_sums(weighted, counts * weights, counts * weights**2, rng)
+
+
+def _of_sums(
+    subject: Subject, sums: FloatArray, squares: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """What `compared` says of sums of weights (samples, C), and of their squares."""
     tally = subject.tally(sums)
     cell_squares = squares.reshape(_shape(tally))
     interval = subject.interval(tally, subject.problem, LEVEL, squares=cell_squares)
@@ -157,9 +180,34 @@ def of_clusters(
     shape = np.broadcast_to(subject.cells * (1 / alike - 1), (count, samples, subject.cells.size))
     cluster_cells = rng.gamma(shape) + 1e-300
     counts = rng.multinomial(cases, cluster_cells / cluster_cells.sum(axis=-1, keepdims=True))
-    drawn, squares = _weighted(counts, spread, rng)
-    tally = subject.tally(drawn)
-    cell_squares = None if spread == 0 else squares.reshape(_shape(tally))
+    return _of_cluster_sums(subject, *_weighted(counts, spread, rng), rng, weighted=spread > 0)
+
+
+def of_patients(
+    subject: Subject, count: int, cases: int, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """The same with clusters of one class each, four of five of which are decided as a whole."""
+    shape = (count, samples)
+    cells = rng.choice(subject.cells.size, shape, p=subject.cells)
+    of_class = subject.classes[:, None] == subject.classes
+    shares = of_class * subject.cells / (of_class * subject.cells).sum(axis=1, keepdims=True)
+    whole = cases * np.eye(subject.cells.size, dtype=np.int64)[cells]
+    single = rng.multinomial(cases, shares[cells])
+    drawn = np.where(rng.random((*shape, 1)) < 0.8, whole, single).astype(np.float64)
+    return _of_cluster_sums(subject, drawn, drawn, rng, weighted=False)
+
+
+def _of_cluster_sums(
+    subject: Subject,
+    drawn: FloatArray,
+    squares: FloatArray,
+    rng: np.random.Generator,
+    *,
+    weighted: bool,
+) -> FloatArray:
+    """What `compared` says of sums of weights (clusters, samples, C), and of their squares."""
+    count, tally = len(drawn), subject.tally(drawn)
+    cell_squares = squares.reshape(_shape(tally)) if weighted else None
     interval = subject.interval(
         tally, subject.problem, LEVEL, squares=cell_squares, scheme=Clusters()
     )

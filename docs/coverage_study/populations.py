@@ -11,9 +11,10 @@ from scipy.special import expit, ndtr
 
 from stakes import Problem, Scores
 
-__all__ = ["Design", "FloatArray", "Rows"]
+__all__ = ["Design", "FloatArray", "IntArray", "Rows"]
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 CUTS = np.array([0.2, 1.0])  # of the scores, between three decisions
 SHARED, WITHIN = 0.3, 0.2  # correlation of the noise of systems, and of cases within clusters

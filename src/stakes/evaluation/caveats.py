@@ -139,7 +139,7 @@ def _small_classes(evidence: Evidence) -> Iterator[Caveat]:
         elif size == 0:
             yield Caveat(
                 "absent class",
-                f"There is no case of {label}: its costs play no part in this report.",
+                f"There is no case of {label}: its costs enter upper limits of intervals alone.",
             )
         elif size < SMALLEST:
             yield Caveat(

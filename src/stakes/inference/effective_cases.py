@@ -21,9 +21,22 @@ To first order an estimate is linear in the weights: cell i contributes :math:`w
   cluster that would have dominated it was not drawn. So the largest e² counts twice, as if one more
   such cluster had been drawn. The sum is divided by the variance :math:`(G-1)/(G-3)` of Student's
   t, whose quantiles widen the interval already, and is never smaller than without this addition.
+
+Both know only the mistakes that were seen. Where none of a class was, the design effect is that of
+other cases, which may be light: one miss that is weighted up tenfold, or all images of one patient,
+move the mean far more than one case does. So one unseen mistake of each class, at the least and at
+the greatest value that is possible, takes part in both variances, and the smallest factor counts.
+Its size u is the usual weight of a case of the class, :math:`\sum q / \sum w`, or that of the class
+in a cluster, :math:`\sum_g w_g^2 / \sum_g w_g`; it adds :math:`u z^2` to the variance of equal
+cases and :math:`u^2 z^2` to the real one, both times :math:`1 / (1 + m^4)`, where m is what the
+class has shown, :math:`\sum w_i z_i^2 / (u z^2)`: about the number of such mistakes. It is gone as
+soon as two or three were seen. Without it, intervals of costs covered in 75 to 87 % where one or
+two such mistakes were expected; with it, in 96 % or more.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -69,11 +82,18 @@ class Cells:
         return np.asarray((self.clusters.sum(axis=-1) > 0).sum(axis=-1) - 1.0)
 
 
-def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> FloatArray:
+def effective_factors(
+    cells: Cells,
+    values: FloatArray,
+    bounds: tuple[FloatArray, FloatArray] | None,
+    *,
+    by_class: bool,
+) -> FloatArray:
     """Factors (…, P, R) that turn the weights of each stratum into effective numbers of cases.
 
-    `values` (…, P, C) are those of P quantities in each cell. The factor is one for whole cases
-    without clusters, and zero for a stratum that lies in a single cluster.
+    `values` (…, P, C) are those of P quantities in each cell, `bounds` (…, P, K) the least and the
+    greatest that are possible in each class. The factor is one for whole cases without clusters,
+    and zero for a stratum that lies in a single cluster.
     """
     weights = cells.weights[..., None, :]
     if cells.plain:
@@ -96,7 +116,38 @@ def effective_factors(cells: Cells, values: FloatArray, *, by_class: bool) -> Fl
         variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
         known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
     # Where all cases cost the same there is no variance to compare: only Kish's factor remains.
-    return np.asarray(known * _ratio(expected, variance)[..., None] / kish)
+    ratio = _ratio(expected, variance)
+    for plainly, really in _unseen(cells, values, bounds, strata) if bounds else ():
+        with_one = _ratio(expected[..., None] + kish * plainly, variance[..., None] + really)
+        ratio = np.minimum(ratio, with_one.min(axis=-1))
+    return np.asarray(known * ratio[..., None] / kish)
+
+
+def _unseen(
+    cells: Cells,
+    values: FloatArray,
+    bounds: tuple[FloatArray, FloatArray],
+    strata: FloatArray,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """What one unseen mistake of each class adds to either variance, (…, P, K), for each bound."""
+    weights, classes = cells.weights[..., None, :], cells.indicator(by_class=True)
+    held = weights @ classes
+    size = np.ones_like(held)
+    if cells.squares is not None:
+        size = _ratio(cells.squares[..., None, :] @ classes, held)
+    if cells.clusters is not None:
+        together = np.sum((cells.clusters @ classes) ** 2, axis=-2, keepdims=True)
+        size = np.maximum(size, _ratio(together, held))
+    shown = (weights * _pulls(weights, values, strata) ** 2) @ classes
+    total = weights @ strata
+    mean = _ratio((weights * values) @ strata, total)
+    for bound in bounds:
+        apart = (bound - mean) / np.where(total > 0, total, 1.0)
+        one = size * np.where(held > 0, apart, 0.0) ** 2
+        few = one > 1e-9 * shown
+        n_seen = np.where(few, shown / np.where(few, one, 1.0), np.inf)
+        part = one / (1 + n_seen**4)
+        yield part, size * part
 
 
 def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:

@@ -36,7 +36,8 @@ ratio is not yet close to :math:`\chi^2`:
   value would move it: about the number of mistakes, where only the costliest ones cost anything. So
   the pseudo-case is 0.4 where none was seen and 0.14 where three were. It was chosen by coverage
   that can be computed exactly: where rare mistakes cost the same, and where rare differences of one
-  size go either way, nominal 95 % intervals cover in at least 93 % at every rate. Since it is a
+  size go either way, nominal 95 % intervals of 10,000 cases cover in at least 93 % at every rate,
+  and those of 60 to 1,000 cases in 92.4 %. Since it is a
   function of means and variances, it does not change when cells of equal cost are merged, and it is
   continuous in the costs.
 - With several strata, the pseudo-case goes *into each stratum in turn*, and the widest interval

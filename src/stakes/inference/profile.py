@@ -20,6 +20,7 @@ from stakes.inference.likelihood import profile_bounds
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import (
     checked_reachable,
+    cost_range,
     cost_support,
     difference_support,
     sampled_cells,
@@ -216,8 +217,9 @@ def normalized_bounds(
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     # A rare class that is in few clusters says little about its own design effect; that of the cost
     # itself rests on more cases. The smaller factor, which is the more cautious one, is taken.
-    factors = (effective_factors(cells, v, by_class=False) for v in (linear, regret))
-    counts = weights * np.minimum(*factors)
+    bounds = cost_range(regrets, able[..., None, None, :])
+    of_cost = effective_factors(cells, regret, bounds, by_class=False)
+    counts = weights * np.minimum(of_cost, effective_factors(cells, linear, None, by_class=False))
     possible = possible[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, the observed ratio is infinite, and the search starts from
     # a finite one that is large enough for the first step to be defined.

@@ -44,7 +44,7 @@ def effective_counts(
     (array([0.5, 1.5]), inf)
     """
     cells = sampled_cells(counts, squares, scheme)
-    factors = effective_factors(cells, values.reshape(1, -1), by_class=True)[..., 0, :]
+    factors = effective_factors(cells, values.reshape(1, -1), None, by_class=True)[..., 0, :]
     shape = (*cells.weights.shape[:-1], counts.n_classes, counts.n_decisions)
     return cells.weights.reshape(shape) * factors[..., None], cells.degrees
 

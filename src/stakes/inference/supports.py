@@ -100,7 +100,7 @@ def unchecked_cost_support(
     cells = sampled_cells(counts, squares, scheme)
     able = checked_reachable(reachable, (*cells.weights.shape[:-1], counts.n_decisions))
     costs = costs if costs.ndim == 2 else costs[..., None, :, :]
-    bounds = _range(costs, able[..., None, None, :])
+    bounds = cost_range(costs, able[..., None, None, :])
     values = costs.reshape(*costs.shape[:-2], -1) if costs.ndim > 2 else costs.reshape(1, -1)
     return _support(cells, values, cells.weights[..., None, :], costs, bounds, prior).of_quantity(0)
 
@@ -173,8 +173,8 @@ def pair_support(
     `cells` are the `sampled_cells` of the tally.
     """
     first, second = pairs.T
-    low, high = _range(costs, able[first][:, None, :])  # (P, K)
-    other_low, other_high = _range(costs, able[second][:, None, :])
+    low, high = cost_range(costs, able[first][:, None, :])  # (P, K)
+    other_low, other_high = cost_range(costs, able[second][:, None, :])
     values = np.zeros((len(first), 1))  # unused where each case counts as one
     dense = costs.shape[-2] * costs.shape[-1] ** 2 <= max(_DENSE, len(joint.cells))
     if not (cells.plain and dense):
@@ -205,15 +205,15 @@ def _support(
     prior: FloatArray | None,
 ) -> Support:
     """Supports of P quantities: values (P, C) of cells, grid (K, Q) or (P, K, Q) of tables."""
+    if prior is not None:
+        grid = grid * prior[..., None]
+        values = values if cells.plain else values * prior[..., cells.classes]
+        bounds = bounds[0] * prior, bounds[1] * prior
+    factors = effective_factors(cells, values, bounds, by_class=prior is not None)
     lowest, highest = bounds  # (…, P, K)
     if prior is None:  # all classes are one stratum
         grid = grid.reshape(*grid.shape[:-2], 1, -1)
         lowest, highest = lowest.min(-1, keepdims=True), highest.max(-1, keepdims=True)
-    else:
-        grid = grid * prior[..., None]
-        values = values if cells.plain else values * prior[..., cells.classes]
-        lowest, highest = lowest * prior, highest * prior
-    factors = effective_factors(cells, values, by_class=prior is not None)
     tables = tables.reshape(*tables.shape[:-1], *grid.shape[-2:])
     if grid.ndim == 2:
         grid, tables = _merged(grid, tables)
@@ -263,7 +263,7 @@ def sampled_cells(tally: Counts | JointCounts, squares: object, scheme: Clusters
     return Cells(weights.sum(axis=0), classes, size, pooled, clusters)
 
 
-def _range(costs: FloatArray, able: BoolArray) -> tuple[FloatArray, FloatArray]:
+def cost_range(costs: FloatArray, able: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Least and greatest cost (…, K) of the decisions that are possible."""
     every = np.broadcast_to(costs, np.broadcast_shapes(costs.shape, able.shape))
     low = np.min(every, axis=-1, where=able, initial=np.inf)

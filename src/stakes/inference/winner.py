@@ -185,8 +185,9 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     :math:`T_{G-1}(gap / se)`.
 
     A standard error knows nothing of expensive mistakes that no case shows, and the intervals do.
-    An error is therefore never smaller than that of the interval (`Contenders.standard_errors`):
-    no chance contradicts what the intervals say.
+    An error is therefore never smaller than that of the interval (`Contenders.standard_errors`),
+    and chances do not contradict the intervals. With two or three clusters, whose intervals are
+    nearly as wide as the costs allow, they may: a contender may have next to no chance.
 
     Parameters
     ----------

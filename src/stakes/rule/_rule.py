@@ -609,8 +609,8 @@ class Rule(Value):
 
     def _where(self) -> str:
         if self.cuts is None:
-            names, columns = self.problem.decisions, ", ".join(self.problem.columns)
-            decisions = ", ".join(map(str, names)) if len(names) < 10 else f"{len(names)} decisions"
+            names, columns = [*map(str, self.problem.decisions)], ", ".join(self.problem.columns)
+            decisions = ", ".join(names) if len(names) < 10 else f"{len(names)} decisions"
             return f"; {decisions}{f', by costs of each case from {columns}' if columns else ''}"
         names = [str(self.problem.decisions[place]) for place in self.cuts.decisions]
         pairs = zip(names[:-1], self.cuts.at.tolist(), strict=True)
