@@ -881,6 +881,18 @@ def test_what_has_no_capacity_is_refused(models, decision, message):
         CapacityDisplay.from_predictions(Y, models, PROBLEM, decision)
 
 
+def test_posteriors_that_are_certain_of_a_class_of_prior_zero_are_refused_by_their_model():
+    wrong, idle = ({"sharp": np.where(k == Y, 1.0, 0.2)} for k in (0, 1))
+    for make in (
+        lambda models, problem: CapacityDisplay.from_predictions(Y, models, problem, "treat"),
+        lambda models, problem: CoverageDisplay.from_predictions(Y, models, problem),
+    ):
+        with pytest.raises(InputError, match=r"models\['sharp'\] must not be certain of classes"):
+            make(wrong, PROBLEM.with_prior([1, 0]))
+        # Cases of that class itself do not count.
+        assert np.isfinite(curve(make(idle, PROBLEM.with_prior([1, 0]))).y).all()
+
+
 # Coverage -----------------------------------------------------------------------------------------
 
 

@@ -357,8 +357,10 @@ def deployed_cases(
     """
     start, prior = priors
     is_moved = _differ(start, prior)
+    # Cases that are known to be of a class of prior zero do not count, whatever their posteriors.
+    idle = np.zeros(len(mass), dtype=bool) if truth is None else mass == 0
     return DeployedCases(
-        rows=_moved(posteriors, start, prior) if is_moved else posteriors,
+        rows=_moved(posteriors, start, prior, idle) if is_moved else posteriors,
         mass=mass,
         prior=prior,
         from_prior=start if is_moved else None,
@@ -408,11 +410,12 @@ def refuse_lost(shares: FloatArray, prior: FloatArray, problem: Problem, *, labe
         )
 
 
-def _moved(rows: FloatArray, start: FloatArray, prior: FloatArray) -> FloatArray:
+def _moved(rows: FloatArray, start: FloatArray, prior: FloatArray, idle: BoolArray) -> FloatArray:
     moved = shift_prior(rows, start, prior)
-    if np.isnan(moved).any():
+    lost: BoolArray = np.asarray(np.isnan(moved).any(axis=1))
+    if (lost & ~idle).any():
         raise InputError(
             "posteriors must not be certain of classes whose prior is zero; some are. Leave these "
             "cases out, or correct the prior."
         )
-    return moved
+    return np.where(lost[:, None], rows, moved)
