@@ -23,7 +23,8 @@ from stakes.inference import (
     selection_effect,
     with_blind,
 )
-from stakes.inference.normals import fixed_normals, fixed_uniforms
+from stakes.inference.max_law import MaxLaw, bonferroni_law, first_quantiles, max_law
+from stakes.inference.normals import chi_square_tail, fixed_normals, fixed_uniforms
 from stakes.inference.profile import profile_interval
 from stakes.inference.sampling import CostErrors
 from stakes.inference.winner import _errors, _widened
@@ -731,3 +732,25 @@ def test_no_error_is_smaller_than_that_of_an_interval_to_any_system_that_ties(sa
             at = places.index(base)
             wide = np.sqrt(rivals.variances[at]) >= wanted * (1 - 1e-9)
             assert (wide | alike[at]).all()
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 10, 99, 100])
+def test_the_tail_of_chi_square_is_that_of_scipy(degrees):
+    squares = np.concatenate([[0.0, 1e-300, np.inf], np.logspace(-6, 3, 200)])
+    tail = chi_square_tail(degrees, squares)
+    assert np.allclose(tail, stats.chi2.sf(squares, degrees), rtol=1e-12, atol=1e-300)
+    assert tail[[0, 2]].tolist() == [1.0, 0.0]
+
+
+def test_quantiles_of_laws_searched_together_are_those_of_each():
+    laws: list[MaxLaw] = []
+    for seed, skills in enumerate([(1.5, 1.2, 0.8), (1.4, 0.5, 0.1, 1.0), (1.0, 1.2, 0.4)]):
+        joint = tally(skills=skills, seed=seed)
+        laws.append(max_law(cost_errors(joint, PROBLEM), [1]))
+        laws.append(max_law(cost_errors(joint, PRIOR), [2]))
+    laws += [bonferroni_law(12.0, 3), bonferroni_law(np.inf, 3), bonferroni_law(0.0, 2)]
+    squares = first_quantiles(laws, 0.05)
+    alone = [float(law.quantile(0.05)[0]) for law in laws[:-1]]
+    assert np.allclose(squares[:-1], alone, rtol=1e-9)
+    assert squares[-1] == np.inf
+    assert len({round(square, 6) for square in alone}) == len(alone)  # none was mixed up

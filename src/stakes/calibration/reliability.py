@@ -14,7 +14,7 @@ from stakes._arithmetic import ratio
 from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
 from stakes._value import Value, record
 from stakes.calibration.calibrator import largest_finite, log_odds
-from stakes.calibration.logistic import fit_logistic
+from stakes.calibration.logistic import fit_line
 from stakes.errors import InputError
 from stakes.ranking import single
 from stakes.scoring import Binning, bin_sums, posterior_pairs, probability_scores
@@ -426,8 +426,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
         weights = table.weights[place]
         if (weights.sum(axis=0) > 0).all():
             used = weights.sum(axis=1) > 0
-            fit = fit_logistic(odds[None, used], *weights[used].T, size=1.0)
-            fitted[(slice(None), *place)] = fit.intercept, fit.slopes[0], fit.converged
+            fitted[(slice(None), *place)] = fit_line(odds[used], *weights[used].T, size=1.0)
     return CalibrationLine._trusted(
         intercept=unwrapped(fitted[0]), slope=unwrapped(fitted[1]), converged=(fitted[2] == 1)[()]
     )

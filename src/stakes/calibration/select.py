@@ -230,18 +230,17 @@ def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: fl
     sizes = np.bincount(number * rows.n_classes + codes, minlength=n_folds * rows.n_classes)
     sizes = sizes.reshape(n_folds, rows.n_classes)
     known = np.flatnonzero((sizes < sizes.sum(axis=0)).all(axis=1))
-    total = 0.0
+    chances = np.ones(len(codes))
     try:
         maps = parts_fitted(calibrator, rows, number != known[:, None])
         for fold, fitted in zip(known, maps, strict=True):
             judged = np.flatnonzero(number == fold)
             posteriors = fitted(rows.wrapped(rows.scores[judged]))
-            # Posteriors are bounded by half a case: a single case must not make the loss infinite.
-            chances = np.maximum(_true(posteriors, codes[judged]), least)
-            total -= float(weights[judged] @ np.log(chances))
+            chances[judged] = _true(posteriors, codes[judged])
     except _FAULTS:
         return float("inf")
-    return total
+    # Posteriors are bounded by half a case: a single case must not make the loss infinite.
+    return -float(weights @ np.log(np.maximum(chances, least)))
 
 
 def parts_fitted(

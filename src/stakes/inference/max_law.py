@@ -113,7 +113,8 @@ def max_law(errors: CostErrors, rows: Iterable[int] | None = None) -> MaxLaw:
     # clusters the correlations are too poorly known to use.
     if not rank or comparisons < 2 or errors.degrees < FEW_DEGREES:
         return MaxLaw(np.empty((0, len(looked_at))), rank, errors.degrees, comparisons)
-    drawn = np.empty((_DIRECTIONS, size))
+    # One system after another in memory: comparisons of a few systems would otherwise take longer.
+    drawn = np.empty((_DIRECTIONS, size), order="F")
     drawn[:, order] = directions(_DIRECTIONS, rank) @ root.T
     scale = np.divide(1.0, np.sqrt(variances), where=variances > 0, out=np.zeros(variances.shape))
     return MaxLaw(_largest_gaps(drawn, scale, looked_at), rank, errors.degrees, comparisons)
@@ -145,7 +146,7 @@ def _largest_gaps(drawn: FloatArray, scale: FloatArray, rows: Sequence[int]) -> 
     gaps, step = np.empty((len(drawn), len(rows))), max(1, _CACHED // drawn.shape[1])
     for start in range(0, len(drawn), step):
         part = drawn[start : start + step]
-        apart = np.empty(part.shape)
+        apart = np.empty_like(part)
         for place, i in enumerate(rows):
             np.subtract(part[:, [i]], part, out=apart)
             np.multiply(np.abs(apart, out=apart), scale[i], out=apart)
