@@ -105,5 +105,5 @@ def test_a_table_of_few_distinct_scores_does_not_keep_the_memory_of_all_cases():
     for weights in (None, np.full(len(y), 0.5)):
         table = ScoreTable.from_scores(y, scores, weights=weights)
         for part in (table.scores, table.weights):
-            held = part if part.base is None else part.base
-            assert held.nbytes <= 16 * table.scores.size
+            memory = part if part.base is None else part.base
+            assert memory.nbytes <= 16 * table.scores.size

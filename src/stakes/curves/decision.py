@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
+from stakes._arithmetic import running_sum
 from stakes._check import FloatArray
 from stakes._value import Value, record
 from stakes.curve import Curve
-from stakes.ranking import single, weights_above
+from stakes.ranking import single
 from stakes.scoring import probability_scores
 from stakes.tally import ScoreTable
 
@@ -124,22 +125,21 @@ def decision_curve(table: ScoreTable) -> DecisionCurve:
     0.125
     """
     weights, scores = single(table, "a decision curve"), probability_scores(table)
-    above = weights_above(weights)
-    if table.n_cases > 0:
-        above /= table.n_cases
-    negative, prevalence = above[0].tolist()
-    if not negative + prevalence > 0:
+    if not table.n_cases > 0:
         nothing = Curve.undefined(0.0, 1.0)
         return DecisionCurve(nothing, nothing, nothing, float("nan"))
     # Only scores strictly inside (0, 1) are knots; those at 0 and 1 belong to the limits.
     first, last = np.searchsorted(scores, 0.0, side="right"), scores.size - int(scores[-1] == 1)
     knots = np.concatenate([[0.0], scores[first:last], [1.0, 1.0]])
-    pieces = np.zeros((knots.size - 1, 4))
-    pieces[:-1, 0] = above[first : last + 1, 1]
-    np.negative(above[first : last + 1, 0], out=pieces[:-1, 3])
+    # Sums are written where they stay: hits are constants, false alarms are linear in the odds.
+    pieces = np.zeros((4, scores.size + 2))
+    for k, row, cases in ((1, pieces[0], table.n_cases), (0, pieces[3], -table.n_cases)):
+        running_sum(weights[::-1, k], out=row[-3::-1])
+        row[:-2] /= cases
+    prevalence, negative = float(pieces[0, 0]), -float(pieces[3, 0])
     return DecisionCurve(
         # The last piece, of zeros, is the point p = 1.
-        net_benefit=Curve._trusted(knots=knots, coefficients=pieces),
+        net_benefit=Curve._trusted(knots=knots, coefficients=pieces[:, first : last + 2].T),
         treat_all=Curve([0.0, 1.0], [[prevalence, 0.0, 0.0, -negative]]),
         treat_none=Curve([0.0, 1.0], [[0.0]]),
         prevalence=prevalence,

@@ -23,7 +23,7 @@ _PIECE = 1 << 18
 # When a sweep removes a smaller share of the vertices than this, a walk in plain Python is faster.
 _SWEEP = 0.1
 # Runs of so many scores are looked at as a whole first, where there are at least so many scores.
-_RUN, _MANY = 64, 1 << 19
+_RUN, _MANY = 32, 1 << 19
 
 
 def scaled(weights: FloatArray) -> FloatArray:

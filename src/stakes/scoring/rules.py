@@ -165,10 +165,8 @@ class SymmetricRule(ScoringRule):
         if forecasts.shape[-1] != 2:
             return super().losses_by_class(forecasts)
         first, second = np.ascontiguousarray(np.moveaxis(forecasts, -1, 0))
-        losses = np.empty((2, *first.shape))
-        losses[0] = self.losses_of_two(first, second)
-        losses[1] = self.losses_of_two(second, first)
-        return np.moveaxis(losses, 0, -1)
+        pairs = self.losses_of_two(first, second), self.losses_of_two(second, first)
+        return np.moveaxis(np.stack(pairs), 0, -1)
 
 
 def require_rule(rule: object) -> None:

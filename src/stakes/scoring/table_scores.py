@@ -17,7 +17,7 @@ from stakes.errors import InputError
 from stakes.ranking import auc
 from stakes.scoring.bins import Binning, HullBins, bin_sums
 from stakes.scoring.case_scores import read_forecasts
-from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, require_rule
+from stakes.scoring.rules import HalfBrier, LogLoss, ScoringRule, SymmetricRule, require_rule
 from stakes.tally import ScoreTable
 
 _BLOCK = 1 << 16  # scores at a time, so that their losses stay in the cache
@@ -99,9 +99,15 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     scores, total = probability_scores(table), np.zeros(table.leading)
     for start in range(0, scores.size, _BLOCK):
         part = slice(start, start + _BLOCK)
-        pairs = np.stack([1 - scores[part], scores[part]]).T  # each class in one piece: faster
-        losses = rule.losses_by_class(pairs)
-        total = total + weighted_sum(table.weights[..., part, :], losses, axis=(-2, -1))
+        positive = scores[part]
+        if isinstance(rule, SymmetricRule):
+            negative = 1 - positive
+            losses = rule.losses_of_two(negative, positive), rule.losses_of_two(positive, negative)
+        else:
+            first, second = rule.losses_by_class(posterior_pairs(positive)).T
+            losses = first, second
+        for k in (0, 1):
+            total = total + weighted_sum(table.weights[..., part, k], losses[k], axis=-1)
     return ratio(unwrapped(total), table.n_cases)
 
 

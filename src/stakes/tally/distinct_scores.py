@@ -151,6 +151,8 @@ def _without_ties(scores: FloatArray, weights: FloatArray) -> tuple[FloatArray, 
     Both may be overwritten: what is pooled moves to their front, block by block, so that a single
     tie among many scores costs next to nothing.
     """
+    if not any(_repeated(scores[part.start : part.stop + 1]).any() for part in blocks(scores.size)):
+        return scores, weights.T
     n_distinct = 0
     for block in blocks(scores.size):
         # The last score of the blocks before may go on in this one; weights are added in order.
