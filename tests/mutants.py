@@ -245,25 +245,25 @@ class Run:
         tests = {item.nodeid: item for item in session.items}
         known = self._map(session)
         functions()
-        out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
         done = _results()
         why = {_key(mutant): mutant["why"] for mutant in _explained()}
-        for place in self._drawn():
-            if time.monotonic() > end:
-                break
-            name = (*place.key, place.twin, stamp(place.file))
-            who = done.get(name)
-            if who is None and place.key not in why:
-                begin = time.monotonic()
-                who = self._try(place, known, tests)
-                spent = round(time.monotonic() - begin, 2)
-                line = {"place": name, "who": who, "seconds": spent}
-                print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
-            kind = "explained" if place.key in why else "noticed" if who else "survived"
-            self.counts[kind] += 1
-            if kind != "noticed":
-                reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
-                self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
+        with open(KEPT / "results.jsonl", "a") as out:
+            for place in self._drawn():
+                if time.monotonic() > end:
+                    break
+                name = (*place.key, place.twin, stamp(place.file))
+                who = done.get(name)
+                if who is None and place.key not in why:
+                    begin = time.monotonic()
+                    who = self._try(place, known, tests)
+                    spent = round(time.monotonic() - begin, 2)
+                    line = {"place": name, "who": who, "seconds": spent}
+                    print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
+                kind = "explained" if place.key in why else "noticed" if who else "survived"
+                self.counts[kind] += 1
+                if kind != "noticed":
+                    reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
+                    self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
         total = sum(self.counts.values())
         self._say(f"{total} mutants (seed {self.seed}): {json.dumps(self.counts)[1:-1]}")
         return True
