@@ -55,6 +55,7 @@ KEPT = Path(os.environ.get("STAKES_MUTANTS", Path(tempfile.gettempdir()) / "stak
 EXPLAINED = HERE / "mutants_explained.toml"
 ENOUGH = float(os.environ.get("STAKES_MUTANTS_ENOUGH", 15))  # seconds of tests for one mutant
 PATIENCE = 60 + 20 * ENOUGH
+_CLOCK = "the clock"  # who notices a change after which a test does not end
 PART, PARTS = map(int, os.environ.get("STAKES_MUTANTS_PART", "1/1").split("/"))
 
 # These need other environments: torch, Triton, Spark and Dask.
@@ -109,13 +110,35 @@ def _forked(work: Callable[[], str], seconds: float) -> str:
         os.write(write, answer.encode()[:4000] or b"-")
         os._exit(0)
     os.close(write)
-    ready, _, _ = select.select([read], [], [], seconds)
-    answer = os.read(read, 4096).decode(errors="replace") if ready else "the clock"
+    answer = os.read(read, 4096).decode(errors="replace") if _ends(read, child, seconds) else _CLOCK
     os.close(read)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return answer or "a crash"
+
+
+def _ends(pipe: int, child: int, seconds: float) -> bool:
+    """Whether a process says something before it has done nothing for so long.
+
+    On a busy machine one that works may take any time; a limit on the processor's time ends it.
+    """
+    spent, idle_since = 0.0, time.monotonic()
+    while not select.select([pipe], [], [], min(5, seconds))[0]:
+        if (now := _processor_time(child)) > spent + 1:
+            spent, idle_since = now, time.monotonic()
+        elif time.monotonic() > idle_since + seconds:
+            return False
+    return True
+
+
+def _processor_time(process: int) -> float:
+    """Seconds that a process has worked; 0 where the system does not say so."""
+    file = Path(f"/proc/{process}/stat")
+    if not file.exists():
+        return 0.0
+    user, system = file.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _first_red(items: list[pytest.Item]) -> str:
@@ -159,7 +182,7 @@ def _in_new_process(file: str, number: int, tests: dict[str, pytest.Item]) -> st
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "the clock"
+        return _CLOCK
     return "a new process" if done.returncode else ""
 
 
@@ -222,25 +245,25 @@ class Run:
         tests = {item.nodeid: item for item in session.items}
         known = self._map(session)
         functions()
-        out = open(KEPT / "results.jsonl", "a")  # noqa: SIM115
         done = _results()
         why = {_key(mutant): mutant["why"] for mutant in _explained()}
-        for place in self._drawn():
-            if time.monotonic() > end:
-                break
-            name = (*place.key, place.twin, stamp(place.file))
-            who = done.get(name)
-            if who is None and place.key not in why:
-                begin = time.monotonic()
-                who = self._try(place, known, tests)
-                spent = round(time.monotonic() - begin, 2)
-                line = {"place": name, "who": who, "seconds": spent}
-                print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
-            kind = "explained" if place.key in why else "noticed" if who else "survived"
-            self.counts[kind] += 1
-            if kind != "noticed":
-                reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
-                self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
+        with open(KEPT / "results.jsonl", "a") as out:
+            for place in self._drawn():
+                if time.monotonic() > end:
+                    break
+                name = (*place.key, place.twin, stamp(place.file))
+                who = done.get(name)
+                if who is None and place.key not in why:
+                    begin = time.monotonic()
+                    who = self._try(place, known, tests)
+                    spent = round(time.monotonic() - begin, 2)
+                    line = {"place": name, "who": who, "seconds": spent}
+                    print(json.dumps(line, ensure_ascii=False), file=out, flush=True)
+                kind = "explained" if place.key in why else "noticed" if who else "survived"
+                self.counts[kind] += 1
+                if kind != "noticed":
+                    reason = why.get(place.key, f"SURVIVED, line {place.lines[0]}")
+                    self._say(f"{place.file}  {place.function}\n    {place.change}\n    {reason}")
         total = sum(self.counts.values())
         self._say(f"{total} mutants (seed {self.seed}): {json.dumps(self.counts)[1:-1]}")
         return True
