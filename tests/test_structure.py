@@ -68,7 +68,9 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": "kinds encoding frames labels numbers plain_kinds doors scales groups alignment shares",
+    "_check": (
+        "kinds encoding frames labels numbers plain_kinds doors scales groups alignment shares"
+    ),
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
         "pandas_columns sources checked_columns cluster meant_texts duck expressions lazy "
