@@ -255,9 +255,7 @@ def _tight_line(line: str) -> str:
     parts = re.split(r'("[^"]*"|`[^`]*`)', line)  # every second one is a string or a template
     needless = r" *([=<>?:,;{}()\[\]&|*/]) *| ([+-]) (?=[\w(\[]|$)"  # but "a - -b" keeps its spaces
     parts[::2] = [re.sub(needless, r"\1\2", part) for part in parts[::2]]
-    beside = (
-        r" ([+-])(?==)|(?<=[)\]])([+-]) (?=[\w(\[])"  # signs that have a space left at one side
-    )
+    beside = r" ([+-])(?==)|(?<=[)\]])([+-]) (?=[\w(\[])"  # signs with a space at one side
     parts[::2] = [re.sub(beside, r"\1\2", part) for part in parts[::2]]
     return "".join(parts)
 
