@@ -251,6 +251,25 @@ def left_out_variance(clusters, problem):
     return (size - 1) / size * max(sum(changes), again)
 
 
+def design_effect(pooled, sizes, values, plain, variance, kish, *, by_class):
+    """Both variances, with one more mistake of each class at either end of what is possible.
+
+    `plain` is made of kish times the variance of equal cases; `sizes` is what such a mistake moves.
+    """
+    ratios = [plain / variance]
+    for k, bound in itertools.product(range(2), (min, max)):
+        row = pooled[k] if by_class else pooled.ravel()
+        value = values[k] if by_class else values.ravel()
+        mean, total = sum(row * value) / sum(row), sum(row)
+        apart = (bound(values[k]) - mean) / total
+        shown = sum(pooled[k] * ((values[k] - mean) / total) ** 2)
+        seen = shown / (sizes[k] * apart**2)
+        part = sizes[k] * apart**2 / (1 + seen**4)
+        factor = kish[k if by_class else 0]
+        ratios.append((plain + factor * part) / (variance + sizes[k] * part))
+    return 1 / min(ratios)
+
+
 @pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
 @pytest.mark.parametrize("size", [3, 5, 12])
 def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size, prior):
@@ -265,7 +284,11 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     for row, value in zip(strata, values, strict=True):
         mean = sum(row * value) / sum(row)
         plain += sum(row * (value - mean) ** 2) / sum(row) ** 2
-    effect = max(1.0, left_out_variance(clusters, problem) / plain)
+    variance = max(plain, left_out_variance(clusters, problem))
+    held = clusters.sum(axis=2)
+    sizes = [sum(held[:, k] ** 2) / sum(held[:, k]) for k in range(2)]
+    tables = (pooled, sizes, COSTS * np.array(prior or (1, 1))[:, None], plain, variance)
+    effect = design_effect(*tables, (1.0, 1.0), by_class=bool(prior))
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
     low, high = profile_bounds(support, np.array(t.ppf(0.975, size - 1) ** 2))
     interval = profile_interval(Counts(clusters), problem, scheme=Clusters())
@@ -660,7 +683,11 @@ def test_fractional_weights_become_effective_cases_by_their_squares(prior):
     table, grid = (sums, COSTS * np.array(prior)[:, None]) if prior else (sums, COSTS)
     if prior is None:
         table, grid = table.reshape(1, -1), grid.reshape(1, -1)
-    counts = table * expected / max(variance, usual) / np.array(kish)[:, None]
+    sizes = [squares[k].sum() / sums[k].sum() for k in range(2)]
+    tables = (sums, sizes, COSTS * np.array(prior or (1, 1))[:, None])
+    variances = (expected, max(variance, usual))
+    effect = design_effect(*tables, *variances, kish, by_class=bool(prior))
+    counts = table / effect / np.array(kish)[:, None]
     low, high = profile_bounds(Support(grid, counts, grid.min(-1), grid.max(-1)), np.array(CHI2))
     interval = profile_interval(Counts(sums), Problem(COSTS, prior=prior), squares=squares)
     assert usual > 1.1 * variance or variance > 1.1 * usual

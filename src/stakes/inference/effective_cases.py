@@ -118,6 +118,8 @@ def effective_factors(
     # Where all cases cost the same there is no variance to compare: only Kish's factor remains.
     ratio = _ratio(expected, variance)
     for plainly, really in _unseen(cells, values, bounds, strata) if bounds else ():
+        # A stratum of a single cluster has no factor, and takes none from others.
+        plainly, really = plainly * known, really * known
         with_one = _ratio(expected[..., None] + kish * plainly, variance[..., None] + really)
         ratio = np.minimum(ratio, with_one.min(axis=-1))
     return np.asarray(known * ratio[..., None] / kish)
