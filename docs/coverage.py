@@ -61,15 +61,7 @@ class Task:
     @property
     def version(self) -> int:
         """The version of the intervals that are looked at."""
-        version = VERSIONS.get(self.section, FIRST_VERSION)
-        # Weights and clusters have intervals of another version, which those of cases have not.
-        return max(4, version) if self.section in ("fitting", "report") and self.uneven else version
-
-    @property
-    def uneven(self) -> bool:
-        """Whether cases have weights that are not whole, or come in clusters."""
-        (design,) = self.arguments
-        return bool(design.clusters) or getattr(design, "weights", "") == "lognormal"
+        return VERSIONS.get(self.section, FIRST_VERSION)
 
     @property
     def seed(self) -> int:

@@ -423,7 +423,7 @@ def test_a_prior_that_is_many_times_rarer_is_reported_however_small_both_are():
     p = np.clip(rng.random(4000), 0.01, 0.99)
     report = few(y, {"m": p}, FRAUD.with_prior([0.995, 0.005]))
     text = next(c.text for c in report.caveats if c.kind == "prior mismatch")
-    assert "moved to the prior" in text
+    assert "adjusted to the prior" in text
     decided = few(y, {"m": Decisions(bayes_decisions(p, FRAUD))}, FRAUD.with_prior([0.995, 0.005]))
     text = next(c.text for c in decided.caveats if c.kind == "prior mismatch")
     assert "moved" not in text
@@ -683,7 +683,7 @@ def test_probabilities_that_lose_against_not_looking_are_not_advised():
     p = np.clip(0.3 * rng.random(3000) + 0.3 + 0.2 * y, 0, 1)
     advice = few(y, {"m": p}, BINARY).models[0].advice
     assert advice is not None
-    assert "not looking" in advice
+    assert "without looking" in advice
 
 
 def test_the_share_of_calibration_is_of_the_cost_above_perfect():

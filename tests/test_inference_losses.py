@@ -282,7 +282,7 @@ def test_a_loss_that_was_seen_once_is_possible_whatever_the_bounds_say(sign):
     values, truth = sign * np.array([0.0, 2.0, 0.0]), np.zeros(3, dtype=np.intp)
     most = np.zeros(3)
     sample = LossSample(("a",), values[None], most, most, truth, 1, None, None, True, None)
-    support = sample._support(values, np.zeros(1), 0.0)
+    support = sample._support(values, np.zeros(1), 0.0, (values, values))
     assert (support.lowest.item(), support.highest.item()) == (min(0, 2 * sign), max(0, 2 * sign))
 
 

@@ -270,6 +270,19 @@ def design_effect(pooled, sizes, values, plain, variance, kish, *, by_class):
     return 1 / min(ratios)
 
 
+def sizes_of_mistakes(clusters):
+    """The design effect that each class shows by itself, from one to all of it in a cluster."""
+    sizes = []
+    for k in range(2):
+        cases = clusters[:, k].sum(axis=0)
+        mean = sum(cases * COSTS[k]) / sum(cases)
+        between = sum(sum(row[k] * (COSTS[k] - mean)) ** 2 for row in clusters)
+        of_clusters = [sum(row[k]) for row in clusters]
+        most = sum(count**2 for count in of_clusters) / sum(of_clusters)
+        sizes.append(max(1.0, min(most, between / sum(cases * (COSTS[k] - mean) ** 2))))
+    return sizes
+
+
 @pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
 @pytest.mark.parametrize("size", [3, 5, 12])
 def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size, prior):
@@ -285,9 +298,8 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
         mean = sum(row * value) / sum(row)
         plain += sum(row * (value - mean) ** 2) / sum(row) ** 2
     variance = max(plain, left_out_variance(clusters, problem))
-    held = clusters.sum(axis=2)
-    sizes = [sum(held[:, k] ** 2) / sum(held[:, k]) for k in range(2)]
-    tables = (pooled, sizes, COSTS * np.array(prior or (1, 1))[:, None], plain, variance)
+    factors = COSTS * np.array(prior or (1, 1))[:, None]
+    tables = (pooled, sizes_of_mistakes(clusters), factors, plain, variance)
     effect = design_effect(*tables, (1.0, 1.0), by_class=bool(prior))
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
     low, high = profile_bounds(support, np.array(t.ppf(0.975, size - 1) ** 2))

@@ -152,7 +152,6 @@ def test_counts_of_cases_with_their_own_costs():
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limit.count("review", 3), "limits must be a list of Limit"),
         ([CAUGHT], "a rate within a class, which cannot be counted"),
         ([Limit.count("call", 3)], "'call: at most 3 cases' names another decision"),
         ([Limit.count("review", at_least=5)], "at least 5 of 3 cases"),

@@ -152,15 +152,15 @@ def supported(value: float, low: float, high: float) -> int | None:
     """Decimals of a number that its interval supports; None where that cannot be said.
 
     It cannot be said where a bound is undefined or infinite, and where the interval has no width.
-    A bound that is far away, because next to nothing is known on that side, takes no digits from
-    the number: half the width counts up to ten times the distance of the nearer bound.
+    Where an interval has one sign, a bound that is far away, because next to nothing is known on
+    that side, does not round the number to zero: half the width counts up to ten times the number.
 
     >>> supported(0.698, 0.03, 1.4), supported(0.698, 0.03, 8285.0)
     (2, 1)
     """
     half, size = (high - low) / 2, max(abs(low), abs(high), abs(value) if isfinite(value) else 0.0)
-    nearer = min(value - low, high - value)
-    half = min(half, 10 * nearer) if nearer > 0 else half
+    if value and (low >= 0 or high <= 0):
+        half = min(half, 10 * abs(value))
     if not (isfinite(half) and half > max(_NOISE * size, _TINIEST) and size < _LARGEST):
         return None
     return decimals(half)

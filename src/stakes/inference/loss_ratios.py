@@ -79,7 +79,7 @@ def _cells(sample: LossSample, above: FloatArray, below: FloatArray) -> list[Flo
     unit = sample.mean(below)
     ratio = sample.mean(above) / unit if unit > 0 else 0.0
     linear = above - ratio * below
-    factors, parts = sample._factors(linear), []
+    factors, parts = sample._factors(linear, None), []
     for rows, factor in zip(sample._strata, factors, strict=True):
         codes = bin_codes(linear[rows], sample._repeats(rows))
         weights = sample._own(rows)

@@ -19,6 +19,7 @@ Losses are (J, n): systems in rows, cases in columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -361,7 +362,8 @@ class LossSample:
         loss = self.loss(name)
         least = [self.perfect[rows].min(initial=np.inf) for rows in self._strata]
         lowest = np.where(np.isinf(least), 0.0, least)
-        return self._support(loss, self._beyond(loss, self.most(name)), lowest)
+        reach = self.perfect, self.most(name)
+        return self._support(loss, self._beyond(loss, reach[1]), lowest, reach)
 
     def costs_support(self, names: Labels) -> Support:
         """The supports of the costs of several systems, along the last leading axis.
@@ -406,8 +408,9 @@ class LossSample:
         """
         values = self.loss(first) - factor * self.loss(second)
         (low, high), (other_low, other_high) = self._range(first), self._range(second)
-        highest = self._beyond(values, high - factor * other_low)
-        return self._support(values, highest, -self._beyond(-values, factor * other_high - low))
+        reach = low - factor * other_high, high - factor * other_low
+        highest, lowest = self._beyond(values, reach[1]), -self._beyond(-values, -reach[0])
+        return self._support(values, highest, lowest, reach)
 
     def differences(self, names: Labels, base: Label) -> Support:
         """The supports of the differences between several systems and one, along the last axis.
@@ -463,9 +466,16 @@ class LossSample:
         return means if self.prior is not None else means.max(keepdims=True)
 
     def _support(
-        self, values: FloatArray, highest: FloatArray, lowest: FloatArray | float
+        self,
+        values: FloatArray,
+        highest: FloatArray,
+        lowest: FloatArray | float,
+        reach: tuple[FloatArray, FloatArray],
     ) -> Support:
-        """Values in bins, stratum by stratum, with effective numbers of cases."""
+        """Values in bins, stratum by stratum, with effective numbers of cases.
+
+        `reach` is the least and the most (n,) that is possible in each case.
+        """
         # The likelihood iterates over cells: a few hundred bins in place of a million losses.
         binned = [
             bins_of(values[rows], self._own(rows), self._repeats(rows)) for rows in self._strata
@@ -475,7 +485,7 @@ class LossSample:
         counts = np.zeros((len(binned), size))
         for r, (means, weights_of_bins) in enumerate(binned):
             grid[r, : len(means)], counts[r, : len(means)] = means, weights_of_bins
-        factors, shares = self._factors(values), self.shares
+        factors, shares = self._factors(values, reach), self.shares
         # What was seen is possible, whatever the bounds say.
         top = np.maximum(highest, grid.max(axis=1, initial=-np.inf, where=counts > 0))
         bottom = np.minimum(lowest, grid.min(axis=1, initial=np.inf, where=counts > 0))
@@ -493,7 +503,9 @@ class LossSample:
     def _repeats(self, rows: IntArray | slice) -> FloatArray | None:
         return None if self.repeats is None else self.repeats[rows]
 
-    def _factors(self, values: FloatArray) -> FloatArray:
+    def _factors(
+        self, values: FloatArray, reach: tuple[FloatArray, FloatArray] | None
+    ) -> FloatArray:
         """Factors (R,) that turn weights into effective numbers of cases; see `effective_cases`."""
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
@@ -511,7 +523,38 @@ class LossSample:
             sums, known = self._cluster_sums(pulls[None])
             variance = max(variance, self._between_clusters(sums[0] ** 2))
         expected = float(kish @ plain)
-        return np.asarray(known * (expected / variance if variance > 0 else 1.0) / kish)
+        ratio = expected / variance if variance > 0 else 1.0
+        for r, size, part in self._unseen(values, squares, reach) if reach else ():
+            if known[r] and variance + part > 0:
+                ratio = min(ratio, (expected + kish[r] * part) / (variance + size * part))
+        return np.asarray(known * ratio / kish)
+
+    def _unseen(
+        self, values: FloatArray, squares: FloatArray, reach: tuple[FloatArray, FloatArray]
+    ) -> Iterator[tuple[int, float, float]]:
+        """Stratum, size and part of one unseen mistake of each class, as in `effective_cases`."""
+        for k in np.flatnonzero(self._class_mass > 0).tolist():
+            r = 0 if self.prior is None else k
+            rows, share = np.flatnonzero(self.truth == k), self.shares[r] / self._masses[r]
+            weights = self._weights(rows)
+            stratum = self._strata[r]
+            mean = np.average(values[stratum], weights=self._weights(stratum))
+            size, shown = self._alike(values, rows), float(weights @ squares[rows])
+            for bound in reach:
+                apart = (np.average(bound[rows], weights=weights) - mean) * share
+                mistake = size * float(apart) ** 2
+                if mistake > 1e-9 * shown:
+                    yield r, size, mistake / (1 + (shown / mistake) ** 4)
+
+    def _alike(self, values: FloatArray, rows: IntArray) -> float:
+        """How much cases of one class weigh that are alike: one, or those of a cluster."""
+        weights, case = self._weights(rows), 1.0 if self.whole else self._kish(rows)
+        if self.clusters is None:
+            return case
+        codes, apart = self.clusters[rows], values[rows] - np.average(values[rows], weights=weights)
+        masses, sums = np.bincount(codes, weights), np.bincount(codes, weights * apart)
+        plain, most = float(weights @ apart**2), float(masses @ masses / masses.sum())
+        return max(case, min(float(sums @ sums) / plain, most) if plain > 0 else most)
 
     def _kish(self, rows: IntArray | slice) -> float:
         weights = self._weights(rows)

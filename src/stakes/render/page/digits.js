@@ -75,8 +75,8 @@ const decimalsOf = (half) => 1 - powerOf(half, 1);
 
 /** Decimals of a number that its interval supports; null without a finite interval. */
 function supportedDecimals([value, low, high]) {
-  const nearer = Math.min(value - low, high - value);
-  const half = Math.min((high - low) / 2, nearer > 0 ? 10 * nearer : Infinity);
+  const mayRound = !value || (low < 0 && high > 0);
+  const half = Math.min((high - low) / 2, mayRound ? Infinity : 10 * Math.abs(value));
   const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
   const isUsable = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
   return isUsable ? decimalsOf(half) : null;
