@@ -335,6 +335,7 @@ def special() -> dict[str, dict[str, Any]]:
         "regions.crossing": {"first": "a", "second": "b", "axis": axis["axis"]},
         "regions.lowest": {"curves": BY_NAME["curves"], "axis": "cost proportion"},
         "regions.dominance": {"curves": BY_NAME["curves"]},
+        "regions.nearest_first": {"margins": regions.sensitivity(joint, PROBLEM).costs},
         "regions.Prior": {"problem": PROBLEM, "label": 1},
         "regions.CostProportion": {},
         "regions.CostRatio": {},

@@ -159,7 +159,7 @@ def supported(value: float, low: float, high: float) -> int | None:
     (2, 1)
     """
     half, size = (high - low) / 2, max(abs(low), abs(high), abs(value) if isfinite(value) else 0.0)
-    if value and (low >= 0 or high <= 0):
+    if value and low <= value <= high and (low >= 0 or high <= 0):
         half = min(half, 10 * abs(value))
     if not (isfinite(half) and half > max(_NOISE * size, _TINIEST) and size < _LARGEST):
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial, wraps
+from inspect import signature
 from reprlib import recursive_repr
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform, overload
 
@@ -113,9 +114,13 @@ def remembered(function: Callable[[V], T]) -> Callable[[V], T]:
     behind. They are shared, so that they must not be writable.
     """
     name = f"{function.__module__}.{function.__qualname__}"
+    (parameter,) = signature(function).parameters
 
     @wraps(function)
-    def recalled(value: V) -> T:
+    def recalled(*values: V, **named: V) -> T:
+        if len(values) + len(named) != 1 or not named.keys() <= {parameter}:
+            return function(*values, **named)  # which says what is wrong
+        (value,) = values or named.values()
         memory = vars(value)
         if name not in memory:
             memory[name] = function(value)

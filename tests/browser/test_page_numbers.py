@@ -44,10 +44,12 @@ from stakes.curves import brier_curve, decision_curve, optimal_curve
 from stakes.decide import bayes_decision_indices
 from stakes.regions import (
     CostProportion,
+    Margin,
     Prior,
     as_cost_ratios,
     cheapest_regions,
     constant_rules,
+    nearest_first,
     sensitivity,
 )
 from stakes.scoring import HullBins
@@ -335,15 +337,18 @@ def test_dots_lie_on_the_roc_curve_in_whatever_order_decisions_are_listed(opened
 
 
 @pytest.mark.slow
-def test_the_nearest_margin_comes_first_and_zero_costs_count(clinic, opened):
+def test_the_nearest_margin_comes_first_by_the_factor_on_its_number(clinic, opened):
+    """As Python has them: moves from a cost of zero, to which no factor leads, come last."""
     page = opened(clinic)
     rows = page.run("() => stakesPage.tables().margins")[1:]
-    largest = np.abs(clinic.problem.costs).max()
     near = [
-        min(value - low, high - value) / (1 if what.startswith("prior") else largest)
-        for what, value, low, _, high, _ in rows
+        Margin(what, value, low, high, below, above).log_factor
+        for what, value, low, below, high, above in rows
     ]
-    assert near == sorted(near)
+    assert near[0] < near[-1]
+    np.testing.assert_allclose(near, sorted(near), rtol=1e-12)
+    wanted = [margin.what for margin in nearest_first(clinic.margins)]
+    assert {what for what, *_ in rows} <= set(wanted)
 
 
 @pytest.mark.slow

@@ -406,5 +406,5 @@ def _deployed(cases: Cases, name: str, predictions: Any) -> tuple[FloatArray, In
     refuse_lost(cases.shares, cases.prior, cases.problem, labelled=True)
     priors = cases.shares, cases.prior
     with _check.renamed(posteriors=argument):
-        deployed = deployed_cases(rows, rounding, priors, cases.mass, cases.charges, cases.truth)
+        deployed = deployed_cases(rows, rounding, *priors, cases.mass, cases.charges, cases.truth)
     return mean_costs(deployed.rows, cases.charges), deployed.decide(cases.charges)

@@ -217,7 +217,7 @@ def normalized_bounds(
     linear = losses * of_blind[..., None] - blind * of_model[..., None]
     # A rare class that is in few clusters says little about its own design effect; that of the cost
     # itself rests on more cases. The smaller factor, which is the more cautious one, is taken.
-    bounds = cost_range(regrets, able[..., None, None, :])
+    bounds = None if cells.plain else cost_range(regrets, able[..., None, None, :])
     of_cost = effective_factors(cells, regret, bounds, by_class=False)
     counts = weights * np.minimum(of_cost, effective_factors(cells, linear, None, by_class=False))
     possible = possible[..., None, :] | (counts > 0)

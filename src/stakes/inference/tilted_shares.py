@@ -240,9 +240,10 @@ def _tilted(strata: Strata, apart: FloatArray, slant: FloatArray, near: Tilted |
     several = gaps.shape[-2] > 1
     if several:
         level = _levels(tilt, counts, total, None if near is None else _least_level(s, near))
-    divisor = level[..., None] + tilt
+    # Results take the place of what is not needed any more: thousands of classes make large arrays.
+    divisor = np.add(level[..., None], tilt, out=None if several else tilt)
     shares = counts / divisor
-    steep = shares / divisor
+    steep = np.divide(shares, divisor, out=divisor)
     steepness = np.maximum(steep.sum(axis=-1), _LEAST)
     # Relative to the usual value, so that all digits stay: others nearly cancel when there are many
     # cases. Shares sum to one, and so the level is the total less the mean of the tilts.
@@ -253,9 +254,12 @@ def _tilted(strata: Strata, apart: FloatArray, slant: FloatArray, near: Tilted |
         fall = some * (steep * tilt).sum(axis=-1) / steepness
         excess = np.where(some[..., None], excess, gaps - short[..., None])
         slope = np.where(some, slope, (shares * gaps).sum(axis=-1))
-    excess = s[..., None, None] * excess / total[..., None]
+    excess *= s[..., None, None]
+    excess /= total[..., None]
+    logs = np.maximum(excess, -1.0, out=divisor)
     with np.errstate(divide="ignore"):  # where weights are so uneven that all terms cancel
-        ratio = 2 * (counts * np.log1p(np.maximum(excess, -1.0))).sum(axis=(-2, -1))
+        np.log1p(logs, out=logs)
+    ratio = 2 * (counts * logs).sum(axis=(-2, -1))
     # While the log of the slant grows by one, that of the tilt grows by this much.
     eased = lead_level * steepness[lead]
     slope = 2 * s * slope.sum(axis=-1) * eased

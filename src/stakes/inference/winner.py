@@ -226,8 +226,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
         chances[places] = stdtr(degrees, np.array([t, -t]))
         return chances
-    # One system after another in memory: comparisons of a few systems would otherwise take longer.
-    centred, drawn = costs - costs.mean(), np.asfortranarray(_errors(rivals, rivals))
+    centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
     # The unit keeps squares from over- and underflowing; as a power of two it rounds nothing.
     unit = 2.0 ** (np.frexp(noise)[1] // 2)
     noise, covariance = noise / unit**2, covariance / unit**2

@@ -326,23 +326,24 @@ def read_deployed(
     mass = checked * (rows @ ratio if truth is None else ratio[truth])
     costs = costs_of_cases(rows, problem, data, None)
     rounding = wrapped.rounding("posteriors", problem.classes)
-    return deployed_cases(rows, rounding, (start, prior), mass, costs, truth)
+    return deployed_cases(rows, rounding, start, prior, mass, costs, truth)
 
 
 def deployed_cases(
     posteriors: FloatArray,
     rounding: FloatArray | None,
-    priors: tuple[FloatArray, FloatArray],
+    from_prior: FloatArray,
+    prior: FloatArray,
     mass: FloatArray,
     costs: FloatArray | CaseCosts,
     truth: IntArray | None,
 ) -> DeployedCases:
-    """Cases whose posteriors are moved from the first of two priors to the second.
+    """Cases whose posteriors are moved from the prior for which they hold to that of deployment.
 
     Parameters
     ----------
     posteriors, rounding, mass, costs, truth : as `DeployedCases` holds them
-    priors : (K,) each, the prior for which the posteriors hold, and that of deployment
+    from_prior, prior : (K,) the prior for which the posteriors hold, and that of deployment
 
     Returns
     -------
@@ -351,19 +352,18 @@ def deployed_cases(
     Examples
     --------
     >>> rows, mass, costs = np.array([[0.5, 0.5]]), np.ones(1), np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> priors = np.array([0.5, 0.5]), np.array([0.9, 0.1])
-    >>> deployed_cases(rows, None, priors, mass, costs, None).rows
+    >>> even, rare = np.array([0.5, 0.5]), np.array([0.9, 0.1])
+    >>> deployed_cases(rows, None, even, rare, mass, costs, None).rows
     array([[0.9, 0.1]])
     """
-    start, prior = priors
-    is_moved = _differ(start, prior)
+    is_moved = _differ(from_prior, prior)
     # Cases that are known to be of a class of prior zero do not count, whatever their posteriors.
     idle = np.zeros(len(mass), dtype=bool) if truth is None else mass == 0
     return DeployedCases(
-        rows=_moved(posteriors, start, prior, idle) if is_moved else posteriors,
+        rows=_moved(posteriors, from_prior, prior, idle) if is_moved else posteriors,
         mass=mass,
         prior=prior,
-        from_prior=start if is_moved else None,
+        from_prior=from_prior if is_moved else None,
         costs=costs,
         truth=truth,
         posteriors=posteriors,

@@ -75,7 +75,7 @@ const decimalsOf = (half) => 1 - powerOf(half, 1);
 
 /** Decimals of a number that its interval supports; null without a finite interval. */
 function supportedDecimals([value, low, high]) {
-  const mayRound = !value || (low < 0 && high > 0);
+  const mayRound = !value || value < low || value > high || (low < 0 && high > 0);
   const half = Math.min((high - low) / 2, mayRound ? Infinity : 10 * Math.abs(value));
   const size = Math.max(Math.abs(low), Math.abs(high), Number.isFinite(value) ? Math.abs(value) : 0);
   const isUsable = Number.isFinite(half) && half > Math.max(NOISE * size, SMALLEST) && size < LARGEST_PLAIN;
