@@ -333,7 +333,7 @@ def deployed_cases(
     posteriors: FloatArray,
     rounding: FloatArray | None,
     from_prior: FloatArray,
-    prior: FloatArray,
+    to_prior: FloatArray,
     mass: FloatArray,
     costs: FloatArray | CaseCosts,
     truth: IntArray | None,
@@ -343,7 +343,7 @@ def deployed_cases(
     Parameters
     ----------
     posteriors, rounding, mass, costs, truth : as `DeployedCases` holds them
-    from_prior, prior : (K,) the prior for which the posteriors hold, and that of deployment
+    from_prior, to_prior : (K,) the prior for which the posteriors hold, and that of deployment
 
     Returns
     -------
@@ -356,13 +356,13 @@ def deployed_cases(
     >>> deployed_cases(rows, None, even, rare, mass, costs, None).rows
     array([[0.9, 0.1]])
     """
-    is_moved = _differ(from_prior, prior)
+    is_moved = _differ(from_prior, to_prior)
     # Cases that are known to be of a class of prior zero do not count, whatever their posteriors.
     idle = np.zeros(len(mass), dtype=bool) if truth is None else mass == 0
     return DeployedCases(
-        rows=_moved(posteriors, from_prior, prior, idle) if is_moved else posteriors,
+        rows=_moved(posteriors, from_prior, to_prior, idle) if is_moved else posteriors,
         mass=mass,
-        prior=prior,
+        prior=to_prior,
         from_prior=from_prior if is_moved else None,
         costs=costs,
         truth=truth,
