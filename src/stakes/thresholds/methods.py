@@ -140,21 +140,12 @@ class _Driven(Method):
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
         """Expected loss: the mean over cases of what each costs, averaged over the conditions.
 
-        Parameters
-        ----------
-        table : distinct scores and the weight of each class at them
-        distribution : distribution of cost proportions
-
-        Returns
-        -------
-        losses, (…)
-
         Examples
         --------
         >>> from stakes.conditions import Uniform
         >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-        >>> round(float(ScoreDriven().mean_loss(table, Uniform())), 6)
-        0.158125
+        >>> round(float(Optimal().mean_loss(table, Uniform())), 6)
+        0.125
         """
         losses = self._case_losses(table, distribution)
         return _check.unwrapped(mean_over_cases(losses, table.class_weights))
