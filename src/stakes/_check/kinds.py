@@ -126,7 +126,9 @@ def as_array(name: str, values: object) -> npt.NDArray[Any]:
             f"{name} must have at most {_MOST_ROWS:,} entries; got {values!r}. Pass a part of it.",
             argument=name,
         )
-    if str(getattr(values, "dtype", "")).startswith("Struct("):  # of Polars: numpy drops the names
+    is_numpy = isinstance(values, np.ndarray)  # whose dtype takes long to write
+    # Of Polars: numpy drops the names of their fields.
+    if not is_numpy and str(getattr(values, "dtype", "")).startswith("Struct("):
         raise InputError(
             f"{name} must be an array, or one column; got a column of structs, whose fields have "
             f"names. Pass a frame of them: column.struct.unnest().",
