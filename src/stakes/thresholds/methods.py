@@ -140,6 +140,15 @@ class _Driven(Method):
     def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
         """Expected loss: the mean over cases of what each costs, averaged over the conditions.
 
+        Parameters
+        ----------
+        table : distinct scores and the weight of each class at them
+        distribution : distribution of cost proportions
+
+        Returns
+        -------
+        losses, (…)
+
         Examples
         --------
         >>> from stakes.conditions import Uniform
