@@ -18,6 +18,7 @@ import numpy as np
 
 from stakes._check import FloatArray
 
+_MANY_TERMS = 40  # degrees of freedom above which a series is shorter than the sum
 _FAR = 800.0  # its exponential is zero
 
 
@@ -95,14 +96,16 @@ def directions(count: int, dimensions: int) -> FloatArray:
 def chi_square_tail(degrees: int, square: FloatArray) -> FloatArray:
     r"""The probability that χ² with a whole number of degrees of freedom exceeds a square.
 
-    A finite sum, where the incomplete gamma function takes a series for each number:
+    For few degrees a finite sum, where the incomplete gamma function takes a series each time:
     :math:`Q(a + 1, x) = Q(a, x) + x^a e^{-x} / \Gamma(a + 1)`, from Q(1/2) or Q(1) on.
 
     >>> chi_square_tail(4, np.array([1.064, 9.488])).round(3)
     array([0.9  , 0.05])
     """
-    from scipy.special import erfc
+    from scipy.special import erfc, gammaincc
 
+    if degrees > _MANY_TERMS:
+        return np.asarray(gammaincc(degrees / 2, square / 2))
     x = np.minimum(square / 2, _FAR)
     falling = np.exp(-x)
     a, tail, term = 1.0, falling, x * falling
