@@ -493,8 +493,8 @@ ROWS: dict[str, Row] = {
         "a report has since learned what would change the verdict for certain, which takes two "
         "fifths of the time: sixteen rounds of bounds and seven critical values, whose arrays are "
         "so small that the overhead of numpy's calls is most of it; a fifth are 1,000 simulated "
-        "samples for miscalibration; with a calibrator, nearly three fifths are 550 fits, because "
-        "it is chosen anew in every fold, and a quarter are bounds and critical values",
+        "samples for miscalibration; with a calibrator, half are 550 fits, because it is chosen "
+        "anew in every fold, and a quarter are bounds and critical values",
     ),
     "evaluate, two models, 1e6": _evaluate_row(
         SOME,

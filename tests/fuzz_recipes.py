@@ -112,7 +112,7 @@ BY_TYPE: dict[Any, Callable[[], Any]] = {
     regions.Axis: lambda: regions.CostProportion([0.7, 0.3]),
     regions.Regions: lambda: regions.cheapest_regions(_joint(), regions.CostProportion([0.7, 0.3])),
     audit.Metric: lambda: audit.Gain(measures.accuracy),
-    audit.Scale: audit.Probabilities,
+    audit.ScoreScale: audit.Probabilities,
     curve.Curve: lambda: curve.Curve([0, 0.5, 1], [[0, 0.4], [0.3, -0.6]]),
     limits.PricedLimits: lambda: limits.price_limits(POSTERIORS, LIMITED),
     rule.Rule: lambda: rule.Rule(PROBLEM),

@@ -321,7 +321,7 @@ def test_probabilities_lie_between_0_and_1():
 
 @pytest.mark.parametrize("scale", [Probabilities, "probabilities", None])
 def test_a_scale_is_no_class_and_no_string(scale):
-    with pytest.raises(InputError, match=r"scale must be a Scale; got .*Probabilities\(\)"):
+    with pytest.raises(InputError, match=r"scale must be a ScoreScale; got .*Probabilities\(\)"):
         implied_costs(TABLE, FAMILIAR["F1"], scale=scale)
     with pytest.raises(InputError, match="scale must be"):
         costs_of_threshold(TABLE, 0.5, scale=scale)

@@ -28,7 +28,7 @@ from stakes import (
     scoring,
 )
 from stakes._check import FloatArray, refuse_mixed
-from stakes._check.doors import _blame_arrays
+from stakes._check.call_guard import _blame_arrays
 from stakes._check.plain_kinds import a_label
 from stakes.evaluation.evaluate_rows import memory_bytes
 from stakes.evaluation.slice_costs import _refuse_measurements

@@ -578,7 +578,7 @@ def test_the_greatest_normalised_cost_has_the_unit_of_the_others(monkeypatch):
     limited = TWO.with_prior([0.7, 0.3]).with_limits([Limit.share("block", at_most=0.2)])
     evaluate(world.y, world.models, limited, data=world.data, calibrator=None)
     costs = known[0]
-    assert costs.named == NO_MODEL
+    assert costs.unaided == NO_MODEL
     for name in ("weak (as is)", "strong (as is)"):
         unit = (costs.cost(name).value - costs.perfect) / costs.normalized(name).value
         assert costs._span == pytest.approx(unit, rel=1e-12)

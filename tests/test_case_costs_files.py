@@ -137,21 +137,21 @@ def test_the_command_line_charges_every_case_its_own_costs(expected, tmp_path):
     pd.DataFrame(ROWS).to_csv(tmp_path / "rows.csv", index=False)
     command = ["evaluate", str(tmp_path / "rows.csv"), "--problem", str(tmp_path / "fraud.toml")]
     command += ["--calibrate", "none", "--json", str(tmp_path / "report.json")]
-    command += ["--running-cost", "p_strong=0.02", "--volume", "250000", "--period", "year"]
+    command += ["--running-cost", "strong=0.02", "--volume", "250000", "--period", "year"]
     done = run(*command)
     assert done.exit_code == 0, done.output
     assert "250,000 cases a year" in " ".join(done.output.split())
     data = json.loads((tmp_path / "report.json").read_text())
     costs = {system["name"]: system["cost"]["value"] for system in data["systems"]}
     strong = expected.system("strong (as is)").cost.value
-    assert costs["p_strong (as is)"] == pytest.approx(strong + 0.02, rel=1e-9)
+    assert costs["strong (as is)"] == pytest.approx(strong + 0.02, rel=1e-9)
     assert data["problem"]["costs"][0][2] == "5 + 0.02*amount"
     assert data["assumptions"]["volume"] == 250_000
-    assert data["systems"][0]["total"]["value"] == pytest.approx(250_000 * costs["p_weak (as is)"])
+    assert data["systems"][0]["total"]["value"] == pytest.approx(250_000 * costs["weak (as is)"])
     shown = run("problem", "show", str(tmp_path / "fraud.toml"))
     assert "by its columns: amount" in shown.output
     assert run("problem", "check", str(tmp_path / "fraud.toml")).exit_code == 0
-    bad = run(*command, "--running-cost", "p_strong")
+    bad = run(*command, "--running-cost", "strong")
     assert bad.exit_code == 2
     assert "MODEL=COST" in bad.output + bad.stderr
 

@@ -547,7 +547,7 @@ def test_probabilities_of_the_first_class_are_not_taken_for_those_of_the_second(
 @pytest.mark.parametrize("name", ["p_0_forest", "p_legit_or_fraud", "p_legitimate"])
 def test_names_that_do_not_speak_of_the_first_class_alone_are_models(tmp_path, name):
     rows = {"truth": ["legit", "fraud"], name: [0.75, 0.25]}
-    assert columns_by_name(plan(tmp_path, rows, TWO)) == {name: (name,)}
+    assert [*columns_by_name(plan(tmp_path, rows, TWO)).values()] == [(name,)]
 
 
 NO_YES = Problem([[0, 3, 25], [180, 8, 0]], classes=["no", "yes"], decisions=["ok", "ask", "stop"])
@@ -569,7 +569,8 @@ def test_columns_numbered_from_zero_are_one_model(tmp_path, problem, values, nam
     columns = tuple(f"{name}_{k}" for k in range(problem.n_classes))
     rows: dict[str, Any] = {"y": values, "size": [3.5] * len(values)}
     rows |= {column: [0.25] * len(values) for column in columns}
-    assert columns_by_name(plan(tmp_path, rows, problem)) == {name: columns}
+    model = name.removeprefix("score_")
+    assert columns_by_name(plan(tmp_path, rows, problem)) == {model: columns}
 
 
 def test_the_order_of_numbered_columns_is_asked_for_where_the_classes_are_not_sorted(tmp_path):
@@ -619,7 +620,32 @@ def test_features_with_numbers_in_their_names_are_no_models(tmp_path):
 )
 def test_names_that_say_probability_are_guessed_beside_others(tmp_path, name):
     rows = {"truth": ["legit", "fraud"], "discount": [0.25, 0.5], name: [0.5, 0.75]}
-    assert columns_by_name(plan(tmp_path, rows, TWO)) == {name: (name,)}
+    model = name.removeprefix("p_").removeprefix("prob_")
+    assert columns_by_name(plan(tmp_path, rows, TWO)) == {model: (name,)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "models"),
+    [
+        (["p_forest", "p_net"], ["forest", "net"]),
+        (["P_forest", "p_p_net"], ["forest", "p_net"]),
+        (["proba_forest", "proba_net"], ["forest", "net"]),
+        (["score_a"], ["a"]),
+        (["p_forest", "prob_net"], ["p_forest", "prob_net"]),  # no word begins both
+        (["p_forest", "net_p"], ["p_forest", "net_p"]),
+        (["p_fraud"], ["p_fraud"]),  # a model is not called as a class is
+        (["p_Fraud", "p_new"], ["p_Fraud", "p_new"]),
+        (["p_2", "p_3"], ["p_2", "p_3"]),
+        (["p_legit_or_fraud"], ["p_legit_or_fraud"]),
+        (["p_"], ["p_"]),
+    ],
+)
+def test_a_word_for_probability_that_begins_all_columns_is_not_part_of_the_models_names(
+    tmp_path, columns, models
+):
+    rows = {"truth": ["legit", "fraud"], **{name: [0.5, 0.75] for name in columns}}
+    planned = columns_by_name(plan(tmp_path, rows, TWO))
+    assert planned == {name: (column,) for name, column in zip(models, columns, strict=True)}
 
 
 def test_the_only_column_that_may_be_a_model_is_guessed_whatever_its_name(tmp_path):

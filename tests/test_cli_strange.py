@@ -160,7 +160,7 @@ def test_every_command_has_arguments_with_which_it_works():
 
 
 @pytest.mark.parametrize(
-    "share", [0.006, pytest.param(0.15, marks=pytest.mark.slow)], ids=["few", "many"]
+    "share", [0.006, pytest.param(0.06, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_strange_options_end_every_command_with_a_code_of_the_contract_and_a_sentence(share):
     drawn = random.Random(22)

@@ -258,6 +258,22 @@ def test_decisions_follow_the_factor_on_costs(factor):
     np.testing.assert_allclose(exact.losses, near.losses, rtol=1e-9)
 
 
+def test_a_rule_that_cannot_keep_the_limit_in_one_partition_is_no_candidate_there():
+    """In some partition the map is certain that cases of class 1 are of class 0."""
+    signal = report_kinds.SIGNAL + np.random.default_rng(1).normal(size=report_kinds.N)
+    models = {"a": report_kinds.P, "b": 1 / (1 + np.exp(-signal))}
+
+    def at(bound: float) -> Report:
+        limited = report_kinds.AMOUNTS.with_limits([Limit.rate(2, given=1, at_least=bound)])
+        return evaluate(report_kinds.Y, models, limited, data=report_kinds.DATA)
+
+    report, farther = at(0.9375), at(0.95)
+    left_out = {system.name for system in report.systems} - {s.name for s in farther.systems}
+    assert left_out == {"a (recalibrated)"}
+    flip = report.flips_under_limits[0]
+    assert (flip.high, flip.above) == (0.999, ("always 2",))
+
+
 def test_costs_that_are_the_same_but_for_rounding_are_a_tie():
     """A model that decides as the constant decision does saves nothing, however sums are made."""
     _, asked = rows_of({"mild": 0.4 * P}, [[0, 1], [9, 0]], Limit.share(1, at_most=0.3))
@@ -326,7 +342,8 @@ def test_a_limit_that_leaves_one_decision_is_not_the_headline(report):
     factor = Flip("factor on the costs of 0", 1.0, -inf, 9.0, (), ("few (as is)",))
     assert "costs of deciding 0 rise to 900 % of today's" in said_of(report, trivial, factor)
     assert said_of(report, trivial).startswith(
-        "none, if you decide anew: short of 0 %, no limit that is moved alone changes this"
+        "none, if you decide anew: no limit that is moved alone changes this within the range "
+        "searched, except a limit of 0 %. "
     )
 
 

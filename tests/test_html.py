@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+from page_tables import cases_of, scores_of
 from stakes import Between, Decisions, Limit, Problem, Report, Scores, bayes_decisions, evaluate
 from stakes import report as names
 from stakes.calibration import Affine
@@ -49,11 +50,6 @@ def data_of(html: str) -> dict:
     scripts = re.findall(r'<script type="application/json" id="stakes-data">(.*?)</script>', html)
     assert len(scripts) == 1
     return json.loads(scripts[0])
-
-
-def cases_of(table: dict) -> list[list[float]]:
-    """Cases of each class; a text has a digit for each."""
-    return [[float(cases) for cases in table[side]] for side in ("negatives", "positives")]
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +177,7 @@ def test_counts_and_scores_are_those_of_the_report(report):
     for shown, model in zip(data["models"], report.models, strict=True):
         assert model.table is not None
         scores = model.table.scores.tolist()
-        assert shown["table"]["scores"] == pytest.approx(scores, rel=1e-6)  # seven digits
+        assert scores_of(shown["table"]) == pytest.approx(scores, rel=1e-6)  # seven digits
         assert cases_of(shown["table"])[1] == model.table.weights[:, 1].tolist()
         assert not shown["table"]["binned"]
 
@@ -206,7 +202,7 @@ def test_bins_keep_the_decisions_of_the_report(problem):
         assert len(table["scores"]) <= names.MOST_BINS
         assert len(table["scores"]) > 0.9 * names.MOST_BINS
         assert np.sum(cases_of(table)) == 5000
-        decided = bayes_decisions(np.array(table["scores"]), report.problem)
+        decided = bayes_decisions(scores_of(table), report.problem)
         counts = [
             [np.array(cases)[decided == decision].sum() for decision in problem.decisions]
             for cases in cases_of(table)

@@ -42,7 +42,7 @@ from stakes.inference import (
     jackknife,
     resample,
 )
-from stakes.inference.jackknife import cluster_pulls
+from stakes.inference.jackknife import cluster_influence
 from stakes.inference.tally_checks import cluster_count
 from stakes.ranking import auc
 from stakes.tally import CellTally, JointScores
@@ -189,14 +189,14 @@ def test_a_single_cluster_is_refused():
 # How few clusters count --------------------------------------------------------------------------
 
 
-def slow_count(pulls: list[float], count: int) -> float:
+def slow_count(influence: list[float], count: int) -> float:
     """Satterthwaite: 2 V² / Var(V) for the variance V that clusters or groups of them give."""
-    total = sum(d * d for d in pulls)
+    total = sum(d * d for d in influence)
     if total == 0:
         return float(count)
-    kurtosis = len(pulls) * sum(d**4 for d in pulls) / total**2
+    kurtosis = len(influence) * sum(d**4 for d in influence) / total**2
     of_units = 3 + (kurtosis - 3) * count / len(
-        pulls
+        influence
     )  # the sum of g clusters is g times less peaked
     effective = 2 * count / (of_units - 1) if of_units > 1 else float(count)
     return min(max(effective, 2.0), float(count))
@@ -205,10 +205,10 @@ def slow_count(pulls: list[float], count: int) -> float:
 @given(
     st.lists(st.integers(-9, 9).map(float), min_size=2, max_size=12), st.sampled_from([1, 2, 10])
 )
-def test_the_effective_number_of_clusters_is_satterthwaites(pulls, per_group):
-    count = per_group * len(pulls)
-    shape = ExpandedPercentile(count, np.array(pulls))
-    assert float(shape.effective_count(())) == pytest.approx(slow_count(pulls, count))
+def test_the_effective_number_of_clusters_is_satterthwaites(influence, per_group):
+    count = per_group * len(influence)
+    shape = ExpandedPercentile(count, np.array(influence))
+    assert float(shape.effective_count(())) == pytest.approx(slow_count(influence, count))
 
 
 def test_clusters_that_pull_alike_all_count_and_a_lone_one_counts_as_two():
@@ -247,14 +247,14 @@ def test_the_fewer_clusters_count_the_wider_the_interval():
     assert len(set(widths)) == 3
 
 
-def test_pulls_are_the_differences_that_leaving_out_a_cluster_makes():
+def test_influences_are_the_differences_that_leaving_out_a_cluster_makes():
     counts = Counts(generator().integers(0, 6, (12, 2, 2)))
     cost = lambda c: expected_cost(c, ZERO_ONE)  # noqa: E731
     left = [float(cost(Counts(counts.values.sum(axis=0) - cluster))) for cluster in counts.values]
-    pulls = cluster_pulls(cost, counts, generator())
-    np.testing.assert_allclose(pulls, np.mean(left) - np.array(left), atol=1e-14)
+    influence = cluster_influence(cost, counts, generator())
+    np.testing.assert_allclose(influence, np.mean(left) - np.array(left), atol=1e-14)
     estimate = bootstrap(cost, counts, replicates=99, rng=generator(), scheme=Clusters())
-    assert estimate.intervals == ExpandedPercentile(12, pulls)
+    assert estimate.intervals == ExpandedPercentile(12, influence)
 
 
 def test_a_ratio_that_one_cluster_keeps_finite_counts_as_two():
@@ -277,9 +277,9 @@ def test_groups_of_many_clusters_tell_the_same_effective_number():
         [float(cost(Counts(total - counts_of_cluster))) for counts_of_cluster in counts.values]
     )
     wanted = ExpandedPercentile(3000, exact.mean() - exact).effective_count(())
-    pulls = cluster_pulls(cost, counts, rng)
-    assert len(pulls) == 200
-    effective = ExpandedPercentile(3000, pulls).effective_count(())
+    influence = cluster_influence(cost, counts, rng)
+    assert len(influence) == 200
+    effective = ExpandedPercentile(3000, influence).effective_count(())
     assert 20 < float(wanted) < 100
     assert float(effective) == pytest.approx(float(wanted), rel=0.4)
 
@@ -302,7 +302,7 @@ def test_an_estimate_of_another_shape_goes_by_the_number_of_clusters():
     assert kind.effective_count(()).tolist() == 30
     assert kind.effective_count((4,)).shape == (4,)
     assert kind.along(np.ones(3)) is kind
-    assert kind.along(np.array([1.0, 0, 0, -1])).pulls.shape == (30,)
+    assert kind.along(np.array([1.0, 0, 0, -1])).influence.shape == (30,)
     assert Percentile().along(np.ones(3)) == Percentile()
 
 
@@ -333,7 +333,7 @@ def test_under_several_problems_a_cluster_pulls_at_the_mean_over_them():
         ]
     )
     assert isinstance(estimate.intervals, ExpandedPercentile)
-    np.testing.assert_allclose(estimate.intervals.pulls, left.mean() - left, atol=1e-12)
+    np.testing.assert_allclose(estimate.intervals.influence, left.mean() - left, atol=1e-12)
 
 
 def test_the_jackknife_takes_clusters_beside_the_tuples():

@@ -604,7 +604,7 @@ def test_one_known_problem_compares_as_compare_costs_does():
     plain = compare_costs(joint_of(by=unit), PROBLEM, rng=generator(), **how)
     gap, twin = (comparison.difference("a", "b") for comparison in (units, plain))
     assert isinstance(gap.intervals, ExpandedPercentile)
-    assert gap.intervals.pulls.shape == (25,)
+    assert gap.intervals.influence.shape == (25,)
     assert gap.interval(0.9) == twin.interval(0.9)
     for wrong in (PROBLEM, [], [PROBLEM, 3]):
         with pytest.raises(InputError, match=r"at least one Problem.*uncertain_problems"):

@@ -87,15 +87,16 @@ def test_fewer_than_six_clusters_have_students_interval_whatever_the_replicates(
 
 def test_an_end_beyond_the_outermost_replicate_is_students_too():
     drawn = np.stack([np.linspace(-1, 1, 99), np.linspace(-1, 1, 99)], axis=1)
-    pulls = np.stack([np.where(np.arange(50) < 2, 1.0, 0.0), generator().normal(size=50)], axis=1)
-    estimate = estimate_of(np.zeros(2), drawn, ExpandedPercentile(50, pulls))
+    two = np.where(np.arange(50) < 2, 1.0, 0.0)
+    influence = np.stack([two, generator().normal(size=50)], axis=1)
+    estimate = estimate_of(np.zeros(2), drawn, ExpandedPercentile(50, influence))
     n = estimate.intervals.effective_count((2,))
     ends = estimate.interval(0.9)
     reach = student_quantile(n, 0.95) * estimate.standard_error
     assert ends.high[0] == pytest.approx(reach[0])  # two clusters count for all
     assert ends.high[0] > 1
     skewed = np.where(drawn == 1.0, 1e3, drawn)  # one replicate is further out than Student's
-    far = estimate_of(np.zeros(2), skewed, ExpandedPercentile(50, pulls)).interval(0.9)
+    far = estimate_of(np.zeros(2), skewed, ExpandedPercentile(50, influence)).interval(0.9)
     assert far.high[0] == 1e3
     assert far.low[0] < -1
     assert ends.high[1] == pytest.approx(

@@ -103,6 +103,31 @@ def test_intervals_of_losses_are_those_of_the_table_where_costs_are_constant(
     np.testing.assert_allclose((low, high), expected, rtol=0.01)
 
 
+@pytest.mark.parametrize("clusters", [None, np.arange(300) // 10])
+def test_a_ratio_allows_for_heavy_mistakes_that_were_not_seen(clusters):
+    """Ten cases of a class with tenfold weights, or of one cluster, and not a mistake in them."""
+    truth = (np.arange(300) < 10).astype(int)
+    losses = np.where(truth == 0, np.arange(300) % 7 == 0, 0.0)
+    weights = np.where(truth == 1, 10.0, 1.0) if clusters is None else np.ones(300)
+    sample = LossSample(
+        names=("a",),
+        losses=losses[None],
+        perfect=np.zeros(300),
+        truth=truth,
+        costliest=np.where(truth == 1, 20.0, 1.0),
+        n_classes=2,
+        prior=None,
+        weights=weights,
+        whole=clusters is not None,
+        clusters=clusters,
+    )
+    blind = np.where(truth == 0, 1.0, 0.0)
+    _, high = ratio_bounds(sample, losses, blind, 3.84)
+    # One of them that is missed adds this much; the rule of three allows for about three of ten.
+    missed = 20 * (10 if clusters is None else 1) / 290
+    assert high > losses.sum() / 290 + (1.5 if clusters is None else 5) * missed
+
+
 @pytest.mark.parametrize("prior", [None, [0.8, 0.2]])
 def test_what_a_case_costs_whatever_is_decided_moves_no_difference_and_no_ratio(prior):
     sample, *_ = drawn(300, prior=prior)

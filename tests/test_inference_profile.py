@@ -263,6 +263,8 @@ def design_effect(pooled, sizes, values, plain, variance, kish, *, by_class):
         mean, total = sum(row * value) / sum(row), sum(row)
         apart = (bound(values[k]) - mean) / total
         shown = sum(pooled[k] * ((values[k] - mean) / total) ** 2)
+        if abs(apart) < 1e-12:  # a mistake that costs as much as the mean
+            continue
         seen = shown / (sizes[k] * apart**2)
         part = sizes[k] * apart**2 / (1 + seen**4)
         factor = kish[k if by_class else 0]
@@ -270,16 +272,17 @@ def design_effect(pooled, sizes, values, plain, variance, kish, *, by_class):
     return 1 / min(ratios)
 
 
-def sizes_of_mistakes(clusters):
+def sizes_of_mistakes(clusters, values):
     """The design effect that each class shows by itself, from one to all of it in a cluster."""
     sizes = []
     for k in range(2):
         cases = clusters[:, k].sum(axis=0)
-        mean = sum(cases * COSTS[k]) / sum(cases)
-        between = sum(sum(row[k] * (COSTS[k] - mean)) ** 2 for row in clusters)
+        mean = sum(cases * values[k]) / sum(cases)
+        between = sum(sum(row[k] * (values[k] - mean)) ** 2 for row in clusters)
         of_clusters = [sum(row[k]) for row in clusters]
         most = sum(count**2 for count in of_clusters) / sum(of_clusters)
-        sizes.append(max(1.0, min(most, between / sum(cases * (COSTS[k] - mean) ** 2))))
+        alone = sum(cases * (values[k] - mean) ** 2)
+        sizes.append(max(1.0, min(most, between / alone if alone else np.inf)))
     return sizes
 
 
@@ -299,7 +302,7 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
         plain += sum(row * (value - mean) ** 2) / sum(row) ** 2
     variance = max(plain, left_out_variance(clusters, problem))
     factors = COSTS * np.array(prior or (1, 1))[:, None]
-    tables = (pooled, sizes_of_mistakes(clusters), factors, plain, variance)
+    tables = (pooled, sizes_of_mistakes(clusters, COSTS), factors, plain, variance)
     effect = design_effect(*tables, (1.0, 1.0), by_class=bool(prior))
     support = Support(values, strata / effect, values.min(-1), values.max(-1))
     low, high = profile_bounds(support, np.array(t.ppf(0.975, size - 1) ** 2))
@@ -307,6 +310,81 @@ def test_clusters_divide_the_counts_by_a_design_effect_and_take_students_t(size,
     assert effect > 1.5
     assert interval.low == pytest.approx(low, rel=1e-8)
     assert interval.high == pytest.approx(high, rel=1e-8)
+
+
+def of_weights(weights, squares, values):
+    """By what weights are to be divided for the mean of some values, of which all are possible."""
+    mean, total = np.sum(weights * values) / weights.sum(), weights.sum()
+    pulls, kish = (values - mean) / total, squares.sum() / total
+    usual = [squares[k].sum() / weights[k].sum() for k in range(2)]
+    variance = max(
+        np.sum(squares * pulls**2),
+        sum(usual[k] * np.sum(weights[k] * pulls[k] ** 2) for k in range(2)),
+    )
+    plain = kish * np.sum(weights * pulls**2)
+    tables = (weights, usual, values, plain, variance, (kish, kish))
+    return kish * design_effect(*tables, by_class=False)
+
+
+def of_clusters(clusters, values):
+    """The same for cases in clusters."""
+    pooled = clusters.sum(axis=0)
+    mean, total = np.sum(pooled * values) / pooled.sum(), pooled.sum()
+    plain = np.sum(pooled * (values - mean) ** 2) / total**2
+    variance = max(plain, left_out_variance(clusters, Problem(values)))
+    sizes = sizes_of_mistakes(clusters, values)
+    return design_effect(pooled, sizes, values, plain, variance, (1.0, 1.0), by_class=False)
+
+
+WEIGHTED = [
+    np.array([[40, 9, 7], [3, 5, 8]]),
+    np.array([[40, 9, 7], [0, 5, 8]]),  # the most expensive mistake was not seen
+    np.array([[5, 19, 7], [13, 5, 8]]),
+]
+
+
+@pytest.mark.parametrize("cases", WEIGHTED)
+@pytest.mark.parametrize("drawn", ["weights", "clusters"])
+def test_cases_count_for_a_normalised_cost_as_they_move_the_ratio(cases, drawn):
+    """The test of a blind decision ends at zero with counts whose design effect is the ratio's."""
+    regret = COSTS - COSTS.min(axis=1, keepdims=True)
+    threshold, problem = CHI2, Problem(COSTS)
+    if drawn == "weights":
+        sums = cases * np.array([[0.9, 0.9, 0.9], [9.0, 8.0, 10.0]])
+        squares = sums**2 / np.maximum(cases, 1) * 1.3
+        interval = profile_normalized_interval(Counts(sums), problem, squares=squares)
+    else:
+        rng = RNG(4)
+        clusters = np.stack([rng.multinomial(25, cases.ravel() / cases.sum()) for _ in range(7)])
+        clusters[2:4] += clusters[:2]  # some are larger than others
+        clusters = clusters.reshape(7, 2, 3).astype(float)
+        sums, threshold = clusters.sum(axis=0), t.ppf(0.975, 6) ** 2
+        interval = profile_normalized_interval(Counts(clusters), problem, scheme=Clusters())
+    for end, ratio in enumerate((interval.low, interval.high)):
+        reached = []
+        for blind in regret.T[:, :, None]:
+            observed = np.sum(sums * regret) / np.sum(sums * blind)
+            influence = regret - observed * blind
+            effect = (
+                of_weights(sums, squares, influence)
+                if drawn == "weights"
+                else of_clusters(clusters, influence)
+            )
+            values = (regret - ratio * blind).reshape(1, -1)
+            counts = sums.reshape(1, -1) / effect
+            support = Support(values, counts, values.min(-1), values.max(-1))
+            reached.append(float(profile_bounds(support, np.array(threshold))[end]))
+        assert max(reached) == pytest.approx(0, abs=1e-6)
+
+
+def test_where_a_blind_decision_was_perfect_cases_count_as_they_do_for_the_cost():
+    """No case is of the second class: at any ratio, cases differ by what the model costs."""
+    clusters = np.zeros((12, 2, 3))
+    clusters[:, 0, :2] = np.where(np.arange(12)[:, None] < 3, [2, 8], [10, 0])
+    interval = profile_normalized_interval(Counts(clusters), Problem(COSTS), scheme=Clusters())
+    single = profile_normalized_interval(Counts(clusters.sum(axis=0)), Problem(COSTS))
+    assert interval.low < single.low / 2
+    assert interval.high == np.inf
 
 
 # Coverage that can be computed -------------------------------------------------------------------

@@ -513,7 +513,7 @@ def test_crossings_of_clusters_are_as_unsure_as_their_number():
         ratio = float(units.at.standard_error / cases.at.standard_error)
         assert ratio == pytest.approx(np.sqrt(5), rel=0.15)
         assert isinstance(units.at.intervals, ExpandedPercentile)
-        assert units.at.intervals.pulls.shape == (200,)
+        assert units.at.intervals.influence.shape == (200,)
 
 
 def test_the_probability_of_being_cheapest_takes_a_scheme():

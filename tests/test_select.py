@@ -128,6 +128,39 @@ def test_two_stated_folds_leave_nothing_to_judge_by_and_the_first_candidate_is_c
         assert_allclose(fitted(rows.scores), alone(rows.scores))
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_maps_of_folds_are_chosen_and_fitted_as_those_of_each_alone(weighted, grouped):
+    """The folds of one partition do not all choose the same candidate."""
+    y, odds = two_classes(400, 3)
+    scores = expit(np.where(odds < -1, 1.6 * odds + 0.6, odds))
+    scores[:3] = 0.0, 1.0, 1e-20
+    weights = np.random.default_rng(1).integers(0, 3, y.size) * 0.5 if weighted else None
+    owners = np.arange(y.size) // 3 if grouped else None
+    rows, number = CheckedRows(scores, y, weights, np.array([0.7, 0.3]), 2), np.arange(y.size) % 7
+    if grouped:
+        number = np.arange(y.size) // 3 % 7
+    maps = rows.fold_maps(Select(), number, owners)
+    posteriors = rows.mapped(maps, number)
+    for fold, fitted in enumerate(maps):
+        alone: Any = rows.fitted(Select(), number != fold, owners)
+        assert fitted.kind == alone.kind
+        assert_allclose(fitted(scores), alone(scores), rtol=1e-9)
+        assert_allclose(posteriors[number == fold], alone(scores[number == fold]), rtol=1e-9)
+    assert {fitted.kind for fitted in maps} == {"affine", "isotonic"}
+
+
+@pytest.mark.parametrize("calibrator", [Affine(), Logistic(), Isotonic()])
+def test_each_case_is_mapped_by_the_map_of_its_fold(calibrator):
+    y, odds = two_classes(120, 5)
+    scores, number = expit(odds), np.arange(120) % 3
+    scores[:2] = 0.0, 1e-300  # log-odds beyond the limits of the maps that have not seen them
+    rows = CheckedRows(scores, y, None, None, 2)
+    maps = rows.fold_maps(calibrator, number, None)
+    mapped = rows.mapped(maps, number)
+    assert_allclose(mapped, [maps[fold]([q])[0] for q, fold in zip(scores, number, strict=True)])
+
+
 @pytest.mark.parametrize(
     "feature",
     [np.zeros(4), 1e300 * np.array([1, -1, 1, -1]), 1e6 + np.spacing(1e6) * np.array([0, 1, 1, 0])],

@@ -126,6 +126,55 @@ def test_every_number_lies_in_its_interval_and_within_the_range_of_the_costs(
         assert all(-most <= saving.low <= saving.value <= saving.high <= most for saving in savings)
 
 
+@pytest.mark.parametrize("n_clusters", [None, 2, 3])
+@pytest.mark.parametrize("flawless", [False, True])
+def test_cost_normalised_cost_and_saving_of_the_chosen_are_one_interval_in_three_units(
+    n_clusters, flawless
+):
+    """A stated prior makes what constant decisions cost known, and perfect decisions, too."""
+    problem = FRAUD.with_prior([0.9, 0.1])
+    n_cases = 60
+    corrected = 0
+    for seed in range(3):
+        y, models = draw(n_cases, (1.0, 1.0, 0.9), seed=seed)
+        if flawless:  # one that makes no mistake on these cases, and one that makes few
+            decided = 2 * y
+            models = {"m0": decided, "m1": np.where(np.arange(n_cases) == 5, 1, decided)}
+            labels = np.array(problem.decisions, dtype=object)
+            models = {name: Decisions(labels[places]) for name, places in models.items()}
+        clusters = None if n_clusters is None else np.arange(n_cases) % n_clusters
+        report = few(y, models, problem, clusters=clusters)
+        verdict, blind = report.verdict, report.naive.cost
+        cost, saving, share = verdict.cost, verdict.saving_over_naive, verdict.normalized
+        parts = (cost.value, cost.low, cost.high)
+        assert (saving.value, saving.high, saving.low) == pytest.approx(
+            [blind - part for part in parts], abs=1e-9
+        )
+        perfect = 0.0  # some decision about each class costs nothing
+        assert (share.value, share.low, share.high) == pytest.approx(
+            [(part - perfect) / (blind - perfect) for part in parts], abs=1e-9
+        )
+        assert cost.high <= problem.prior @ problem.costs.max(axis=1) + 1e-9
+        best = report.systems[0] if verdict.deploy is None else verdict.deploy
+        corrected += cost.value > best.cost.value + 1e-9
+    assert corrected
+
+
+def test_without_a_prior_no_saving_is_lower_than_decisions_can_make_it():
+    """In two clusters the correction for the choice reaches far."""
+    problem = Problem([[0, 3], [9, 2]])
+    lowest = []
+    for seed in (4, 9, 12):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(200) < 0.2).astype(int)
+        models = {name: (y + rng.normal(size=200) / 2 > 0.5).astype(int) for name in "abc"}
+        report = few(y, models, problem, clusters=np.arange(200) // 100)
+        constant = problem.costs[:, problem.decisions.index(report.naive.decision)]
+        least = (constant - problem.costs.max(axis=1)).min()
+        lowest.append(report.verdict.saving_over_naive.low - least)
+    assert min(lowest) == pytest.approx(0, abs=1e-9)
+
+
 # What plays no part ------------------------------------------------------------------------------
 
 

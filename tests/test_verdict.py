@@ -30,7 +30,7 @@ from stakes.evaluation.cases import read_cases
 from stakes.evaluation.caveats import _prior_mismatch
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.decision_rules import rules_of
-from stakes.evaluation.evidence import ModelTallies, Sample
+from stakes.evaluation.evidence import JointSample, ModelTallies
 from stakes.inference import Measured, profile_interval
 from stakes.report import AS_DECIDED
 from stakes.rows import POSTERIORS
@@ -285,20 +285,20 @@ def test_intervals_of_the_saving_cover_where_two_blind_decisions_tie():
         joint = JointCounts(
             cells, counts, models=["m"], classes=problem.classes, decisions=problem.decisions
         )
-        sample = Sample(joint, counts.reshape(2, 2).sum(axis=1), None)
+        sample = JointSample(joint, counts.reshape(2, 2).sum(axis=1), None)
         evidence: Any = SimpleNamespace(
             problem=problem,
             sample=sample,
             rules=rules,
             partition_costs={},
             fold_costs=None,
-            blind_decision=lambda known: known.naive.decision,
-            beside=lambda names: np.zeros(len(names)),
+            unaided=None,
+            running_costs=lambda names: np.zeros(len(names)),
         )
         costs = costs_of(sample, problem, evidence, 0.95)
         saving = costs.expected_saving("m")
         covered += saving.low <= truth <= saving.high
-        named.add(costs.named)
+        named.add(costs.unaided)
     assert named == {"always no", "always yes"}
     assert 0.91 < covered / trials < 0.99  # standard error 1.8 points
 
@@ -351,7 +351,7 @@ def test_a_model_that_knows_nothing_rarely_seems_to_rank_backwards():
 def test_few_cases_may_rank_backwards_by_chance(times, backwards):
     y, problem = np.repeat([0, 1], 8 * times), Problem.zero_one(2)
     joint = JointCounts.from_decisions(y, {"m": y}, problem)
-    sample = Sample(joint, np.array([8, 8]) * times, None)
+    sample = JointSample(joint, np.array([8, 8]) * times, None)
     evidence: Any = SimpleNamespace(problem=problem, sample=sample)
     area = Measured(0.3, 0.1, 0.45)
     assert backwards_class(ModelTallies("m", POSTERIORS), area, evidence) == backwards

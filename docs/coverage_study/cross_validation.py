@@ -128,7 +128,7 @@ def looked_at(design: Fitting, X: FloatArray, y: Any, owner: Any) -> tuple[Float
     tag = "recalibrated" if design.kind == "recalibrated" else "as is"
     cost = {system.name: system.cost for system in report.systems}
     names = [f"{name} ({tag})" for name in predictions]
-    intervals = [cost[name] for name in names] + [report.costs.saving(*names[::-1])]
+    intervals = [cost[name] for name in names] + [report.costs.difference(names[1], names[0])]
     truths = []
     for name, learner in learners().items():
         fits = [clone(learner).fit(X[train], y[train]) for train, _ in splits]

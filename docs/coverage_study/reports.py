@@ -20,13 +20,13 @@ from stakes.decide import cheapest_decisions
 from stakes.evaluation import CrossFitted
 from stakes.evaluation.build_report import _naive, _systems
 from stakes.evaluation.cases import read_cases, read_models
-from stakes.evaluation.cost_intervals import Costs, costs_of
+from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.cross_fitted import with_fold_costs
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.evaluation.verdict import verdict_of
-from stakes.inference import Measured
+from stakes.inference import CountedCosts, Measured
 from stakes.report import RECALIBRATED, TUNED_APART, System, Verdict
 
 __all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right", "varied"]
@@ -43,7 +43,7 @@ class Printed:
 
     systems: tuple[System, ...]
     verdict: Verdict
-    costs: Costs
+    costs: CountedCosts
 
 
 def printed(
@@ -109,7 +109,7 @@ def checked(design: Design, rng: np.random.Generator, chances: bool) -> dict[str
     chosen = summary.costs.cheapest or candidates[0].name
     least = min(truth.values())
     best = [name for name, cost in truth.items() if cost <= least + 1e-12]
-    decision = design.problem.decisions.index(int(summary.costs.named.removeprefix("always ")))
+    decision = summary.costs.constant.index(summary.costs.unaided)
     rival = verdict.runner_up
     return {
         "cost": np.mean([_holds(system.cost, truth[system.name]) for system in candidates]),

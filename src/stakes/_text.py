@@ -9,6 +9,7 @@ from math import isfinite, isinf, isnan
 
 __all__ = [
     "PAD",
+    "always",
     "chance",
     "decimals",
     "fixed",
@@ -335,6 +336,15 @@ def one_line(text: str) -> str:
 
 
 # Tables ------------------------------------------------------------------------------------------
+
+
+def always(decision: object) -> str:
+    """The name of the rule that takes one decision about every case.
+
+    >>> always("block")
+    'always block'
+    """
+    return f"always {decision}"
 
 
 def text_table(

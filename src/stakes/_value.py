@@ -45,9 +45,10 @@ def record(cls: Any = None, *, init: bool = True, repr: bool = True) -> Any:
 
 
 def _set_once(self: Any, name: str, value: Any) -> None:
-    if name in vars(self) or name not in self.__dataclass_fields__:
+    parts = vars(self)
+    if name in parts or name not in self.__dataclass_fields__:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
-    vars(self)[name] = value
+    parts[name] = value
 
 
 def _keep(self: Any, name: str) -> None:

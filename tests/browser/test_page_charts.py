@@ -13,6 +13,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
+from page_tables import cases_of, scores_of
 from stakes import Counts, Problem, Scores, ScoreTable, evaluate, shift_prior
 from stakes.decide import reachable_decisions
 from stakes.inference import profile_interval, wilson_bounds, wilson_rates
@@ -36,8 +37,7 @@ def ends(counts: np.ndarray, problem: Problem, **options: Any) -> list[float]:
 
 def embedded_table(packed: dict[str, Any]) -> ScoreTable:
     """Scores with the cases of both classes, as the page holds them."""
-    cases = [[float(count) for count in packed[k]] for k in ("negatives", "positives")]
-    return ScoreTable(packed["scores"], np.transpose(cases))
+    return ScoreTable(scores_of(packed), np.transpose(cases_of(packed)))
 
 
 def tables(page: Any, *kinds: str) -> dict[str, ScoreTable]:

@@ -13,6 +13,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
+from page_tables import cases_of, scores_of
 from stakes import (
     Counts,
     InputError,
@@ -87,10 +88,7 @@ def settings_for(data: dict, seed: int) -> list[dict[str, list]]:
 
 
 def table_of(model: dict, which: str = "table") -> ScoreTable:
-    columns = model[which]
-    scores = np.array([float(score) for score in columns["scores"]])
-    cases = [np.array(list(columns[name]), dtype=float) for name in ("negatives", "positives")]
-    return ScoreTable(scores, np.stack(cases, axis=-1))
+    return ScoreTable(scores_of(model[which]), np.transpose(cases_of(model[which])))
 
 
 def counts_of(system: dict, data: dict, problem: Problem) -> np.ndarray:

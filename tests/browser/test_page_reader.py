@@ -20,6 +20,7 @@ pytest.importorskip("jinja2")
 if shutil.which("chromium") is None:
     pytest.skip("no chromium was found", allow_module_level=True)
 
+from page_tables import cases_of, scores_of
 from stakes import Counts, Decisions, Limit, Problem, Report, Scores, evaluate, expected_cost
 
 WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
@@ -647,8 +648,8 @@ def test_a_cut_moves_by_keyboard_and_its_counts_and_cost_follow(shown, report_on
     row = page.run("() => stakesPage.tables().explorer")[2]
     threshold, cost = row[5], row[6]
     assert threshold > 1 / 9
-    above = np.asarray(table["scores"]) > threshold
-    ill, well = (np.array(list(table[name]), dtype=float) for name in ("positives", "negatives"))
+    above = scores_of(table) > threshold
+    well, ill = map(np.array, cases_of(table))
     counts = [[well[~above].sum(), well[above].sum()], [ill[~above].sum(), ill[above].sum()]]
     rows = page.run("() => stakesPage.tables().explorer")[1:]
     assert [row[3] for row in rows] == pytest.approx(np.ravel(counts))

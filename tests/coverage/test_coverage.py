@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 from stakes import evaluate
 from stakes.calibration import Select
@@ -39,7 +40,7 @@ def load_script() -> ModuleType:
 
 
 study = load_script()  # puts docs on the path
-from coverage_study import bootstraps, intervals, reports, words  # noqa: E402
+from coverage_study import bootstraps, intervals, least_widths, reports, words  # noqa: E402
 from coverage_study.populations import Design  # noqa: E402
 from coverage_study.tables import MEASURES, Pair  # noqa: E402
 
@@ -185,10 +186,17 @@ def test_intervals_allow_for_heavy_mistakes_that_were_not_seen(stated):
 
 
 def test_the_normalised_cost_covers_where_few_clusters_hold_the_rare_class():
-    """By its own design effect alone it would in 56 %."""
+    """If cases counted in full where no case of the class was drawn, it would in 56 %."""
     subject = next(s for s in intervals.subjects(0.002, stated=False) if s.name == "NEC")
     numbers = intervals.of_clusters(subject, 20, 500, SAMPLES, generator(10))
     assert numbers[0] >= at_least(SAMPLES)
+
+
+@pytest.mark.parametrize("factor", [3.0, 30.0])
+def test_a_class_weighted_up_makes_no_normalised_cost_wider_than_needed(factor):
+    """By the design effect of the cost, widths were 1.2 and 3 times the bootstrap's."""
+    subject = next(s for s in intervals.subjects(0.5, stated=False) if s.name == "NEC")
+    check(intervals.of_class_weights(subject, 1000, SAMPLES, generator(13), factor), 1.1)
 
 
 @pytest.mark.parametrize("stated", [False, True])
@@ -206,6 +214,34 @@ def test_clusters_cover(count, cases):
         for subject in intervals.subjects(prevalence, stated=stated):
             numbers = intervals.of_clusters(subject, count, cases, SAMPLES, rng)
             assert numbers[0] >= at_least(SAMPLES)
+
+
+# How narrow intervals can be ----------------------------------------------------------------------
+
+
+def test_one_kind_of_mistake_has_the_least_width_of_exact_intervals():
+    """The twin makes randomised exact intervals of a Poisson number, and takes their mean width."""
+    rate, tail = 3.0, 0.025
+    rare = least_widths.RareCosts(10**6, (10,), (rate / 10**6,))
+    central = least_widths.least_width(rare, dict.fromkeys((-1, 1), (tail, tail)))
+    rng, rates = generator(), np.linspace(0.005, 25, 2500)
+    numbers, chances = rng.poisson(rate, 4000)[:, None], rng.random((4000, 1))
+    # The distribution function, randomised where it jumps: uniform at the true rate.
+    below = poisson.cdf(numbers - 1, rates) + chances * poisson.pmf(numbers, rates)
+    widths = np.mean((tail <= below) & (below <= 1 - tail), axis=1) * (rates[-1] - rates[0])
+    assert central == pytest.approx(widths.mean(), abs=4 * widths.std() / np.sqrt(4000) + 0.03)
+    known = least_widths.least_width(rare, {-1: (0.0, 2 * tail), 1: (2 * tail, 0.0)})
+    assert 0.7 * central < known < 0.95 * central
+
+
+def test_what_the_page_says_about_the_goal_of_the_width_is_what_the_bounds_say():
+    cost, difference, stated = (row for row in ROWS if row["section"] == "least")
+    goal = intervals.WIDEST
+    assert 0.98 * goal < cost["level"] < goal < min(difference["level"], stated["level"])
+    assert max(cost["halves"], stated["halves"]) < goal < difference["halves"]
+    for row in (cost, difference, stated):
+        assert row["known"] < 1
+        assert row["level"] < row["ours"] < 1.15 * row["level"]
 
 
 # Bootstraps --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ violate it, and the first of them), and the remedy.
 """
 
 from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
-from stakes._check.doors import guard
+from stakes._check.call_guard import guard
 from stakes._check.encoding import categories
 from stakes._check.frames import in_columns, refuse_lazy
 from stakes._check.groups import (

@@ -241,7 +241,6 @@ def _labelled(name: str, values: object, remedy: str) -> npt.NDArray[Any]:
 
 def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
     """The position of each value among the labels; -1 where it is not one of them."""
-    result = np.full(array.shape, -1, dtype=np.intp)
     if array.dtype.kind == "u" and array.max(initial=0) > _MOST:
         array = array.astype(object)  # numpy compares such numbers with signed ones as floats
     if array.dtype.kind == "O":
@@ -250,10 +249,10 @@ def _positions(array: npt.NDArray[Any], names: Labels) -> IntArray:
             places = map(lookup.get, array.tolist(), repeat(-1))
             return np.fromiter(places, dtype=np.intp, count=array.size)
         except TypeError:  # something that cannot be a label
-            return result
+            return np.full(array.shape, -1, dtype=np.intp)
     mine = [k for k, label in enumerate(names) if _comparable(label, array.dtype.kind)]
     if not mine:
-        return result
+        return np.full(array.shape, -1, dtype=np.intp)
     quick = None
     if array.dtype.kind in "biu":
         quick = integer_positions(array, names, mine)

@@ -133,6 +133,7 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
     *("p", "prob", "probs", "proba", "probability", "posterior", "posteriors"),
     *("score", "scores"),
 }
+_PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds, not which model
 
 
 def guess(frame: Any, problem: Problem) -> Columns:
@@ -202,9 +203,25 @@ def guessed_models(
             argument="models",
         )
     _refuse_text(source, [column for _, columns in models for column in columns])
+    names = _without_prefix([name for name, _ in models], problem)
     return {
-        name: Posteriors(columns[0] if len(columns) == 1 else columns) for name, columns in models
+        name: Posteriors(columns[0] if len(columns) == 1 else columns)
+        for name, (_, columns) in zip(names, models, strict=True)
     }
+
+
+def _without_prefix(names: list[str], problem: Problem) -> list[str]:
+    """Names without the word for a probability that all begin with: p_forest is of the forest.
+
+    Where a class or a number would remain, as of p_fraud and p_1, the names stay whole.
+    """
+    classes = {text.lower() for text in spellings(problem.classes)}
+    for prefix in _PREFIXES:
+        rests = [name[len(prefix) :] for name in names if name.lower().startswith(prefix)]
+        of_models = all(rest[:1].isalpha() and classes.isdisjoint(_words(rest)) for rest in rests)
+        if len(rests) == len(names) and of_models:
+            return rests
+    return names
 
 
 def _refuse_text(source: Source, columns: Sequence[str]) -> None:

@@ -48,7 +48,8 @@ class Columns:
     def guess(cls, frame: Any, problem: Problem) -> Columns:
         """Guess the columns of the true classes and of the models from names and values.
 
-        A guess that is not safe is refused, with the columns among which to choose.
+        A guess that is not safe is refused, with the columns among which to choose. A model has
+        the name of its column, without `p_`, `prob_`, `proba_` or `score_` if all begin with it.
 
         Parameters
         ----------
@@ -68,7 +69,7 @@ class Columns:
         >>> from stakes import Columns, Problem
         >>> frame = pa.table({"label": ["well", "ill"], "age": [60, 70], "p_new": [0.1, 0.8]})
         >>> columns = Columns.guess(frame, Problem.zero_one(["well", "ill"]))
-        >>> columns.y_true, columns.models["p_new"].values
+        >>> columns.y_true, columns.models["new"].values
         ('label', 'p_new')
         """
         from stakes.adapters.checked_columns import guess

@@ -31,8 +31,8 @@ from stakes.errors import InputError
 from stakes.evaluation import (
     DecisionRule,
     Evidence,
+    JointSample,
     PairsOf,
-    Sample,
     is_movable,
     named,
     refuse_unknown,
@@ -169,7 +169,7 @@ def _joints(
         yield joint_decisions(live, more, models, rules, fits.deciders, fits.facts, fits.limit)
 
 
-def _slices(columns: Columns, joints: Sequence[Joint]) -> Iterator[tuple[str, Label, Sample]]:
+def _slices(columns: Columns, joints: Sequence[Joint]) -> Iterator[tuple[str, Label, JointSample]]:
     """The name of each column of groups, with every group and its sample."""
     for place, (name, joint) in enumerate(zip(columns.by, joints, strict=False)):
         for part in joint.slices(by_column(place), f"by[{name!r}]"):

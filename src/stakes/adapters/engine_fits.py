@@ -24,8 +24,8 @@ from stakes.conditions import Beta, CostProportions
 from stakes.evaluation import (
     CLASS_BINS,
     DecisionRule,
+    JointSample,
     ModelTallies,
-    Sample,
     leads_in_sample,
     left_out,
     no_decision,
@@ -129,7 +129,7 @@ class EngineFits:
             self.lost += self.limited[model.name].left_out
         return tallied
 
-    def models(self, sample: Sample) -> Iterator[ModelTallies]:
+    def models(self, sample: JointSample) -> Iterator[ModelTallies]:
         """The tallies of all models; errors of class leads depend on the sample."""
         for name, tallied in self.tallied.items():
             sums = self.lead_sums.get(name)

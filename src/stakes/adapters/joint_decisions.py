@@ -48,7 +48,14 @@ from stakes.adapters.sources import Lazy
 from stakes.adapters.zoom_bins import ScoreGrid
 from stakes.decide import class_ratios
 from stakes.errors import InputError
-from stakes.evaluation import Charges, DecisionRule, Sample, hardness_unit, pair_counts, source_size
+from stakes.evaluation import (
+    Charges,
+    DecisionRule,
+    JointSample,
+    hardness_unit,
+    pair_counts,
+    source_size,
+)
 from stakes.limits import coverage_points
 from stakes.problem import Problem
 from stakes.report import (
@@ -145,7 +152,7 @@ class Joint:
         """The cluster of each cell."""
         return _check.clusters(self.sums[CLUSTER]).codes if CLUSTER in self.sums else None
 
-    def sample(self, some: BoolArray | None = None) -> Sample:
+    def sample(self, some: BoolArray | None = None) -> JointSample:
         """The joint decisions of all rows, or of some of them."""
         kept: BoolArray | slice = slice(None) if some is None else some
         cells, where = np.unique(self.cells[kept], axis=0, return_inverse=True)
@@ -160,14 +167,14 @@ class Joint:
             return table_of(self.sums[name][kept], codes, shape)
 
         size, charges = self.sums[WEIGHT if self.whole else ROWS][kept], self.charges
-        return Sample(
+        return JointSample(
             joint=JointCounts._of_cells(cells, total(WEIGHT), self.systems, self.problem),
             sizes=np.bincount(self.cells[kept][:, 0], size, self.problem.n_classes),
             squares=None if self.whole else total(SQUARES),
             charges=charges if charges is None or some is None else charges.only(some),
         )
 
-    def slices(self, column: str, argument: str) -> Iterator[tuple[Label, Sample]]:
+    def slices(self, column: str, argument: str) -> Iterator[tuple[Label, JointSample]]:
         """The joint decisions of every group, in order; cases without a group come last."""
         groups = _check.groups(argument, self.sums[column])
         for place, label in enumerate(groups.labels):

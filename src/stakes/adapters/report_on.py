@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-
 from stakes import _check
 from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, columns_of
@@ -139,7 +137,6 @@ def _concluded(
         evidence,
         replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
         seed=int(seed),
-        rng=np.random.default_rng(int(seed)),
         level=level,
         operation=read_operation(running_costs, volume, period, models),
         unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),

@@ -29,7 +29,7 @@ from stakes.tally import Counts, ScoreTable
 _STRAIGHT = 1e-12  # relative distance from the hull that may come from rounding
 
 
-class Scale(Value, ABC):
+class ScoreScale(Value, ABC):
     """What a score means, and so for which cost proportion a threshold is the Bayes threshold.
 
     Examples
@@ -73,7 +73,7 @@ class Scale(Value, ABC):
 
 
 @record
-class Probabilities(Scale):
+class Probabilities(ScoreScale):
     """Scores are probabilities of the positive class; −inf and inf lie beyond 0 and 1.
 
     Examples
@@ -97,7 +97,7 @@ class Probabilities(Scale):
 
 
 @record
-class LogOdds(Scale):
+class LogOdds(ScoreScale):
     """Scores are log-odds of the positive class.
 
     Examples
@@ -115,7 +115,7 @@ class LogOdds(Scale):
 
 
 @record
-class RawScores(Scale):
+class RawScores(ScoreScale):
     """Scores only rank; there is no Bayes threshold on them.
 
     Examples
@@ -332,7 +332,7 @@ class ImpliedCostsOfReplicates(Value):
 # Questions ---------------------------------------------------------------------------------------
 
 
-def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> ImpliedCosts:
+def implied_costs(table: ScoreTable, metric: Metric, *, scale: ScoreScale) -> ImpliedCosts:
     r"""Thresholds that are best for a metric, and the costs for which they would be right.
 
     On calibrated log-odds the threshold :math:`t_o` is the Bayes threshold when a miss costs
@@ -372,7 +372,7 @@ def implied_costs(table: ScoreTable, metric: Metric, *, scale: Scale) -> Implied
     )
 
 
-def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> ThresholdCosts:
+def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: ScoreScale) -> ThresholdCosts:
     """The costs for which a given threshold is right.
 
     Parameters
@@ -409,7 +409,7 @@ def costs_of_threshold(table: ScoreTable, threshold: float, *, scale: Scale) -> 
 
 
 def implied_costs_of_replicates(
-    replicates: ScoreTable, metric: Metric, *, scale: Scale
+    replicates: ScoreTable, metric: Metric, *, scale: ScoreScale
 ) -> ImpliedCostsOfReplicates:
     """Implied costs in each replicate of a table, to show how stable they are.
 
@@ -482,7 +482,7 @@ class _Cuts:
         return positives / (negatives + positives)
 
 
-def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
+def _cuts(table: ScoreTable, scale: ScoreScale) -> _Cuts:
     """The cuts of a table; scores without cases are left out, so that no two cuts are the same."""
     remedy = "implied_costs_of_replicates reads a leading axis of replicates."
     _check.no_leading_axes("table", table.leading, remedy=remedy)
@@ -503,7 +503,7 @@ def _cuts(table: ScoreTable, scale: Scale) -> _Cuts:
     )
 
 
-def _optimum(cuts: _Cuts, cut: int, scale: Scale) -> Optimum:
+def _optimum(cuts: _Cuts, cut: int, scale: ScoreScale) -> Optimum:
     threshold, below = float(cuts.thresholds[cut]), float(cuts.below[cut])
     proportions = np.array([scale.cost_proportion(threshold), scale.cost_proportion(below)])
     reason = "raw scores have no Bayes threshold" if np.isnan(proportions).any() else ""

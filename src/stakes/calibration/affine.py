@@ -37,6 +37,7 @@ from stakes.calibration.logistic import LogisticFit, fit_line, fit_lines, fit_lo
 from stakes.calibration.maps import CalibrationMap, require_positive, require_shape, require_two
 from stakes.calibration.multiclass import FittedVector, fit_slopes
 from stakes.rows import read_posteriors
+from stakes.scoring import posterior_pairs
 
 _ROUNDING = 1e-12  # relative difference of logarithms that is only rounding
 _FLAT = 1e-14  # slope at uniform posteriors, in standard deviations, that is only rounding
@@ -63,6 +64,7 @@ class FittedAffine(CalibrationMap):
 
     kind: ClassVar[str] = "affine"
     _monotone_of_two = True  # a line in the log-odds
+    _by_case = ("slope", "intercept", "limit")
 
     slope: float
     intercept: float
@@ -78,10 +80,19 @@ class FittedAffine(CalibrationMap):
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
         pairs = read_posteriors("scores", scores, self.classes)
+        return posteriors_of(self._odds(pairs), scores)
+
+    def _at(self, scores: FloatArray) -> FloatArray:
+        from scipy.special import expit
+
+        return np.asarray(expit(self._odds(posterior_pairs(scores))))
+
+    def _odds(self, pairs: FloatArray) -> FloatArray:
+        """Calibrated log-odds (n,) of posteriors (n, 2)."""
         # Probabilities of 0 and 1 have infinite log-odds. They count as the largest that the map
         # was fitted to: 0 times infinity would be nan for a slope of zero.
-        odds = np.clip(log_odds(pairs), -self.limit, self.limit) * self.slope + self.intercept
-        return posteriors_of(odds, scores)
+        odds = np.clip(log_odds(pairs), -self.limit, self.limit)
+        return np.asarray(odds * self.slope + self.intercept)
 
 
 @record
@@ -90,6 +101,7 @@ class FittedLogistic(CalibrationMap):
 
     kind: ClassVar[str] = "logistic"
     _monotone_of_two = True  # a line in the score
+    _by_case = ("slope", "intercept")
 
     slope: float
     intercept: float
@@ -102,12 +114,14 @@ class FittedLogistic(CalibrationMap):
 
     def __call__(self, scores: object) -> FloatArray:
         """P(second class), (n,), from finite scores (n,)."""
+        return self._at(_check.floats("scores", real_scores(scores, self.classes)))
+
+    def _at(self, scores: FloatArray) -> FloatArray:
         from scipy.special import expit
 
-        values = _check.floats("scores", real_scores(scores, self.classes))
         # A product that overflows is infinite, and its posterior is rightly 0 or 1.
         with np.errstate(over="ignore"):
-            return np.asarray(expit(values * self.slope + self.intercept))
+            return np.asarray(expit(scores * self.slope + self.intercept))
 
 
 @record
@@ -143,7 +157,7 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
         return FittedAffine._trusted(**line._asdict(), limit=limit, classes=cases.classes)
 
     def _fit_parts(
-        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+        self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
         odds = log_odds(read_posteriors("scores", scores, (0, 1)))
         limit = largest_finite(odds)
@@ -197,9 +211,10 @@ class Logistic(CheckedCalibrator[FittedLogistic]):
         return _fitted_logistic(scores, cases, *cases.by_class)
 
     def _fit_parts(
-        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+        self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
-        return _lines(FittedLogistic._trusted, *fit_lines(scores, negative, positive))
+        values = real_scores(scores, (0, 1))
+        return _lines(FittedLogistic._trusted, *fit_lines(values, negative, positive))
 
 
 @record

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, IntArray, Labels
+from stakes._check import BoolArray, FloatArray, IntArray, Labels
 from stakes._value import Value, record
 from stakes.calibration.maps import CalibrationMap
 from stakes.decide import shift_prior
@@ -68,27 +68,23 @@ class Calibrator(Value, ABC):
         [0.5]
         """
 
-    def _fit_in_groups(
-        self,
-        scores: object,
-        y: object,
-        clusters: IntArray | None,
-        folds: IntArray | None,
-        **options: Any,
-    ) -> CalibrationMap:
-        """Learn the map; if the calibrator needs folds, use these or draw folds of whole clusters.
+    def _fit_each(
+        self, rows: Any, parts: BoolArray, clusters: IntArray | None
+    ) -> list[CalibrationMap]:
+        """Learn the map of each part, masks (F, n), of `CheckedRows`; its classes are positions.
 
-        All other calibrators ignore both.
+        A calibrator that needs folds uses those of the rows, or draws folds of whole clusters; all
+        others ignore both.
         """
-        return self.fit(scores, y, **options)
+        return [rows.fit(self, part) for part in parts]
 
     def _fit_parts(
-        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+        self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
         """The maps of F parts of the cases of two classes; None where a part must be fitted alone.
 
-        The scores (n,) are checked; a case has the weights (F, n) in the parts, as one of either
-        class. Classes are called 0 and 1.
+        There is one score for each case. A case has the weights (F, n) in the parts, as one of
+        either class. Classes are called 0 and 1.
         """
         return [None] * len(negative)
 

@@ -155,12 +155,33 @@ class CheckedRows:
         >>> rows.fitted(Isotonic(), np.array([True, True, True]), None)([0.05, 0.6])
         array([0., 1.])
         """
+        (fitted,) = calibrator._fit_each(self, some[None], clusters)
+        return fitted
+
+    def fit(self, calibrator: Calibrator, some: BoolArray) -> CalibrationMap:
+        """Fit a calibrator, which needs no folds, to some of the cases.
+
+        Parameters
+        ----------
+        calibrator : the calibrator
+        some : mask of the cases, (n,)
+
+        Returns
+        -------
+        CalibrationMap
+            The map, whose classes are positions 0 … K − 1.
+
+        Examples
+        --------
+        >>> from stakes.calibration import Isotonic
+        >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, None, 2)
+        >>> rows.fit(Isotonic(), np.array([True, True, True]))([0.05, 0.6])
+        array([0., 1.])
+        """
         rows = self.part(some)
-        return calibrator._fit_in_groups(
+        return calibrator.fit(
             self.wrapped(rows.scores),
             rows.codes,
-            None if clusters is None else clusters[some],
-            rows.folds,
             classes=range(self.n_classes),
             weights=rows.weights,
             prior=self.prior,
@@ -183,16 +204,34 @@ class CheckedRows:
         >>> rows.by_class(np.array([[True, True, False]]))
         (array([[1., 0., 0.]]), array([[0., 1., 0.]]))
         """
+        weights = self.weights_in(parts)
+        return weights * (self.codes == 0), weights * (self.codes == 1)
+
+    def weights_in(self, parts: BoolArray) -> FloatArray:
+        """The weights of the cases in parts of them, following the prior; zero outside.
+
+        Parameters
+        ----------
+        parts : masks of the cases, (F, n)
+
+        Returns
+        -------
+        weights, (F, n)
+
+        Examples
+        --------
+        >>> shares = np.array([0.5, 0.5])
+        >>> rows = CheckedRows(np.array([0.1, 0.4, 0.9]), np.array([0, 1, 1]), None, shares, 2)
+        >>> rows.weights_in(np.array([[True, True, True]]))
+        array([[1.5 , 0.75, 0.75]])
+        """
         weights = parts * (1.0 if self.weights is None else self.weights)
-        both = weights * (self.codes == 0), weights * (self.codes == 1)
         if self.prior is None:
-            return both
-        sizes = np.stack([each.sum(axis=1) for each in both])
-        negative, positive = (
-            each * (share * sizes.sum(axis=0) / size)[:, None]
-            for each, share, size in zip(both, self.prior, sizes, strict=True)
-        )
-        return negative, positive
+            return np.asarray(weights)
+        classes = range(self.n_classes)
+        sizes = np.stack([weights @ (self.codes == k) for k in classes], axis=1)
+        factors = self.prior * (sizes.sum(axis=1, keepdims=True) / sizes)
+        return np.asarray(weights * factors[:, self.codes])
 
     def out_of_fold(
         self, calibrator: Calibrator, number: IntArray, clusters: IntArray | None
@@ -242,8 +281,8 @@ class CheckedRows:
         >>> [each.kind for each in rows.fold_maps(Isotonic(), np.array([0, 1, 0, 1]), None)]
         ['isotonic', 'isotonic']
         """
-        folds = range(int(number.max()) + 1)
-        return tuple(self.fitted(calibrator, number != fold, clusters) for fold in folds)
+        folds = np.arange(int(number.max()) + 1)
+        return tuple(calibrator._fit_each(self, number != folds[:, None], clusters))
 
     def mapped(self, maps: Sequence[CalibrationMap], number: IntArray) -> FloatArray:
         """Posteriors, (n,) or (n, K), of the cases of every fold by the map of that fold.
@@ -265,6 +304,10 @@ class CheckedRows:
         >>> rows.mapped(rows.fold_maps(Isotonic(), number, None), number).round(3)
         array([0.   , 0.143, 0.857, 1.   ])
         """
+        if self.scores.ndim == 1:  # the scores of two classes, which need no further check
+            kinds = {type(each) for each in maps}
+            kind = kinds.pop() if len(kinds) == 1 else CalibrationMap
+            return kind._at_each(maps, self.scores, number)
         masks = [number == fold for fold in range(len(maps))]
         parts = [
             each(self.wrapped(self.scores[mask])) for each, mask in zip(maps, masks, strict=True)

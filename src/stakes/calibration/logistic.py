@@ -25,6 +25,7 @@ _FAR = 400  # binary exponent of features from which their squares might overflo
 _LEAST_WITHIN = 0.1  # least share of variance within classes that the first guess assumes
 _STEPS = 12  # of fits to parts of the cases; more are left to the search of a single fit
 _BLOCK = 1 << 15  # cases at a time, so that temporary arrays stay in the cache
+_NUMBERS = 1 << 13  # in temporary arrays of several parts; memory for larger ones is always new
 
 
 class LogisticFit(NamedTuple):
@@ -119,31 +120,41 @@ def fit_lines(
     >>> intercepts.round(2).tolist(), slopes.round(2).tolist(), converged.tolist()
     ([0.35, 0.0], [0.35, 0.0], [True, True])
     """
-    weight = negative + positive
     with np.errstate(all="ignore"):  # features that do not vary, or whose squares overflow
         centre, width = feature.mean(), feature.std()
         row = (feature - centre) / width
     # A feature that varies by rounding alone is constant, which `fit_logistic` knows.
     if not (width > ROUNDING * max(abs(centre), 1.0) and np.isfinite(row).all()):
-        none = np.full(len(weight), np.nan)
-        return none, none, np.zeros(len(weight), dtype=bool)
-    square, ends = row * row, np.array([row.min(), row.max()])
+        none = np.full(len(negative), np.nan)
+        return none, none, np.zeros(len(negative), dtype=bool)
+    step = max(1, _NUMBERS // row.size)
+    blocks = [slice(first, first + step) for first in range(0, len(negative), step)]
     with np.errstate(all="ignore"):  # without an optimum, steps may overflow
-        intercept, slope = _discriminant(row[None], negative, positive).T
-        for _ in range(_STEPS):
-            odds = intercept[:, None] + slope[:, None] * row
-            surplus, spread, _, _ = _pulls(odds, weight, negative, positive)
-            gradient = surplus.sum(axis=1), _dots(surplus, row)
-            flat, mixed, steep = spread.sum(axis=1), _dots(spread, row), _dots(spread, square)
-            determinant = flat * steep - mixed**2
-            step = (mixed * gradient[1] - steep * gradient[0]) / determinant
-            turn = (mixed * gradient[0] - flat * gradient[1]) / determinant
-            reach = np.abs(step[:, None] + turn[:, None] * ends).max(axis=1)
-            share = np.where(reach > NEAR, np.log1p(reach) / reach, 1.0)
-            intercept, slope = intercept + share * step, slope + share * turn
-            if not (reach > THERE).any():
-                break
-        return intercept - slope * (centre / width), slope / width, reach <= THERE
+        fits = [_newton_lines(row, negative[some], positive[some]) for some in blocks]
+        intercept, slope, converged = (np.concatenate(column) for column in zip(*fits, strict=True))
+        return intercept - slope * (centre / width), slope / width, converged
+
+
+def _newton_lines(
+    row: FloatArray, negative: FloatArray, positive: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """`fit_lines` on a feature of mean zero and variance one."""
+    weight, square, ends = negative + positive, row * row, np.array([row.min(), row.max()])
+    intercept, slope = _discriminant(row[None], negative, positive).T
+    for _ in range(_STEPS):
+        odds = intercept[:, None] + slope[:, None] * row
+        surplus, spread, _, _ = _pulls(odds, weight, negative, positive)
+        gradient = surplus.sum(axis=1), _dots(surplus, row)
+        flat, mixed, steep = spread.sum(axis=1), _dots(spread, row), _dots(spread, square)
+        determinant = flat * steep - mixed**2
+        step = (mixed * gradient[1] - steep * gradient[0]) / determinant
+        turn = (mixed * gradient[0] - flat * gradient[1]) / determinant
+        reach = np.abs(step[:, None] + turn[:, None] * ends).max(axis=1)
+        share = np.where(reach > NEAR, np.log1p(reach) / reach, 1.0)
+        intercept, slope = intercept + share * step, slope + share * turn
+        if not (reach > THERE).any():
+            break
+    return intercept, slope, reach <= THERE
 
 
 def _covariance(
@@ -333,13 +344,18 @@ def _pulls(
 
     With them the smaller of the odds for and against, and the weight of misclassified cases.
     """
-    # exp of a negative number cannot overflow.
-    small = np.exp(-np.abs(odds))
-    share = 1.0 / (1.0 + small)
+    # Results take the place of what is not needed any more: new memory takes longer than the sums.
+    small = np.abs(odds)
+    np.exp(np.negative(small, out=small), out=small)  # of negative numbers, which cannot overflow
+    share = small + 1.0
+    np.divide(1.0, share, out=share)
     missed = np.where(np.signbit(odds), positive, negative)
-    expected = weight * small * share  # expected weight of misclassified cases
-    surplus = np.copysign(1.0, odds) * (missed - expected)
-    return surplus, expected * share, small, missed
+    expected = weight * small  # expected weight of misclassified cases
+    expected *= share
+    surplus = missed - expected
+    surplus *= np.copysign(1.0, odds)
+    expected *= share
+    return surplus, expected, small, missed
 
 
 def _derivatives(

@@ -7,6 +7,7 @@ that are read from JSON are checked against the rules of their map, each with it
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, IntArray, Labels
 from stakes._files import parsed, sealed, verify, write_whole
 from stakes._value import Value
 from stakes.errors import InputError
@@ -41,6 +42,8 @@ class CalibrationMap(Value, ABC):
 
     kind: ClassVar[str]
     _monotone_of_two: ClassVar[bool] = False  # whether maps of two classes are monotonic
+    # Fields that may be arrays (n,) in `_at`, one number for each case; none where they may not.
+    _by_case: ClassVar[tuple[str, ...]] = ()
     classes: Labels
     converged: bool
 
@@ -67,6 +70,25 @@ class CalibrationMap(Value, ABC):
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors of new scores."""
+
+    def _at(self, scores: FloatArray) -> FloatArray:
+        """P(second class), (n,), from one score for each case, (n,), that was checked before."""
+        return self(scores)
+
+    @classmethod
+    def _at_each(cls, maps: Sequence[Self], scores: FloatArray, which: IntArray) -> FloatArray:
+        """`_at` of maps of this class: `which` (n,) is the position of the map of each case."""
+        if cls._by_case:
+
+            def by_case(name: str) -> FloatArray:
+                return np.array([getattr(each, name) for each in maps])[which]
+
+            return cls._trusted(**{name: by_case(name) for name in cls._by_case})._at(scores)
+        posteriors = np.empty(scores.shape)
+        for place, each in enumerate(maps):
+            some = which == place
+            posteriors[some] = each._at(scores[some])
+        return posteriors
 
     def _checked(self) -> Self:
         """The map itself, after a check that the fields read from JSON are consistent."""

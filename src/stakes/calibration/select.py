@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ _MOST = 1 << 15  # most cases of a class that take part in the choice
 _COSTLIER = 8  # times the number of classes, divides `_MOST` for more than two classes
 _FEW = 4096  # most cases of two classes for a choice by single scores; beyond, by bins
 _BINS = 512  # bins of the scores
+_FEW_AT_ONCE = 8192  # most cases to parts of which maps are fitted at once
 _FEW_FOR_SLOPES = 200  # cases of the rarest class below which its own slope is mostly noise
 _MANY_SLOPES, _MANY_OFFSETS = 16, 32  # classes from which slopes, and intercepts, cost too much
 
@@ -115,80 +115,96 @@ class Select(Calibrator):
         -------
         the map of the best candidate
         """
-        options = {"classes": classes, "weights": weights, "prior": prior}
-        return self._fit_in_groups(scores, y, clusters, None, **options)
-
-    def _fit_in_groups(
-        self,
-        scores: object,
-        y: object,
-        clusters: object,
-        folds: IntArray | None,
-        **options: Any,
-    ) -> CalibrationMap:
-        """The map of the best candidate, judged on the stated folds or else on random ones."""
-        rows, _ = read_rows(scores, y, **options)
+        rows, labels = read_rows(scores, y, classes, weights, prior)
         owners = None if clusters is None else read_clusters(clusters, rows.codes)
-        candidates = tuple(self.candidates or _usual(rows, isinstance(scores, Scores)))
-        faults = []
-        for candidate in _ranked(candidates, replace(rows, folds=folds), owners):
-            try:
-                return candidate.fit(scores, y, **options)
-            except _FAULTS as fault:
-                faults.append(f"{candidate!r}: {fault}")
-        raise InputError(
-            f"scores must be such that one of the candidates can be fitted; none can. "
-            f"{' '.join(faults)}"
-        )
+        everything = np.ones(len(rows.codes), dtype=bool)
+        return rows.fitted(self, everything, owners).relabelled(labels)
+
+    def _fit_each(
+        self, rows: CheckedRows, parts: BoolArray, clusters: IntArray | None
+    ) -> list[CalibrationMap]:
+        """The map of the best candidate for each part, judged on stated or else on random folds."""
+        ranked = []
+        for part in parts:
+            owners = None if clusters is None else _renumbered(clusters[part])
+            ranked.append(self._ranked(rows.part(part), owners))
+        maps: dict[int, CalibrationMap] = {}
+        for order in dict.fromkeys(ranked):
+            places = [place for place, other in enumerate(ranked) if other == order]
+            maps |= zip(places, _first_fitted(order, rows, parts[places]), strict=True)
+        return [maps[place] for place in range(len(parts))]
+
+    def _ranked(self, rows: CheckedRows, clusters: IntArray | None) -> tuple[Calibrator, ...]:
+        """The candidates in the order of their out-of-fold loss."""
+        candidates = tuple(self.candidates or _usual(rows))
+        return candidates if len(candidates) == 1 else _sorted(candidates, rows, clusters)
 
 
 _FAULTS = (InputError, np.linalg.LinAlgError, FloatingPointError)
 
 
-def _usual(rows: CheckedRows, raw: bool) -> tuple[Calibrator, ...]:
+def _usual(rows: CheckedRows) -> tuple[Calibrator, ...]:
     """The default candidates for these scores, the simplest first."""
     size, scores = rows.n_classes, rows.scores
     if scores.ndim == 1:
-        is_raw = raw or not (scores.min() >= 0 and scores.max() <= 1)
+        is_raw = rows.wrapped is Scores or not (scores.min() >= 0 and scores.max() <= 1)
         return (Logistic() if is_raw else Affine()), Isotonic()
     if size == 2:
         return Affine(), OneVsRestIsotonic()
     return Select()._among(size, np.bincount(rows.codes, minlength=size).min())
 
 
-def _ranked(
+def _first_fitted(
+    candidates: tuple[Calibrator, ...], rows: CheckedRows, parts: BoolArray
+) -> list[CalibrationMap]:
+    """The map of each part by the first candidate that can be fitted to it."""
+    faults = []
+    for candidate in candidates:
+        try:
+            return parts_fitted(candidate, rows, parts)
+        except _FAULTS as fault:
+            if len(parts) > 1:  # it is the fault of some of them
+                return [_first_fitted(candidates, rows, part[None])[0] for part in parts]
+            faults.append(f"{candidate!r}: {fault}")
+    raise InputError(
+        f"scores must be such that one of the candidates can be fitted; none can. "
+        f"{' '.join(faults)}"
+    )
+
+
+def _sorted(
     candidates: tuple[Calibrator, ...], rows: CheckedRows, clusters: IntArray | None
 ) -> tuple[Calibrator, ...]:
-    """The candidates in the order of their out-of-fold loss."""
-    if len(candidates) == 1:
-        return candidates
     if rows.weights is not None and not rows.weights.all():
         weighted = rows.weights > 0
         rows, clusters = rows.part(weighted), None if clusters is None else clusters[weighted]
     if rows.folds is not None:
         n_cases = len(rows.codes) if rows.weights is None else float(rows.weights.sum())
-        number = np.unique(rows.folds, return_inverse=True)[1].reshape(-1)
+        number = _renumbered(rows.folds)
         if rows.scores.ndim == 1:
             rows, number = _binned_by_fold(rows, number)
-        return _sorted(candidates, rows, number, 0.5 / n_cases)
-    rows, clusters = _thinned(rows, clusters)
-    two = rows.n_classes == 2
-    most = spread(rows.codes, clusters, rows.n_classes)
-    n_cases, folds = len(rows.codes), min(_FOLDS if two else _FEWER_FOLDS, most)
-    if folds < 2:
-        return candidates
-    number = fold_numbers(rows.codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
-    # Fits to 512 bins take a fraction of the time and rank candidates in nearly the same way.
-    if two and n_cases > _FEW:
-        rows, number = _binned(rows, number)
-    return _sorted(candidates, rows, number, 0.5 / n_cases)
-
-
-def _sorted(
-    candidates: tuple[Calibrator, ...], rows: CheckedRows, number: IntArray, least: float
-) -> tuple[Calibrator, ...]:
-    losses = [_loss(candidate, rows, number, least) for candidate in candidates]
+    else:
+        rows, clusters = _thinned(rows, clusters)
+        n_cases, number = len(rows.codes), _drawn_folds(rows.codes, clusters, rows.n_classes)
+        # Fits to 512 bins take a fraction of the time and rank candidates in nearly the same way.
+        if rows.n_classes == 2 and n_cases > _FEW:
+            rows, number = _binned(rows, number)
+    losses = [_loss(candidate, rows, number, 0.5 / n_cases) for candidate in candidates]
     return tuple(candidates[place] for place in np.argsort(losses, kind="stable"))
+
+
+def _renumbered(numbers: IntArray) -> IntArray:
+    """Numbers without gaps, in the same order."""
+    return np.unique(numbers, return_inverse=True)[1].reshape(-1)
+
+
+def _drawn_folds(codes: IntArray, clusters: IntArray | None, n_classes: int) -> IntArray:
+    """The fold of each case; a single one where a class cannot be spread over more."""
+    most = spread(codes, clusters, n_classes)
+    folds = min(_FOLDS if n_classes == 2 else _FEWER_FOLDS, most)
+    if folds < 2:
+        return np.zeros(len(codes), dtype=np.intp)
+    return fold_numbers(codes, folds, clusters=clusters, rng=np.random.default_rng(_SEED))
 
 
 def _binned_by_fold(rows: CheckedRows, folds: IntArray) -> tuple[CheckedRows, IntArray]:
@@ -218,40 +234,41 @@ def _binned_by_fold(rows: CheckedRows, folds: IntArray) -> tuple[CheckedRows, In
 
 
 def _loss(calibrator: Calibrator, rows: CheckedRows, number: IntArray, least: float) -> float:
-    """Out-of-fold log loss, with posteriors of at least `least`.
+    """Mean out-of-fold log loss, with posteriors of at least `least`.
 
     It is infinite where a map cannot be fitted. A fold is skipped if the others lack a class.
     """
-    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
-    shares = np.bincount(rows.codes, weights)
-    if rows.prior is not None:
-        weights = weights * (rows.prior / shares)[rows.codes]
-    n_folds, codes = int(number.max()) + 1, rows.codes
+    codes, n_folds = rows.codes, int(number.max()) + 1
     sizes = np.bincount(number * rows.n_classes + codes, minlength=n_folds * rows.n_classes)
     sizes = sizes.reshape(n_folds, rows.n_classes)
-    known = np.flatnonzero((sizes < sizes.sum(axis=0)).all(axis=1))
+    known = (sizes < sizes.sum(axis=0)).all(axis=1)
+    if not known.any():
+        return 0.0
+    which, judged = (np.cumsum(known) - 1)[number], known[number]
     chances = np.ones(len(codes))
     try:
-        maps = parts_fitted(calibrator, rows, number != known[:, None])
-        for fold, fitted in zip(known, maps, strict=True):
-            judged = np.flatnonzero(number == fold)
-            posteriors = fitted(rows.wrapped(rows.scores[judged]))
-            chances[judged] = _true(posteriors, codes[judged])
+        maps = parts_fitted(calibrator, rows, number != np.flatnonzero(known)[:, None])
+        posteriors = rows.part(judged).mapped(maps, which[judged])
     except _FAULTS:
         return float("inf")
+    chances[judged] = _true(posteriors, codes[judged])
     # Posteriors are bounded by half a case: a single case must not make the loss infinite.
-    return -float(weights @ np.log(np.maximum(chances, least)))
+    (weights,) = rows.weights_in(np.ones((1, len(codes)), dtype=bool))
+    return -float(weights @ np.log(np.maximum(chances, least))) / float(weights.sum())
 
 
 def parts_fitted(
     calibrator: Calibrator, rows: CheckedRows, parts: BoolArray
 ) -> list[CalibrationMap]:
-    """The map of each part of the cases, masks (F, n), at once where the calibrator can do that."""
-    if rows.scores.ndim > 1 or not len(parts):
-        return [rows.fitted(calibrator, part, None) for part in parts]
-    maps = calibrator._fit_parts(rows.scores, *rows.by_class(parts))
+    """The map of each part of the cases, masks (F, n), at once where that is faster and possible.
+
+    It is faster for a few thousand cases, whose single fits would mostly be overhead.
+    """
+    if rows.scores.ndim > 1 or len(parts) < 2 or len(rows.codes) > _FEW_AT_ONCE:
+        return [rows.fit(calibrator, part) for part in parts]
+    maps = calibrator._fit_parts(rows.wrapped(rows.scores), *rows.by_class(parts))
     return [
-        rows.fitted(calibrator, part, None) if fitted is None else fitted
+        rows.fit(calibrator, part) if fitted is None else fitted
         for part, fitted in zip(parts, maps, strict=True)
     ]
 

@@ -105,28 +105,45 @@ class Isotonic(CheckedCalibrator[FittedIsotonic]):
         return fit_blocks(scores, cases.weights, cases.codes == 1, cases.classes)
 
     def _fit_parts(
-        self, scores: FloatArray, negative: FloatArray, positive: FloatArray
+        self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
-        parts = zip(negative + positive > 0, negative + positive, positive > 0, strict=True)
-        return [fit_blocks(scores[a], weight[a], hit[a], (0, 1)) for a, weight, hit in parts]
+        # Scores are sorted once, and each part has the weights of both classes at each of them.
+        values = real_scores(scores, (0, 1))
+        order = np.argsort(values)
+        ordered = values[order] + 0.0  # turns −0.0 into 0.0
+        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
+        hits, misses = (
+            np.add.reduceat(weights[:, order], first, axis=1) for weights in (positive, negative)
+        )
+        mass = hits + misses
+        return [
+            _pooled(ordered[first[seen]], hit[seen], weight[seen], (0, 1))
+            for hit, weight, seen in zip(hits, mass, mass > 0, strict=True)
+        ]
 
 
 def fit_blocks(
     scores: FloatArray, weights: FloatArray, positive: BoolArray, classes: Labels
 ) -> FittedIsotonic:
     """Pool equal scores, then adjacent violators."""
-    from scipy.optimize import isotonic_regression
-
     # Counting is faster than summing weights that are all one.
     unequal = None if (weights == 1).all() else weights
     table = ScoreTable._of_codes(positive.astype(np.intp), scores, unequal, classes)
     ordered, sums = table.scores, table.weights
-    hits, mass = np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1]
+    return _pooled(ordered, np.ascontiguousarray(sums[:, 1]), sums[:, 0] + sums[:, 1], classes)
+
+
+def _pooled(
+    scores: FloatArray, hits: FloatArray, mass: FloatArray, classes: Labels
+) -> FittedIsotonic:
+    """Pool adjacent violators among distinct scores with these weights of positives and of all."""
+    from scipy.optimize import isotonic_regression
+
     fitted = isotonic_regression(hits / mass, weights=mass)
     first, last = fitted.blocks[:-1], fitted.blocks[1:] - 1
     # From sums of weights, not from the means that scipy averages: shares such as 1/3 are exact.
     shares = np.add.reduceat(hits, first) / np.add.reduceat(mass, first)
-    return _from_blocks(ordered, first, last, np.clip(shares, 0.0, 1.0), classes)
+    return _from_blocks(scores, first, last, np.clip(shares, 0.0, 1.0), classes)
 
 
 def _from_blocks(

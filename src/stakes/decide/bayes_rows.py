@@ -168,8 +168,9 @@ def reachable_decisions(problem: Problem) -> BoolArray:
     .. math:: \exists\, p: \quad \sum_k p_k c_{kd} \le \sum_k p_k c_{ke} \text{ for all } e
 
     A decision that is the best for some class is reached where that class is certain; for the
-    others, a linear program looks for a posterior. Bayes decisions never include one that cannot be
-    reached; decisions that people take may.
+    others, a linear program looks for a posterior; of two classes, those are enough at which two
+    decisions tie. Bayes decisions never include one that cannot be reached; decisions that people
+    take may.
 
     Parameters
     ----------
@@ -192,16 +193,24 @@ def reachable_decisions(problem: Problem) -> BoolArray:
     regret = regret / (regret.max() or 1.0)
     reached = (regret == 0).any(axis=0)
     for decision in np.flatnonzero(~reached):
-        reached[decision] = _least_excess(regret, int(decision)) <= _UNREACHED
+        reached[decision] = _excess(regret, int(decision)) <= _UNREACHED
     return np.asarray(reached)
 
 
-def _least_excess(costs: FloatArray, decision: int) -> float:
-    """By how much a decision costs more than the best other one, at its best posterior."""
+def _excess(costs: FloatArray, decision: int) -> float:
+    """How much more than the best other one a decision costs; none at a posterior that reaches it.
+
+    Where none reaches it, the excess is that of a posterior at which it comes near.
+    """
+    against = np.delete(costs[:, [decision]] - costs, decision, axis=1)
+    size = len(costs)
+    # Of two classes it is the cheapest on an interval, which ends where it ties with another.
+    if size == 2:
+        low, high = against[:, against.prod(axis=0) < 0]
+        points = np.append(low / (low - high), [0.0, 1.0])[:, None]
+        return float(((1 - points) * against[0] + points * against[1]).max(axis=1).min())
     from scipy.optimize import linprog
 
-    size = len(costs)
-    against = np.delete(costs[:, [decision]] - costs, decision, axis=1)
     solution = linprog(
         np.append(np.zeros(size), 1.0),  # the posteriors, and the excess that is minimised
         A_ub=np.column_stack([against.T, -np.ones(against.shape[1])]),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from stakes._text import always
 from stakes._value import record
 from stakes.displays.display import Display, in_unit, percent
 from stakes.displays.scored_cases import towards
@@ -154,7 +155,7 @@ class SystemCostsDisplay(Display):
             )
             for system in self.systems
         ]
-        blind = f"always {report.naive.decision}"
+        blind = always(report.naive.decision)
         return cost_rows(
             rows,
             x=in_unit("expected cost per case", unit),

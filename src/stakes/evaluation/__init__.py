@@ -23,7 +23,7 @@ from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import MOST_REPLICATES, evaluate
-from stakes.evaluation.evidence import Evidence, ModelTallies, PairsOf, Sample
+from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies, PairsOf
 from stakes.evaluation.folds import (
     KEY_FOLDS,
     Fitted,
@@ -55,10 +55,10 @@ __all__ = [
     "Evidence",
     "Fitted",
     "Folds",
+    "JointSample",
     "ModelTallies",
     "PairsOf",
     "Predictions",
-    "Sample",
     "changes_between",
     "charges_of",
     "decided_by_rules",

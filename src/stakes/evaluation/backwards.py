@@ -6,7 +6,7 @@ import numpy as np
 
 from stakes._check import FloatArray, Label
 from stakes.evaluation.cases import Cases
-from stakes.evaluation.evidence import Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
 from stakes.inference import Measured
 
 LEVEL = 0.95  # confidence at which a model is said to rank backwards
@@ -56,7 +56,7 @@ def _leads(sums: FloatArray, masses: FloatArray, squares: FloatArray) -> FloatAr
         return np.stack([of_own / mass - (of_all - of_own) / outside, error])
 
 
-def leads_in_sample(sums: FloatArray, sample: Sample) -> FloatArray:
+def leads_in_sample(sums: FloatArray, sample: JointSample) -> FloatArray:
     """The leads of posteriors that were summed (3, K) over the cases of a sample.
 
     Parameters
@@ -71,10 +71,10 @@ def leads_in_sample(sums: FloatArray, sample: Sample) -> FloatArray:
     Examples
     --------
     >>> from stakes import JointCounts, Problem
-    >>> from stakes.evaluation import Sample
+    >>> from stakes.evaluation import JointSample
     >>> problem = Problem.zero_one(2)
     >>> joint = JointCounts.from_decisions([0, 0, 1, 1], {"net": [0, 0, 1, 0]}, problem)
-    >>> sample = Sample(joint=joint, sizes=np.array([2.0, 2.0]), squares=None)
+    >>> sample = JointSample(joint=joint, sizes=np.array([2.0, 2.0]), squares=None)
     >>> leads_in_sample(np.array([[1.6, 1.1], [2.5, 1.5], [1.7, 0.7]]), sample).round(2)
     array([[0.35, 0.35],
            [0.19, 0.19]])
@@ -144,7 +144,7 @@ def backwards_class(
     return classes[int(np.nanargmin(upper))] if (upper < -_ROUNDING).any() else None
 
 
-def _blind_error(sample: Sample) -> float:
+def _blind_error(sample: JointSample) -> float:
     r"""Standard error of the AUC of uninformative scores, after Mann and Whitney (1947).
 
     .. math:: \sqrt{\frac{n_0 + n_1 + 1}{12\, n_0 n_1}}

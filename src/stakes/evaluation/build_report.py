@@ -14,7 +14,7 @@ from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.cost_intervals import Costs, LossCosts, costs_of
+from stakes.evaluation.cost_intervals import LossCosts, costs_of
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
@@ -29,6 +29,7 @@ from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
+from stakes.inference import CountedCosts
 from stakes.limits import coverage_points
 from stakes.regions import decision_regions
 from stakes.report import (
@@ -58,7 +59,6 @@ def report_of(
     *,
     replicates: int,
     seed: int,
-    rng: np.random.Generator,
     level: float = 0.95,
     library: str | None = None,
     operation: Operation | None = None,
@@ -75,7 +75,6 @@ def report_of(
     ----------
     evidence : the tallies
     replicates, seed, level, baseline, margin : as in `evaluate`
-    rng : made from the seed; it may have been drawn from before
     library : the library of the frames that were passed
     operation : running costs and the number of cases to come
     unknown : costs or a prior that are uncertain
@@ -107,14 +106,14 @@ def report_of(
     if incumbent is not None:
         known, systems = compared(systems, costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
-    miscalibrations = _miscalibrations(evidence, tables, replicates, rng)
+    miscalibrations = _miscalibrations(evidence, tables, replicates, seed)
     models = _qualities(evidence, systems, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
     verdict = verdict_of(systems, costs, naive, evidence)
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
-    chosen, uncertainty = verdict.cheapest or costs.named, None
+    chosen, uncertainty = verdict.cheapest or costs.unaided, None
     if unknown is not None:
         rivals = rivals_of(systems, no_model, evidence, chosen)
         # Under limits, prices would have to be fitted again in every world: that takes too long.
@@ -147,7 +146,7 @@ def report_of(
 def _qualities(
     evidence: Evidence,
     systems: tuple[System, ...],
-    costs: Costs,
+    costs: CountedCosts,
     tables: dict[str, ScoreTable | None],
     miscalibrations: dict[str, Miscalibration | None],
 ) -> tuple[ModelQuality, ...]:
@@ -164,7 +163,7 @@ def _qualities(
     )
 
 
-def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
+def _systems(evidence: Evidence, costs: CountedCosts) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
     charges, running = evidence.sample.charges, evidence.operation.running_costs
@@ -193,7 +192,7 @@ def _systems(evidence: Evidence, costs: Costs) -> tuple[System, ...]:
     )
 
 
-def _no_model(evidence: Evidence, costs: Costs) -> System | None:
+def _no_model(evidence: Evidence, costs: CountedCosts) -> System | None:
     """The rule without a model, by costs and prior; None where all cases have the same costs."""
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
@@ -249,7 +248,7 @@ def _miscalibrations(
     evidence: Evidence,
     tables: dict[str, ScoreTable | None],
     replicates: int,
-    rng: np.random.Generator,
+    seed: int,
 ) -> dict[str, Miscalibration | None]:
     """What miscalibration costs each model, where there is no calibrator to measure it with.
 
@@ -257,14 +256,14 @@ def _miscalibrations(
     """
     if evidence.calibrator is not None:
         return {}
-    (seed,) = rng.bit_generator.seed_seq.spawn(1)  # type: ignore[attr-defined]
+    (stream,) = np.random.SeedSequence(seed).spawn(1)
     return {
         tallied.model: miscalibration_of(
             tallied,
             tables[tallied.model],
             evidence,
             replicates=replicates,
-            rng=np.random.default_rng(seed),
+            rng=np.random.default_rng(stream),
         )
         for tallied in evidence.models
     }
@@ -275,9 +274,9 @@ def _systems_by_rule(systems: tuple[System, ...], model: str) -> dict[str, str]:
     return {system.rule: system.name for system in systems if system.model == model}
 
 
-def _naive(evidence: Evidence, costs: Costs) -> NaiveDecision:
+def _naive(evidence: Evidence, costs: CountedCosts) -> NaiveDecision:
     if isinstance(costs, LossCosts):
-        return NaiveDecision(*costs.constant(evidence.problem.decisions))
+        return NaiveDecision(*costs.cheapest_constant())
     naive = evidence.problem.with_prior(evidence.prior).naive
     return NaiveDecision(naive.decision, naive.cost, naive.tied)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray, IntArray, Label
+from stakes._text import always
 from stakes._value import record
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.cases import Cases
@@ -112,7 +113,7 @@ def charges_of(
     if blind is None:
         blind = cheapest_decisions(prior, costs)
     everyone = {**decided, NO_MODEL: blind}
-    constant = tuple(f"always {label}" for label in problem.decisions)
+    constant = tuple(always(label) for label in problem.decisions)
     losses = np.empty((len(everyone) + len(constant), len(cases.truth)))
     costliest, perfect, reached = np.empty((3, len(cases.truth)))
     # Block by block: the costs of all cases at once are n × K × M numbers, which may not fit.

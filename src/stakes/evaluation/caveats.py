@@ -8,13 +8,12 @@ import numpy as np
 
 from stakes._text import number, percent, whole_percent
 from stakes.evaluation.case_charges import FEW, MUCH, few_cases
-from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
-from stakes.inference import MOST_RIVALS
+from stakes.inference import MOST_RIVALS, CountedCosts
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -40,7 +39,7 @@ def caveats_of(
     systems: tuple[System, ...],
     models: tuple[ModelQuality, ...],
     verdict: Verdict,
-    costs: Costs,
+    costs: CountedCosts,
     miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
     """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
@@ -71,13 +70,14 @@ def _many_costs(problem: Problem) -> Iterator[Caveat]:
         )
 
 
-def _many_systems(evidence: Evidence, costs: Costs) -> Iterator[Caveat]:
+def _many_systems(evidence: Evidence, costs: CountedCosts) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
             LEFT_OUT,
             f"The zones in which the data cannot tell are somewhat wider than necessary: how "
             f"differences vary together while costs move is worked out for up to {MOST_RIVALS:,} "
-            f"systems, and {len(costs.choice.names):,} are compared, by Bonferroni's bound.",
+            f"systems. Here {len(costs.choice.names):,} are compared, with a bound that holds "
+            f"however their errors are related.",
         )
 
 
@@ -123,7 +123,8 @@ def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator
         "prior mismatch",
         f"The costs hold for a prior that differs from the data: {evidence.problem.classes[k]} is "
         f"{percent(prior[k])} there and {percent(shares[k])} of these cases."
-        + " Posteriors are used as they are, and adjusted to the prior (moved)." * moved,
+        + " Posteriors are used as they are, and adjusted to the prior (moved)."
+        * moved,
     )
 
 
@@ -185,7 +186,7 @@ def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
 def _miscalibration(
     models: tuple[ModelQuality, ...],
     systems: tuple[System, ...],
-    costs: Costs,
+    costs: CountedCosts,
     miscalibrations: Mapping[str, Miscalibration | None],
     verdict: Verdict,
     problem: Problem,
@@ -202,7 +203,7 @@ def _miscalibration(
         if as_is is not None and repaired is not None:
             # A system that is still a contender for the cheapest does not clearly waste anything,
             # even where its own pair with the recalibrated one is clear.
-            certain = costs.saving(as_is, repaired).low > 0 and not costs.is_contender(as_is)
+            certain = costs.difference(as_is, repaired).low > 0 and as_is not in costs.contenders
         wasted, share = model.calibration_cost, model.calibration_share
         if not certain or wasted is None or share is None or share <= _COSTLY:
             continue

@@ -178,7 +178,6 @@ def evaluate(
         with_fold_costs(evidence, models, cases, read),
         replicates=replicates,
         seed=int(seed),
-        rng=np.random.default_rng(int(seed)),
         level=level,
         library=frame_library(y_true, models),
         operation=operation,

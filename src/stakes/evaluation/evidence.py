@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray, Label
+from stakes._check import FloatArray, IntArray, Label, Labels
+from stakes._text import always
 from stakes._value import record
 from stakes.calibration import CalibrationMap
 from stakes.evaluation.case_charges import Charges
@@ -29,7 +30,7 @@ RULES = (LogLoss(), Brier())  # the proper scoring rules whose losses `ModelTall
 
 
 @record
-class Sample:
+class JointSample:
     """The joint decisions of all systems on some cases; clusters are the leading axis, if any.
 
     Examples
@@ -38,7 +39,7 @@ class Sample:
 
     >>> y, decided, patients = [0, 0, 1], {"net": [0, 1, 1]}, ["first", "first", "second"]
     >>> joint = JointCounts.from_decisions(y, decided, Problem.zero_one(2), clusters=patients)
-    >>> sample = Sample(joint, np.array([2, 1]), None)
+    >>> sample = JointSample(joint, np.array([2, 1]), None)
     >>> sample.clusters, sample.pooled.model("net").values.tolist()
     (2, [[1.0, 1.0], [0.0, 1.0]])
     """
@@ -136,10 +137,12 @@ class Evidence:
 
     problem: Problem
     n_rows: int
-    sample: Sample
+    sample: JointSample
     rules: dict[str, DecisionRule]  # by the name of the system
     models: tuple[ModelTallies, ...]
-    slices: tuple[tuple[str | None, Label, Sample], ...]  # name of the column, group, its cases
+    slices: tuple[
+        tuple[str | None, Label, JointSample], ...
+    ]  # name of the column, group, its cases
     posterior_prior: FloatArray
     weighted: bool
     calibrator: str | None = None
@@ -165,36 +168,10 @@ class Evidence:
             any(check.breaks for check in self.checks[name]) for name in rivals
         )
 
-    def blind_decision(self, problem: Problem) -> Label:
-        """The cheapest constant decision that keeps the limits; the cheapest of all if none does.
-
-        Parameters
-        ----------
-        problem : the problem, with the costs and the prior to decide by
-
-        Returns
-        -------
-        the label of the decision
-
-        Examples
-        --------
-        >>> from stakes.evaluation import Folds, read_cases
-        >>> from stakes.evaluation.predictions import read_predictions
-        >>> from stakes.evaluation.tally_rows import evidence_of
-        >>> from stakes.rows import Decisions
-        >>> problem = Problem.binary(false_alarm=1, miss=9)
-        >>> cases = read_cases([0, 0, 1], problem, None, None, None)
-        >>> options = {"posterior_prior": None, "calibrator": None}
-        >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
-        >>> model = read_predictions("net", decided, cases, **options, folds=folds)
-        >>> evidence_of(cases, [model], **options).blind_decision(problem.with_prior([0.5, 0.5]))
-        1
-        """
-        allowed = [d for d in problem.decisions if f"always {d}" in (self.unaided or ())]
-        if not allowed or problem.prior is None:
-            return problem.naive.decision
-        costs = dict(zip(problem.decisions, (problem.prior @ problem.costs).tolist(), strict=True))
-        return min(allowed, key=costs.__getitem__)
+    @property
+    def constant(self) -> Labels:
+        """The constant decisions that keep the limits."""
+        return tuple(d for d in self.problem.decisions if self.may_be_taken(always(d)))
 
     def may_be_taken(self, name: str) -> bool:
         """Whether a decision that needs no model keeps the limits.
@@ -222,7 +199,7 @@ class Evidence:
         """
         return self.unaided is None or name in self.unaided
 
-    def beside(self, names: tuple[str, ...]) -> FloatArray:
+    def running_costs(self, names: tuple[str, ...]) -> FloatArray:
         """What systems cost per case besides their decisions: the cost of running their model.
 
         Parameters
@@ -244,7 +221,7 @@ class Evidence:
         >>> options = {"posterior_prior": None, "calibrator": None}
         >>> folds, decided = Folds(cases, np.random.default_rng(0)), Decisions([0, 0, 1])
         >>> model = read_predictions("net", decided, cases, **options, folds=folds)
-        >>> evidence_of(cases, [model], **options).beside(("net (as decided)", "always 0"))
+        >>> evidence_of(cases, [model], **options).running_costs(("net (as decided)", "always 0"))
         array([0., 0.])
         """
         running = self.operation.running_costs

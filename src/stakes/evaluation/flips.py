@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stakes._check import FloatArray, Label
+from stakes._text import always
 from stakes.evaluation.case_charges import NO_MODEL
-from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
-from stakes.inference import MOST_RIVALS, Move
+from stakes.inference import MOST_RIVALS, CountedCosts, Move
 from stakes.problem import Problem
 from stakes.regions import (
     CostProportion,
@@ -51,7 +51,7 @@ def n_costs(problem: Problem) -> int:
 
 
 def flips_of(
-    systems: tuple[System, ...], evidence: Evidence, costs: Costs
+    systems: tuple[System, ...], evidence: Evidence, costs: CountedCosts
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where each system is the cheapest, and how far each cost and prior may move.
 
@@ -106,14 +106,12 @@ def _are_sought(evidence: Evidence) -> bool:
     return known and n_costs(problem) <= MOST_COSTS
 
 
-def are_bounded(evidence: Evidence, costs: Costs) -> bool:
+def are_bounded(evidence: Evidence, costs: CountedCosts) -> bool:
     """Whether so many systems compete that clear flips use Bonferroni's critical value."""
     problem = evidence.problem
     priced = bool(problem.columns or evidence.operation.running_costs)
     zoned = _are_sought(evidence) and not priced and problem.costs.size <= _MOST_CLEAR
     return zoned and len(costs.choice.names) > MOST_RIVALS
-
-
 
 
 def _with_clear(margin: Margin, bounds: _Pair) -> Margin:
@@ -166,7 +164,7 @@ class _Walk(NamedTuple):
     starts: _Pair
 
 
-def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
+def _left(walks: list[_Walk], costs: CountedCosts, evidence: Evidence) -> list[_Pair]:
     """Where the choices of each walk leave the contenders; infinite where they never do.
 
     It is unknown where the start of the walk is.
@@ -179,7 +177,9 @@ def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
                 # The border of a region may be that of a margin as well, but for rounding.
                 keys[place, side] = key = id(line), choice, side, f"{start:.12g}"
                 moves[key] = Move(choice, *line[:4], start=start, end=line.bounds[side])
-    leaving = costs.leaving(list(moves.values()), evidence)
+    leaving = costs.leaving(
+        list(moves.values()), tuple(filter(evidence.may_be_taken, costs.constant))
+    )
     points = dict(zip(moves, leaving.tolist(), strict=True))
     ends = ((nan if isnan(a) else -inf, nan if isnan(b) else inf) for _, _, (a, b) in walks)
     return [
@@ -188,7 +188,7 @@ def _left(walks: list[_Walk], costs: Costs, evidence: Evidence) -> list[_Pair]:
     ]
 
 
-def _cost_line(costs: Costs, place: int, stated: Problem) -> _Line:
+def _cost_line(costs: CountedCosts, place: int, stated: Problem) -> _Line:
     """The line along which one cost moves; costs are numbered class by class."""
     problem = costs.problem
     cell = np.zeros(problem.costs.shape)
@@ -199,7 +199,7 @@ def _cost_line(costs: Costs, place: int, stated: Problem) -> _Line:
     return _Line(rest_of_costs, cell, problem.prior, None, (least, inf))
 
 
-def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
+def _prior_lines(costs: CountedCosts, prior: FloatArray) -> Iterator[_Line]:
     """Lines along which the prior of each class moves; the others keep their proportions."""
     still = np.zeros(costs.problem.costs.shape)
     for unit in np.eye(prior.size):
@@ -209,7 +209,7 @@ def _prior_lines(costs: Costs, prior: FloatArray) -> Iterator[_Line]:
         yield _Line(costs.problem.costs, still, proportions, unit - proportions, (0.0, 1.0))
 
 
-def _proportion_line(costs: Costs) -> _Line:
+def _proportion_line(costs: CountedCosts) -> _Line:
     """The line along which the cost proportion c moves: a miss costs 2(1 − c), a false alarm 2c."""
     start, slope = np.array([[0.0, 0.0], [2.0, 0.0]]), np.array([[0.0, 2.0], [-2.0, 0.0]])
     return _Line(start, slope, costs.problem.prior, None, (0.0, 1.0))
@@ -245,9 +245,9 @@ def _stand_ins(
     """
     problem, mass = evidence.problem, evidence.sample.pooled.class_weights
     spent = spent_tables(systems, evidence)
-    beside = evidence.beside(tuple(spent))
+    running = evidence.running_costs(tuple(spent))
     stand_in = Problem(
-        np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + beside,
+        np.stack([table.sum(axis=1) / mass for table in spent.values()], axis=1) + running,
         classes=problem.classes,
         decisions=list(spent),
         prior=problem.prior,
@@ -275,7 +275,7 @@ def spent_tables(systems: tuple[System, ...], evidence: Evidence) -> dict[str, F
         names = NO_MODEL, *(system.name for system in candidates)
         by_system = {name: charges.spent[name] for name in names}
     constant = {
-        f"always {decision}": of_decision * (np.arange(size) == d)
+        always(decision): of_decision * (np.arange(size) == d)
         for d, decision in enumerate(problem.decisions)
     }
     return {**constant, **by_system}
@@ -284,7 +284,7 @@ def spent_tables(systems: tuple[System, ...], evidence: Evidence) -> dict[str, F
 def _factors(tables: dict[str, FloatArray], evidence: Evidence) -> Iterator[Margin]:
     names, mass = list(tables), evidence.sample.pooled.class_weights
     spent = np.stack(list(tables.values())) * (evidence.prior / mass)[:, None]
-    total = spent.sum(axis=(1, 2)) + evidence.beside(tuple(names))
+    total = spent.sum(axis=(1, 2)) + evidence.running_costs(tuple(names))
     rounding = 1e-12 * _size(spent, evidence)
     best = int(np.argmax(total <= total.min() + rounding))  # the first of those that tie
     above = np.where(total - total[best] <= rounding, 0.0, total - total[best])

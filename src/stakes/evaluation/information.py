@@ -15,6 +15,7 @@ import numpy as np
 
 from stakes import _text
 from stakes._check import FloatArray
+from stakes._text import always
 from stakes._value import record
 from stakes.evaluation.beliefs import Part, Unknown, Worlds
 from stakes.evaluation.case_charges import NO_MODEL
@@ -47,13 +48,13 @@ class Rivals:
     names: tuple[str, ...]
     rates: FloatArray  # (J, K, M) decisions within each class
     spent: FloatArray  # (J, K, M) costs of these per case of each class
-    beside: FloatArray  # (J,) costs of running a model
+    running: FloatArray  # (J,) costs of running a model
 
     def costs(self, worlds: Worlds) -> FloatArray:
         """What each costs in each world, (D, J)."""
         by_class = self.spent.sum(axis=-1) @ worlds.prior.T  # (J, D)
         moved = np.einsum("jkm,dkm,dk->dj", self.rates, worlds.costs, worlds.prior)
-        return np.asarray(by_class.T + moved + self.beside)
+        return np.asarray(by_class.T + moved + self.running)
 
 
 def rivals_of(
@@ -68,7 +69,7 @@ def rivals_of(
     if no_model is not None:
         counts[NO_MODEL] = no_model.counts.values
     for d, label in enumerate(evidence.problem.decisions):
-        counts[f"always {label}"] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
+        counts[always(label)] = mass[:, None] * np.eye(evidence.problem.n_decisions)[d]
     size = np.where(mass > 0, mass, 1.0)[:, None]
     allowed = {system.name for system in systems} | {chosen} | (evidence.unaided or set())
     names = tuple(name for name in spent if evidence.unaided is None or name in allowed)
@@ -76,7 +77,7 @@ def rivals_of(
         names,
         np.stack([counts[name] / size for name in names]),
         np.stack([spent[name] / size for name in names]),
-        evidence.beside(names),
+        evidence.running_costs(names),
     )
 
 

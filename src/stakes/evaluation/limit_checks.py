@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._text import number, percent, plain
+from stakes._text import always, number, percent, plain
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
@@ -67,7 +67,7 @@ def _unaided(evidence: Evidence, checks: Mapping[str, tuple[LimitCheck, ...]]) -
     """What needs no model and keeps the limits: constant decisions, and costs and prior alone."""
     problem = evidence.problem
     constant = {
-        f"always {decision}"
+        always(decision)
         for decision in problem.decisions
         if all(limit.excess(float(limit.decision == decision)) <= 0 for limit in problem.limits)
     }

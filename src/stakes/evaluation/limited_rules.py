@@ -19,6 +19,7 @@ import numpy as np
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios, mean_costs
+from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import Predictions
@@ -116,12 +117,32 @@ class BoundLadder:
         -------
         positions of decisions, (n,)
         """
-        sides = np.array([_side(limit, fold) for fold in self._folds])
+        sides = self._sides(limit)
         factors = np.array([fold.factor for fold in self._folds])
         stays = self._leaves * factors[self.number] > limit.sign * sides[self.number]
         codes = np.where(stays, self.column, self._instead)
         unpriced = (sides == 0)[self.number]
         return np.where(unpriced, self._free, codes) if unpriced.any() else codes
+
+    def can_keep(self, limit: Limit) -> bool:
+        """Whether the limit with another bound can be kept in every fold.
+
+        Parameters
+        ----------
+        limit : the limit
+
+        Returns
+        -------
+        whether `decided` has an answer
+        """
+        try:
+            self._sides(limit)
+        except InputError:
+            return False
+        return True
+
+    def _sides(self, limit: Limit) -> FloatArray:
+        return np.array([_side(limit, fold) for fold in self._folds])
 
     @cached_property
     def _instead(self) -> IntArray:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isnan, nan
 
 import numpy as np
 
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
-from stakes.evaluation.cost_intervals import Costs
-from stakes.evaluation.evidence import Evidence, ModelTallies
-from stakes.inference import Measured
+from stakes.evaluation.evidence import Evidence
+from stakes.inference import CountedCosts, Measured
 from stakes.report import ModelQuality, Pick, System, cheapest_of
 from stakes.scoring import mean_over_classes
+from stakes.tally import Counts
 
 _LOG_LOSS, _BRIER, _SUMMED = "log loss", "Brier score", "summed Brier score"
+_AT_ONCE = 1 << 20  # most numbers in the tables of a block of models: 8 MiB of doubles
 _LOSSES = (_LOG_LOSS, _BRIER, _SUMMED)  # lower is better
 
 
@@ -29,22 +31,19 @@ def disagreement_of(
     classes is the mean squared error of P(second class), as is usual; that of more classes is the
     sum over them, and is named so.
     """
-    models = evidence.models
-    if len(models) < 2:
+    names = tuple(tallied.model for tallied in evidence.models)
+    if len(names) < 2:
         return None
-    pairs = zip(models, qualities, strict=True)
-    metric_values = [_values(tallied, quality, evidence) for tallied, quality in pairs]
     rows = {
-        name: np.array([values.get(name, nan) for values in metric_values])
-        for name in dict.fromkeys(name for values in metric_values for name in values)
-        if sum(name in values for values in metric_values) > 1
+        metric: np.array([of.get(name, nan) for name in names])
+        for metric, of in _values(evidence, qualities).items()
+        if len(of) > 1
     }
-    rows = {name: row for name, row in rows.items() if not np.isnan(row).all()}
+    rows = {metric: row for metric, row in rows.items() if not np.isnan(row).all()}
     if not rows:
         return None
-    costs = np.array([_least_cost(tallied.model, systems) for tallied in models])
-    values = {name: (row, -row if name in _LOSSES else row) for name, row in rows.items()}
-    names = tuple(tallied.model for tallied in models)
+    costs = np.array([_least_cost(name, systems) for name in names])
+    values = {metric: (row, -row if metric in _LOSSES else row) for metric, row in rows.items()}
     return Disagreement.of(names, costs, values, evidence.problem.unit)
 
 
@@ -54,7 +53,7 @@ def _least_cost(model: str, systems: tuple[System, ...]) -> float:
 
 
 def picks_of(
-    disagreement: Disagreement | None, systems: tuple[System, ...], costs: Costs
+    disagreement: Disagreement | None, systems: tuple[System, ...], costs: CountedCosts
 ) -> tuple[Pick, ...]:
     """What the pick of each metric costs above the cheapest model, with its interval."""
     if disagreement is None:
@@ -71,7 +70,7 @@ def picks_of(
 
 
 def _pick(
-    metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: Costs
+    metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: CountedCosts
 ) -> Pick:
     candidates = [system for system in systems if system.model == model]
     if not candidates or isnan(best.cost.value):
@@ -80,21 +79,36 @@ def _pick(
     if system.name == best.name:
         return Pick(metric, model, Measured(0.0, 0.0, 0.0), None)
     if system.name not in costs.choice.names:  # it breaks a limit, and was not compared
-        more = costs.saving(system.name, best.name)
+        more = costs.difference(system.name, best.name)
         return Pick(metric, model, more, more.low > 0)
-    return Pick(metric, model, costs.more(system.name), not costs.is_contender(system.name))
+    return Pick(metric, model, costs.more(system.name), system.name not in costs.contenders)
 
 
-def _values(tallied: ModelTallies, quality: ModelQuality, evidence: Evidence) -> dict[str, float]:
-    """The value of every familiar metric that is defined for this model."""
-    values: dict[str, float] = {}
-    if tallied.predicted is not None:
-        familiar = FAMILIAR if evidence.problem.n_classes == 2 else FAMILIAR_MULTICLASS
-        values.update((name, float(metric(tallied.predicted))) for name, metric in familiar.items())
-    if quality.auc is not None:
-        values["AUC"] = quality.auc.value
-    if tallied.losses is not None:
-        log_loss, summed = mean_over_classes(tallied.losses, evidence.shares).tolist()
-        brier = {_BRIER: summed / 2} if evidence.problem.n_classes == 2 else {_SUMMED: summed}
-        values |= {_LOG_LOSS: log_loss, **brier}
-    return values
+def _values(evidence: Evidence, qualities: tuple[ModelQuality, ...]) -> dict[str, dict[str, float]]:
+    """The value of every familiar metric, by the names of the models that have one."""
+    two = evidence.problem.n_classes == 2
+    predicted = {t.model: t.predicted for t in evidence.models if t.predicted is not None}
+    losses = {
+        t.model: mean_over_classes(t.losses, evidence.shares).tolist()
+        for t in evidence.models
+        if t.losses is not None
+    }
+    values: dict[str, dict[str, float]] = {}
+    for names, counts in _blocks(predicted):
+        for name, metric in (FAMILIAR if two else FAMILIAR_MULTICLASS).items():
+            of_models = zip(names, metric(counts).tolist(), strict=True)
+            values.setdefault(name, {}).update(of_models)
+    values["AUC"] = {q.model: q.auc.value for q in qualities if q.auc is not None}
+    values[_LOG_LOSS] = {model: log_loss for model, (log_loss, _) in losses.items()}
+    brier = {model: summed / (1 + two) for model, (_, summed) in losses.items()}
+    return values | {_BRIER if two else _SUMMED: brier}
+
+
+def _blocks(predicted: dict[str, Counts]) -> Iterator[tuple[tuple[str, ...], Counts]]:
+    """Models, and their counts (J, K, K), as many at a time as take little memory."""
+    names, tables = tuple(predicted), [table.values for table in predicted.values()]
+    size = max(1, _AT_ONCE // tables[0].size) if tables else 1
+    for first in range(0, len(names), size):
+        some = slice(first, first + size)
+        stacked = tables[first][None] if size == 1 else np.stack(tables[some])
+        yield names[some], Counts._unlabelled(stacked)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from stakes._check import FloatArray
-from stakes._value import record
+from stakes._value import record, remembered
 from stakes.calibration import calibration_line, largest_finite, log_odds
 from stakes.decide import bayes_decision_indices, shift_prior
 from stakes.evaluation.evidence import Evidence, ModelTallies
@@ -57,10 +57,11 @@ def miscalibration_of(
     """
     if evidence.problem.columns or evidence.problem.limits:
         return None
-    sample, problem = evidence.sample, evidence.problem.regret()
+    sample = evidence.sample
     alone = sample.whole and sample.clusters is None
     if table is None or tallied.kind != POSTERIORS or not alone or not (evidence.shares > 0).all():
         return None
+    problem = _regret(evidence.problem)
     cases, recalibrated = table.weights.sum(axis=1), _on_a_line(table)
     as_deployed = recalibrated
     if problem.prior is not None:
@@ -82,6 +83,12 @@ def miscalibration_of(
     # on which side of the observed regret they fall.
     slack = _TIE * float(np.abs(problem.costs).max())
     return Miscalibration(wasted, bool(np.mean(chance >= seen - slack) <= _DOUBT))
+
+
+@remembered
+def _regret(problem: Problem) -> Problem:
+    """What is at stake, above the best decisions; the models of a report share it."""
+    return problem.regret()
 
 
 def _on_a_line(table: ScoreTable) -> FloatArray:
@@ -181,24 +188,31 @@ class RedrawnClasses:
         """
         worth = self._worth(positives)
         # Whole numbers: integers add up several times as fast as floats do, and exactly.
-        cases_below = np.cumsum(self.cases)
         below = np.cumsum(positives, axis=1, dtype=np.int64)
-        cases, total = cases_below[-1], below[:, -1]
+        cases, total = self._cases_below[-1], below[:, -1]
         cost = self._steps[0] @ (worth * np.stack([cases - total, total]))
         for lower, upper in pairwise(self._steps):
             negative, positive = (upper - lower)[:, None] * worth
-            # Negatives are all cases less positives, so that only positives need running sums.
-            change = below * (positive - negative)[:, None]
-            change += negative[:, None] * cases_below
-            cost = cost + change[:, -1] - np.maximum(change.max(axis=1), 0.0)
+            # Negatives are all cases less positives, so that only positives need running sums. The
+            # upper decision is costlier for negatives and cheaper for positives: what it changes
+            # grows with the cases, and falls with the positives among them.
+            fall = positive - negative
+            change = below + (negative / fall)[:, None] * self._cases_below
+            cost = cost + fall * change[:, -1] - np.maximum(fall * change.min(axis=1), 0.0)
         return np.asarray(cost)
 
     def _worth(self, positives: FloatArray) -> FloatArray:
         """The share of the population that a case of each class stands for, (2, R) or (2, 1)."""
-        positive, total = positives.sum(axis=1), self.cases.sum()
+        total = self._cases_below[-1]
         if self.problem.prior is None:
             return np.full((2, 1), 1 / total)
+        positive = positives.sum(axis=1)
         return np.asarray(self.problem.prior[:, None] / np.stack([total - positive, positive]))
+
+    @cached_property
+    def _cases_below(self) -> FloatArray:
+        """Cases (S,) up to and including each score."""
+        return np.cumsum(self.cases)
 
     @cached_property
     def _steps(self) -> list[FloatArray]:

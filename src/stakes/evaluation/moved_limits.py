@@ -18,9 +18,9 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes._expression import parse
+from stakes._text import always
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.errors import InputError
 from stakes.evaluation.case_charges import NO_MODEL, charges_of
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.cost_intervals import costs_of
@@ -92,6 +92,14 @@ class MovedLimits:
         """The only limit of the problem."""
         return self.cases.problem.limits[0]
 
+    def can_keep(self, name: str, evidence: Evidence, limit: Limit) -> bool:
+        """Whether a system can keep a limit in every partition; `evaluate` leaves out others."""
+        rule = evidence.rules.get(name)
+        if rule is not None and rule.name not in POSTERIOR_RULES:
+            return True
+        partitions = range(-1, len(self.folds.numbers))
+        return all(self._ladder(name, evidence, p).can_keep(limit) for p in partitions)
+
     def decided(self, name: str, evidence: Evidence, moved: _Moved, partition: int) -> IntArray:
         """What a system, or the rule without a model, decides out of fold in one partition."""
         rule = evidence.rules.get(name)
@@ -153,7 +161,7 @@ class MovedLimits:
 
 
 @record
-class _There:
+class _UnderLimit:
     """What may be the cheapest once a limit or a cost has moved."""
 
     rows: MovedLimits
@@ -210,30 +218,17 @@ class _There:
             least = min(of.cost for of in self._blind.values()) + self._rounding
             return (next(name for name, of in self._blind.items() if of.cost <= least),)
         costs = costs_of(self._evidence.sample, self._evidence.problem, self._evidence, self.level)
-        if costs.cheapest is None:
-            return (costs.named,)
-        systems = tuple(map(str, costs.choice.contenders))
-        if not self._blind:
-            return systems
-        if costs.is_unaided(costs.cheapest):  # it decides without looking; others may be cheaper
-            savings = ((name, costs.saving(None, name)) for name in systems)
-            cheaper = [n for n, saved in savings if saved.high > 0 and not costs.is_unaided(n)]
-            return (costs.named, *cheaper)
-        saving = costs.expected_saving(costs.cheapest)
-        systems = systems if saving.high > 0 else ()
-        return (*systems, costs.named) if saving.low <= 0 else systems
+        return costs.possible if self._blind else costs.contenders
 
     @cached_property
     def _decided(self) -> dict[str, IntArray]:
         """Decisions of all systems that can keep the limit, and of the rule without a model."""
         names = [*self.evidence.rules, *([] if self.rows.cases.costs is None else [NO_MODEL])]
-        decided = {}
-        for name in names:
-            try:
-                decided[name] = self.rows.decided(name, self.evidence, self.moved, -1)
-            except InputError:  # this rule cannot keep the limit, and is no candidate there
-                continue
-        return decided
+        return {
+            name: self.rows.decided(name, self.evidence, self.moved, -1)
+            for name in names
+            if self.rows.can_keep(name, self.evidence, self.moved.limit)
+        }
 
     @cached_property
     def _spent(self) -> dict[str, _Spent]:
@@ -242,13 +237,13 @@ class _There:
         charged = _times(self.rows.charged, moved)
         share, every = cases.mass / cases.mass.sum(), np.arange(cases.truth.size)
         losses = {
-            name: charged[every, codes] + float(self.evidence.beside((name,))[0])
+            name: charged[every, codes] + float(self.evidence.running_costs((name,))[0])
             for name, codes in self._decided.items()
             if self._may_win(name)
         }
         for d, decision in enumerate(cases.problem.decisions):
             if moved.limit.excess(float(decision == moved.limit.decision)) <= 0:
-                losses[f"always {decision}"] = charged[:, d]
+                losses[always(decision)] = charged[:, d]
         return {name: _Spent(float(share @ loss), loss) for name, loss in losses.items()}
 
     def _may_win(self, name: str) -> bool:
@@ -346,17 +341,17 @@ def flips_under_limits(
     flips = []
     for move, at in _moves(rows, evidence):
         there = _remembered(
-            lambda value, at=at: _There(rows, evidence, checks, at(value), level)  # type: ignore[misc]
+            lambda value, at=at: _UnderLimit(rows, evidence, checks, at(value), level)  # type: ignore[misc]
         )
         flips.append(_rounded(flip_of(move, there, (choice,)), move, there, choice))
     return tuple(flips)
 
 
-def _remembered(there: Callable[[float], _There]) -> Callable[[float], _There]:
+def _remembered(there: Callable[[float], _UnderLimit]) -> Callable[[float], _UnderLimit]:
     """The same function, remembering its last result."""
-    known: dict[float, _There] = {}
+    known: dict[float, _UnderLimit] = {}
 
-    def at(value: float) -> _There:
+    def at(value: float) -> _UnderLimit:
         if value not in known:
             known.clear()  # each result holds the decisions of all systems about all cases
             known[value] = there(value)
@@ -402,7 +397,9 @@ def _bound_steps(limit: Limit) -> tuple[float, ...]:
     return tuple(first * 1.6**step for step in range(count + 1))
 
 
-def _rounded(flip: Flip, move: MovedNumber, there: Callable[[float], _There], choice: str) -> Flip:
+def _rounded(
+    flip: Flip, move: MovedNumber, there: Callable[[float], _UnderLimit], choice: str
+) -> Flip:
     """The flip at values with the fewest digits at which the choice is ruled out."""
     (low, below), (high, above) = (
         _roundest(value, names, move, there, choice)
@@ -415,7 +412,7 @@ def _roundest(
     value: float,
     names: tuple[str, ...],
     move: MovedNumber,
-    there: Callable[[float], _There],
+    there: Callable[[float], _UnderLimit],
     choice: str,
 ) -> tuple[float, tuple[str, ...]]:
     if not isfinite(value):

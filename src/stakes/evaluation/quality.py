@@ -10,11 +10,10 @@ from stakes._check import FloatArray
 from stakes.conditions import Beta, CostProportions
 from stakes.evaluation.backwards import LEVEL as BEYOND_NOISE
 from stakes.evaluation.backwards import backwards_class
-from stakes.evaluation.cost_intervals import Costs
-from stakes.evaluation.evidence import RULES, Evidence, ModelTallies, Sample
+from stakes.evaluation.evidence import RULES, Evidence, JointSample, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
-from stakes.inference import Estimate, Logit, Measured, delong_auc
+from stakes.inference import CountedCosts, Estimate, Logit, Measured, delong_auc
 from stakes.ranking import auc, isotonic
 from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
@@ -36,7 +35,7 @@ def quality_of(
     tallied: ModelTallies,
     evidence: Evidence,
     systems: dict[str, str],
-    costs: Costs,
+    costs: CountedCosts,
     shown_table: ScoreTable | None,
     miscalibration: Miscalibration | None,
 ) -> ModelQuality:
@@ -88,14 +87,14 @@ def _hull(ranks: ScoreTable) -> ScoreTable:
 
 
 def _wasted(
-    systems: dict[str, str], costs: Costs, miscalibration: Miscalibration | None
+    systems: dict[str, str], costs: CountedCosts, miscalibration: Miscalibration | None
 ) -> tuple[float | None, float | None]:
     """What bad calibration costs per case, and as a share of the cost above perfect decisions."""
     as_is, repaired = systems.get(MOVED, systems.get(BAYES)), systems.get(RECALIBRATED)
     if as_is is None or (repaired is None and miscalibration is None):
         return None, None
     if repaired is not None:
-        wasted = max(costs.saving(as_is, repaired).value, 0.0)  # max(nan, 0.0) is nan
+        wasted = max(costs.difference(as_is, repaired).value, 0.0)  # max(nan, 0.0) is nan
     else:
         wasted = nan if miscalibration is None else miscalibration.wasted
     return wasted, costs.share_of_regret(wasted, as_is)
@@ -112,7 +111,7 @@ def _proper(losses: FloatArray | None, prior: FloatArray) -> list[float] | tuple
         ]
 
 
-def _auc(table: ScoreTable, sample: Sample, shift: float) -> Estimate:
+def _auc(table: ScoreTable, sample: JointSample, shift: float) -> Estimate:
     """Area under the ROC curve; its standard error (DeLong) is nan unless cases are independent."""
     if sample.clusters is None and sample.whole:
         area = delong_auc(table)

@@ -12,7 +12,7 @@ from stakes._text import whole_percent
 from stakes.errors import InputError
 from stakes.evaluation.case_charges import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import costs_of
-from stakes.evaluation.evidence import Evidence, Sample
+from stakes.evaluation.evidence import Evidence, JointSample
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
@@ -50,7 +50,7 @@ def _slice(
     evidence: Evidence,
     by: str | None,
     label: Label,
-    sample: Sample,
+    sample: JointSample,
     best: str,
     level: float,
 ) -> Slice:
@@ -66,13 +66,13 @@ def _slice(
         n_cases=float(sample.joint.n_cases.sum()),
         cheapest=cheapest,
         saving=costs.more(best) if other else None,
-        clear=not costs.is_contender(best) if other else None,
+        clear=best not in costs.contenders if other else None,
         costs=tuple(SliceCost(name, costs.cost(name)) for name in evidence.rules),
         note="; ".join(_notes(sample, evidence, problem, best)) or None,
     )
 
 
-def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
+def _problem_of(sample: JointSample, evidence: Evidence) -> Problem:
     """The problem with the prior of a group: its class shares, reweighted as those of all cases.
 
     A case of class k has the weight prior over share of that class, in every group alike. The
@@ -86,7 +86,7 @@ def _problem_of(sample: Sample, evidence: Evidence) -> Problem:
     return evidence.problem.with_prior(mass / mass.sum()) if mass.sum() > 0 else evidence.problem
 
 
-def _notes(sample: Sample, evidence: Evidence, problem: Problem, best: str) -> Iterator[str]:
+def _notes(sample: JointSample, evidence: Evidence, problem: Problem, best: str) -> Iterator[str]:
     classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
     short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
     if short:

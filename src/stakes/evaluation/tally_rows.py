@@ -23,9 +23,9 @@ from stakes.evaluation.evidence import (
     FEW_SOURCES,
     RULES,
     Evidence,
+    JointSample,
     ModelTallies,
     PairsOf,
-    Sample,
 )
 from stakes.evaluation.folds import Folds
 from stakes.evaluation.joint_bins import pair_counts, source_size
@@ -260,7 +260,7 @@ def sample_of(
     decided: dict[str, IntArray],
     charges: Charges | None,
     mask: BoolArray | None = None,
-) -> Sample:
+) -> JointSample:
     """The joint decisions of all systems on all cases, or on those in a mask."""
 
     def part(column: Any) -> Any:
@@ -273,17 +273,17 @@ def sample_of(
     joint = JointCounts._of_codes(columns, names, problem, weights, clusters=clusters)
     charged = charges if charges is None or mask is None else charges.only(mask)
     if cases.whole:
-        return Sample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
+        return JointSample(joint, np.bincount(truth, weights, problem.n_classes), None, charged)
     # Fractional weights are not numbers of cases: variances need their squares, sizes count rows.
     squares = JointCounts._of_codes(
         columns, names, problem, weights, clusters=clusters, squared=True
     )
-    return Sample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
+    return JointSample(joint, np.bincount(truth, None, problem.n_classes), squares.weights, charged)
 
 
 def _slices(
     cases: Cases, decided: dict[str, IntArray], charges: Charges | None
-) -> Iterator[tuple[str | None, Label, Sample]]:
+) -> Iterator[tuple[str | None, Label, JointSample]]:
     # Decisions are those of rules fitted to all cases: a group is decided about, not fitted to.
     for name, groups in cases.by:
         for place, label in enumerate(groups.labels):

@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite, isnan
 
-import numpy as np
-
-from stakes._text import number, point, probability, whole_percent
+from stakes._text import always, number, point, probability, whole_percent
 from stakes._value import record
 from stakes.evaluation.case_charges import NO_MODEL
-from stakes.evaluation.cost_intervals import Costs
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.limit_checks import limit_sentences
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
-from stakes.inference import Measured
+from stakes.inference import CountedCosts, Measured
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, POSTERIOR_RULES, NaiveDecision, System, Verdict, cheapest_of
 
 
 def verdict_of(
-    systems: tuple[System, ...], costs: Costs, naive: NaiveDecision, evidence: Evidence
+    systems: tuple[System, ...], costs: CountedCosts, naive: NaiveDecision, evidence: Evidence
 ) -> Verdict:
     """Whether the cheapest system that may win beats deciding without looking, and how surely.
 
@@ -33,15 +30,14 @@ def verdict_of(
     named = {system.name: system for system in systems}
     best = named[costs.cheapest] if costs.cheapest else cheapest_of(systems)
     unaided = _unaided(naive, costs)
-    saving = _untied(costs.expected_saving(best.name), unaided.cost, costs.perfect)
+    saving = costs.expected_saving(best.name)
     rivals = [named[str(name)] for name in costs.choice.names]
     contenders = tuple(named[str(name)] for name in costs.choice.contenders)
     words = _Words(evidence.problem, costs.level, unaided, rivals, contenders)
     words = replace(words, blind_breaks=evidence.unaided == frozenset())
     expected, share = costs.expected(best.name), costs.expected_normalized(best.name)
     if costs.is_unaided(best.name):  # it makes the blind decision: the choice adds no bias
-        saving, expected = Measured(0.0, 0.0, 0.0), costs.cost(best.name)
-        share = costs.normalized(best.name)
+        expected, share = costs.cost(best.name), costs.normalized(best.name)
     if not evidence.all_break and (saving.value > 0 or words.blind_breaks):
         verdict = _deployed(best, expected, share, saving, costs, words, evidence)
         return _with_totals(verdict, evidence.operation, words)
@@ -62,7 +58,7 @@ def verdict_of(
         saving_over_runner_up=None,
         told_apart=None,
         sentences=sentences,
-        unaided=None if words.blind_breaks else costs.named,
+        unaided=None if words.blind_breaks else costs.unaided,
     )
     return _with_totals(verdict, evidence.operation, words)
 
@@ -82,7 +78,7 @@ def _deployed(
     expected: Measured,
     share: Measured,
     saving: Measured,
-    costs: Costs,
+    costs: CountedCosts,
     words: _Words,
     evidence: Evidence,
 ) -> Verdict:
@@ -113,27 +109,17 @@ def _deployed(
         saving_over_runner_up=over_rival,
         told_apart=apart,
         sentences=tuple(sentence for sentence in sentences if sentence),
-        unaided=None if words.blind_breaks else costs.named,
+        unaided=None if words.blind_breaks else costs.unaided,
     )
 
 
-def _unaided(naive: NaiveDecision, costs: Costs) -> NaiveDecision:
+def _unaided(naive: NaiveDecision, costs: CountedCosts) -> NaiveDecision:
     """The decision without a model: a constant one, or by each case's costs if that is cheaper."""
-    if costs.named == NO_MODEL:
-        return NaiveDecision(NO_MODEL, costs.cost(NO_MODEL).value, (NO_MODEL,))
-    if costs.named in {f"always {decision}" for decision in naive.tied}:
+    constant = {always(decision): decision for decision in costs.problem.decisions}
+    decision = constant.get(costs.unaided, NO_MODEL)
+    if decision in naive.tied:
         return naive
-    constant = costs.named.removeprefix("always ")  # the best of those that keep the limits
-    return NaiveDecision(constant, costs.blind_cost(), (constant,))
-
-
-def _untied(saving: Measured, cost: float, perfect: float) -> Measured:
-    """The saving; zero where it is due to rounding alone."""
-    # Relative to what is at stake, and to the costs themselves, which may be far larger.
-    rounding = 1e-12 * abs(cost - perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
-    if abs(saving.value) > rounding or isnan(saving.value):
-        return saving
-    return Measured(0.0, saving.low, saving.high)
+    return NaiveDecision(decision, costs.unaided_cost, (decision,))
 
 
 @record

@@ -28,6 +28,7 @@ from stakes.inference.comparison import (
     p_value,
 )
 from stakes.inference.contender_exits import MOST_RIVALS, Move, leaving_points
+from stakes.inference.counted_costs import CountedCosts, system_costs
 from stakes.inference.delong import auc_error, delong, delong_auc
 from stakes.inference.delta import (
     cost_moments,
@@ -95,13 +96,20 @@ from stakes.inference.schemes import (
     resample,
     scheme_of,
 )
-from stakes.inference.selection import Contenders, contenders, contenders_among, with_blind
+from stakes.inference.selection import (
+    Contenders,
+    contenders,
+    contenders_among,
+    cost_spread,
+    with_blind,
+)
 from stakes.inference.slices import Slices, slices
 from stakes.inference.supports import (
     cost_support,
     difference_support,
     unchecked_cost_support,
 )
+from stakes.inference.system_costs import SystemCosts
 from stakes.inference.tally_checks import Measure, each
 from stakes.inference.winner import (
     SelectionEffect,
@@ -119,6 +127,7 @@ __all__ = [
     "Comparison",
     "Contenders",
     "CostErrors",
+    "CountedCosts",
     "Dirichlet",
     "Estimate",
     "ExpandedPercentile",
@@ -141,6 +150,7 @@ __all__ = [
     "Slices",
     "Studentised",
     "Support",
+    "SystemCosts",
     "Wilson",
     "WithinClasses",
     "assumed_net_benefit",
@@ -161,6 +171,7 @@ __all__ = [
     "contenders_among",
     "cost_errors",
     "cost_moments",
+    "cost_spread",
     "cost_support",
     "delong",
     "delong_auc",
@@ -199,6 +210,7 @@ __all__ = [
     "scheme_of",
     "selection_effect",
     "slices",
+    "system_costs",
     "uncertain_problems",
     "unchecked_cost_support",
     "widened",

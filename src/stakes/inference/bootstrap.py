@@ -11,7 +11,7 @@ from stakes._check import FloatArray, Numbers
 from stakes.errors import InputError
 from stakes.inference.estimate import Estimate, IntervalType
 from stakes.inference.intervals import BCa, ExpandedPercentile, Studentised, spread
-from stakes.inference.jackknife import cluster_pulls, depends_on_single_case, jackknife
+from stakes.inference.jackknife import cluster_influence, depends_on_single_case, jackknife
 from stakes.inference.schemes import Scheme, checked_replicates, checked_scheme, scheme_of
 from stakes.inference.tally_checks import (
     Measure,
@@ -228,11 +228,11 @@ def _scheme(scheme: Scheme | None, tally: Tally, problem: Problem | None) -> Sch
 def intervals_of(
     measure: Measure[T], tally: T, scheme: Scheme, rng: np.random.Generator
 ) -> IntervalType:
-    """The type of intervals of the scheme; for clusters it depends on the pull of each cluster."""
+    """The type of intervals of the scheme; for clusters it depends on the influence of each."""
     if not scheme.of_clusters:
         return scheme.intervals(tally)
     # A few clusters may dominate the value; leaving each of them out shows how few.
-    return ExpandedPercentile(cluster_count(tally), cluster_pulls(measure, tally, rng))
+    return ExpandedPercentile(cluster_count(tally), cluster_influence(measure, tally, rng))
 
 
 def replicate_blocks(

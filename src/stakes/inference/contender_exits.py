@@ -256,8 +256,7 @@ class _Race:
             many = len(names) > MOST_RIVALS
             # Bonferroni's value needs only the degrees of freedom, which one system has as well.
             joint, design = (self._first, {}) if many else (self.joint, self.design)
-            problem = Problem(costs, classes=joint.classes, decisions=joint.decisions, prior=prior)
-            errors = cost_errors(joint, problem, **design)
+            errors = cost_errors(joint, self._problem._but(_constants=costs, prior=prior), **design)
             degrees = 0.0 if np.isnan(errors.costs).any() else errors.degrees
             if degrees > 0 and not many:
                 return max_law(errors.among(names), [names.index(move.choice)])
@@ -273,6 +272,12 @@ class _Race:
         prior, prior_slope = self._priors
         # Rounding must not leave [0, 1] at the end of a move.
         return moved, np.clip(prior[places] + point * prior_slope[places], 0.0, 1.0)
+
+    @cached_property
+    def _problem(self) -> Problem:
+        """What is at stake, with costs of zero in place of those that move."""
+        costs, joint = np.zeros_like(self.moves[0].costs), self.joint
+        return Problem(costs, classes=joint.classes, decisions=joint.decisions)
 
     @cached_property
     def _most(self) -> FloatArray:

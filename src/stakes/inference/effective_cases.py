@@ -165,7 +165,8 @@ def _together(
     weights, masses = cells.weights[..., None, :], cells.weights[..., None, :] @ classes
     most = _ratio(np.sum((cells.clusters @ classes) ** 2, axis=-2, keepdims=True), masses)
     plain = (weights * pulls**2) @ classes
-    parts = [cells.clusters @ np.swapaxes(pulls * of_class, -1, -2) for of_class in classes.T]
+    masks = classes.T > 0
+    parts = [cells.clusters[..., mask] @ np.swapaxes(pulls[..., mask], -1, -2) for mask in masks]
     between = np.stack([np.sum(part**2, axis=-2) for part in parts], axis=-1)
     shown = np.where(plain > 0, between / np.where(plain > 0, plain, 1.0), np.inf)
     return np.maximum(case, np.minimum(shown, most))

@@ -126,13 +126,14 @@ class ExpandedPercentile(IntervalType):
     replicate for another reason, it is Student's or that replicate, whichever is further out.
 
     A few clusters that hold the rare class or the costly mistakes may dominate the estimate. With
-    `pulls` (G, …), the pull d of each cluster or random group of clusters on the estimate, n is
-    Satterthwaite's (1946) effective number: as many clusters with normal pulls would estimate the
-    spread as precisely,
+    `influence` (G, …), that of each cluster or random group of clusters on the estimate, d, n is
+    Satterthwaite's (1946) effective number: as many clusters with normal influences would estimate
+    the spread as precisely,
 
     .. math:: n = \frac{2}{2/N + \sum_g d_g^4 / (\sum_g d_g^2)^2 - 3/G}
 
-    and at most the number N of clusters. Pulls whose shape is not that of the estimate are ignored.
+    and at most the number N of clusters. Influences whose shape is not that of the estimate are
+    ignored.
 
     Examples
     --------
@@ -146,7 +147,7 @@ class ExpandedPercentile(IntervalType):
     """
 
     count: int
-    pulls: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    influence: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     def bounds(self, estimate: Estimate, level: float) -> tuple[FloatArray, FloatArray]:
         """Quantiles at a higher level, which makes up for the small number of clusters.
@@ -186,14 +187,14 @@ class ExpandedPercentile(IntervalType):
         >>> float(ExpandedPercentile(12).effective_count(()))
         12.0
         """
-        if self.pulls.shape[1:] != shape:
+        if self.influence.shape[1:] != shape:
             return np.full(shape, float(self.count))
-        square = np.sum(self.pulls**2, axis=0)
+        square = np.sum(self.influence**2, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(square > 0, np.sum((self.pulls**2 / square) ** 2, axis=0), 0.0)
-        # The kurtosis of the pulls says how few of them make up the variance: for normal pulls this
+            share = np.where(square > 0, np.sum((self.influence**2 / square) ** 2, axis=0), 0.0)
+        # The kurtosis of influences says how few of them make up the variance: for normal ones this
         # is about 3 / G, and n is about the number of clusters.
-        excess = 2 / self.count + share - 3 / len(self.pulls)
+        excess = 2 / self.count + share - 3 / len(self.influence)
         count = 2 / np.maximum(excess, 2 / self.count)
         return np.asarray(np.where(np.isnan(square), 2.0, np.maximum(count, 2.0)))
 
@@ -205,10 +206,10 @@ class ExpandedPercentile(IntervalType):
         >>> type(ExpandedPercentile(12).along(np.array([1.0, -1.0]))).__name__
         'ExpandedPercentile'
         """
-        if self.pulls.shape[1:] != contrast.shape:
+        if self.influence.shape[1:] != contrast.shape:
             return self
         used = contrast != 0  # what is undefined elsewhere does not matter
-        return ExpandedPercentile(self.count, self.pulls[:, used] @ contrast[used])
+        return ExpandedPercentile(self.count, self.influence[:, used] @ contrast[used])
 
 
 @record

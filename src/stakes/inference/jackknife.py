@@ -23,7 +23,7 @@ from stakes.tally import CellTally
 _BLOCK = 1 << 18  # numbers at a time: two megabytes, which stay in the cache
 _CELLS = 4096  # with more distinct cells, groups of cases are left out instead of single ones
 _GROUPS = 500  # random groups of cases in each sample
-_CLUSTER_GROUPS = 200  # enough for the fourth moment of the pulls, which Satterthwaite's n needs
+_CLUSTER_GROUPS = 200  # enough for the fourth moment of influences, which Satterthwaite's n needs
 _REMEDY = (
     "leaving out a case, as BCa and the jackknife do, needs whole ones. Read plain intervals off "
     "bootstrap(…, scheme=BayesianBootstrap()), or make the tally with clusters=."
@@ -115,7 +115,7 @@ def jackknife(
     return _summary(*_values(measure, tally, remaining, times), group_strata)
 
 
-def cluster_pulls(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
+def cluster_influence(measure: Measure[T], tally: T, rng: np.random.Generator) -> FloatArray:
     """How leaving out clusters changes a measure, (G, …): one by one, or in 200 random groups."""
     count = cluster_count(tally)
     group = (

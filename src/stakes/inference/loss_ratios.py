@@ -51,8 +51,8 @@ def ratio_bounds(
     unit = sample.mean(below)
     if not (unit > 0 and np.isfinite(threshold)):
         return (0.0, np.inf) if unit > 0 else (np.nan, np.nan)
-    a, b, counts = _cells(sample, above, below)
     reach = (sample.costliest if most is None else most) - sample.perfect
+    a, b, counts = _cells(sample, above, below, reach)
     costly, shares = sample._beyond(above, reach), sample.shares
     highest = np.array([below[rows].max(initial=0.0) for rows in sample._strata])
     q = np.asarray(threshold)
@@ -74,12 +74,14 @@ def ratio_bounds(
     return low, _root(upper, start, _beyond_root(upper, start))
 
 
-def _cells(sample: LossSample, above: FloatArray, below: FloatArray) -> list[FloatArray]:
+def _cells(
+    sample: LossSample, above: FloatArray, below: FloatArray, reach: FloatArray
+) -> list[FloatArray]:
     """Means of two losses and counts, (R, C) each, in bins of the error of their ratio."""
     unit = sample.mean(below)
     ratio = sample.mean(above) / unit if unit > 0 else 0.0
     linear = above - ratio * below
-    factors, parts = sample._factors(linear, None), []
+    factors, parts = sample._factors(linear, (-ratio * below, reach - ratio * below)), []
     for rows, factor in zip(sample._strata, factors, strict=True):
         codes = bin_codes(linear[rows], sample._repeats(rows))
         weights = sample._own(rows)

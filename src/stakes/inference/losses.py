@@ -503,9 +503,7 @@ class LossSample:
     def _repeats(self, rows: IntArray | slice) -> FloatArray | None:
         return None if self.repeats is None else self.repeats[rows]
 
-    def _factors(
-        self, values: FloatArray, reach: tuple[FloatArray, FloatArray] | None
-    ) -> FloatArray:
+    def _factors(self, values: FloatArray, reach: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Factors (R,) that turn weights into effective numbers of cases; see `effective_cases`."""
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
@@ -524,7 +522,7 @@ class LossSample:
             variance = max(variance, self._between_clusters(sums[0] ** 2))
         expected = float(kish @ plain)
         ratio = expected / variance if variance > 0 else 1.0
-        for r, size, part in self._unseen(values, squares, reach) if reach else ():
+        for r, size, part in self._unseen(values, squares, reach):
             if known[r] and variance + part > 0:
                 ratio = min(ratio, (expected + kish[r] * part) / (variance + size * part))
         return np.asarray(known * ratio / kish)

@@ -208,22 +208,22 @@ def normalized_bounds(
     power = np.frexp(regrets.max())[1]
     regrets, added = np.ldexp(regrets, -power), np.ldexp(added, -power)
     cells, regret, possible = _pooled(cells, regrets, able)
-    losses = regret + added[..., None, None]
-    blind = _blind_regrets(cells, regrets)[:, cells.classes]  # (D, C): of decision d in each cell
+    more = added[..., None, None]
+    losses = regret + more
+    per_class = _blind_regrets(cells, regrets)
+    blind = per_class[:, cells.classes]  # (D, C): of decision d in each cell
     weights = cells.weights[..., None, :]
     of_model, of_blind = np.sum(weights * losses, axis=-1), np.sum(weights * blind, axis=-1)
-    # What a case adds to the ratio, to first order and up to a factor: the design effect of weights
-    # and clusters is that of the ratio.
-    linear = losses * of_blind[..., None] - blind * of_model[..., None]
-    # A rare class that is in few clusters says little about its own design effect; that of the cost
-    # itself rests on more cases. The smaller factor, which is the more cautious one, is taken.
-    bounds = None if cells.plain else cost_range(regrets, able[..., None, None, :])
-    of_cost = effective_factors(cells, regret, bounds, by_class=False)
-    counts = weights * np.minimum(of_cost, effective_factors(cells, linear, None, by_class=False))
+    some = of_blind > 0
+    counts = weights
+    if not cells.plain:
+        ends = cost_range(regrets, able[..., None, None, :])
+        low, high = (_influence(end + more, per_class, of_model, of_blind) for end in ends)
+        values = _influence(losses, blind, of_model, of_blind)
+        counts = weights * effective_factors(cells, values, (low, high), by_class=False)
     possible = possible[..., None, :] | (counts > 0)
     # Where a blind decision was perfect, the observed ratio is infinite, and the search starts from
     # a finite one that is large enough for the first step to be defined.
-    some = of_blind > 0
     top = 1 + losses.max() / regrets.min(initial=np.inf, where=regrets > 0)
     ratio = np.where(some, of_model / np.where(some, of_blind, 1.0), top)
     known = np.isfinite(threshold)[..., None]
@@ -232,10 +232,23 @@ def normalized_bounds(
     high = _greatest_ratio(losses, blind, counts, possible, ratio, goal)
     low, high = np.where(known, low, 0.0), np.where(known & some, high, np.inf)
     undefined = (regrets.max(axis=0) == 0).any()
-    bounds = low.max(axis=-1), high.max(axis=-1)
+    largest = low.max(axis=-1), high.max(axis=-1)
     return tuple(  # type: ignore[return-value]
-        np.where(undefined, np.nan, bound) for bound in bounds
+        np.where(undefined, np.nan, bound) for bound in largest
     )
+
+
+def _influence(
+    losses: FloatArray, blind: FloatArray, of_model: FloatArray, of_blind: FloatArray
+) -> FloatArray:
+    r"""What a case adds to the ratio of two sums (…, D), to first order and up to a factor.
+
+    The design effect of weights and clusters is that of the ratio, not that of the cost: a class
+    that is weighted up may decide about the cost and cancel in the ratio. Where a blind decision
+    was perfect, the cases that were seen have :math:`r - \rho\, r_d = r`, whatever the ratio.
+    """
+    linear = losses * of_blind[..., None] - blind * of_model[..., None]
+    return np.where(of_blind[..., None] > 0, linear, losses)
 
 
 def _pooled(

@@ -176,7 +176,7 @@ def cost_errors(
     else:
         residual = losses * np.where(weights > 0, pull[stratum], 0.0)
         degrees, covariance = _between(clusters, residual.T, _indicator(stratum, shares))
-    extra = _checked_fitting(fitting, len(joint.models))
+    extra = checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
         names=joint.models,
         costs=np.asarray(shares[shares > 0] @ means[shares > 0]),
@@ -241,7 +241,7 @@ def checked_added(added: object, names: Labels) -> FloatArray:
     return amounts
 
 
-def _checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
+def checked_fitting(fitting: FloatArray | None, size: int) -> FloatArray:
     """The covariance that fitting adds, (J, J); zeros for none."""
     if fitting is None:
         return np.zeros((size, size))

@@ -15,7 +15,7 @@ import numpy as np
 from stakes import _check
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray, IntArray, Label, Labels
-from stakes._text import text_table
+from stakes._text import always, text_table
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio
@@ -50,7 +50,6 @@ class Contenders(Value):
     critical : (J,) the critical values of the intervals; their squares are likelihood thresholds
     level : at which the set is meant to contain the system that is truly the cheapest
     errors : costs and sampling errors of all systems of the tally, compared or not
-    least, most : what any system can cost
 
     Examples
     --------
@@ -76,8 +75,6 @@ class Contenders(Value):
     critical: FloatArray
     level: float
     errors: CostErrors
-    least: float
-    most: float
 
     @property
     def contenders(self) -> Labels:
@@ -194,16 +191,13 @@ def contenders(
     errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
     rivals = errors.among(_checked_names(joint, among))
     design = {"reachable": reachable, "squares": squares}
-    spread = problem.costs.max(axis=1) - problem.costs.min(axis=1)
-    reach = spread.max() if problem.prior is None else problem.prior @ spread
     return contenders_among(
         rivals,
         errors,
         lambda base: _support(joint, problem, rivals, base, **design),
         level=level,
-        reach=float(reach),
+        reach=cost_spread(problem),
         added=added,
-        **_range(problem),
     )
 
 
@@ -214,8 +208,6 @@ def contenders_among(
     *,
     level: float,
     reach: float,
-    least_cost: float,
-    most: float,
     added: FloatArray | None = None,
 ) -> Contenders:
     """The contenders among rivals, from the errors of their costs and the range of differences.
@@ -227,7 +219,6 @@ def contenders_among(
     support_of : gives, for one rival, the support (J,) of the differences of all rivals to it
     level : confidence level, such as 0.95
     reach : the largest difference that the decisions about one case can make
-    least_cost, most : the least and the most that the decisions of a system can cost per case
     added : (J,) known costs per case besides decisions, of all systems
         `rivals` and `errors` include them, `support_of` does not.
 
@@ -244,17 +235,16 @@ def contenders_among(
     >>> errors = cost_errors(joint, problem)
     >>> chosen = contenders_among(
     ...     errors, errors, lambda base: _support(joint, problem, errors, base),
-    ...     level=0.95, reach=1.0, least_cost=0.0, most=1.0)
+    ...     level=0.95, reach=1.0)
     >>> chosen.contenders
     ('a',)
     """
     level = _check.level(level)
     beside = np.zeros(len(errors.names)) if added is None else added
     beside = beside[[errors.names.index(name) for name in rivals.names]]
-    bounds = {"least": least_cost + min(beside), "most": most + max(beside)}
     ties = least(rivals.costs)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
-        return _undecided(rivals, level, errors, reach, bounds)
+        return _undecided(rivals, level, errors, reach)
     # Every system that ties for the cheapest is a base of comparison, and a rival stays if it stays
     # against any of them: the order of the tied systems must not matter. Those that decide alike
     # are one base.
@@ -289,7 +279,6 @@ def contenders_among(
         critical=np.sqrt(thresholds[0]),
         level=level,
         errors=errors,
-        **bounds,
     )
 
 
@@ -301,7 +290,7 @@ def _distinct(places: IntArray, rivals: CostErrors) -> IntArray:
 
 
 def _undecided(
-    rivals: CostErrors, level: float, errors: CostErrors, reach: float, bounds: dict[str, float]
+    rivals: CostErrors, level: float, errors: CostErrors, reach: float
 ) -> Contenders:
     """The result where all systems stay: costs are undefined, or there is a single cluster.
 
@@ -324,16 +313,28 @@ def _undecided(
         critical=np.full(known.shape, np.inf),
         level=level,
         errors=errors,
-        **bounds,
     )
 
 
-def _range(problem: Problem) -> dict[str, float]:
-    """What any system can cost: the bounds of all costs, or their means under a stated prior."""
-    low, high = problem.costs.min(axis=1), problem.costs.max(axis=1)
-    if problem.prior is None:
-        return {"least_cost": float(low.min()), "most": float(high.max())}
-    return {"least_cost": float(problem.prior @ low), "most": float(problem.prior @ high)}
+def cost_spread(problem: Problem) -> float:
+    """The largest difference between the costs of two systems: that of one case, or under a prior.
+
+    Parameters
+    ----------
+    problem : what is at stake: costs, prior, labels
+
+    Returns
+    -------
+    the difference per case
+
+    Examples
+    --------
+    >>> problem = Problem.binary(false_alarm=1, miss=9)
+    >>> cost_spread(problem), cost_spread(problem.with_prior([0.9, 0.1]))
+    (9.0, 1.8)
+    """
+    spread = np.ptp(problem.costs, axis=1)
+    return float(spread.max() if problem.prior is None else problem.prior @ spread)
 
 
 def with_blind(
@@ -368,7 +369,7 @@ def with_blind(
            [False,  True]])
     """
     places = _cheapest_blind(joint, problem, named)
-    names = tuple(f"always {problem.decisions[place]}" for place in places)
+    names = tuple(always(problem.decisions[place]) for place in places)
     constant = np.broadcast_to(places, (len(joint.cells), len(places)))
     wider = joint._but(
         cells=np.concatenate([joint.cells.T, constant.T]).T,  # columns are what will be read

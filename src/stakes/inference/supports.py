@@ -173,8 +173,7 @@ def pair_support(
     `cells` are the `sampled_cells` of the tally.
     """
     first, second = pairs.T
-    low, high = cost_range(costs, able[first][:, None, :])  # (P, K)
-    other_low, other_high = cost_range(costs, able[second][:, None, :])
+    low, high = cost_range(costs[..., None, :, :], able[pairs][:, :, None, :])  # (P, 2, K)
     values = np.zeros((len(first), 1))  # unused where each case counts as one
     dense = costs.shape[-2] * costs.shape[-1] ** 2 <= max(_DENSE, len(joint.cells))
     if not (cells.plain and dense):
@@ -182,7 +181,7 @@ def pair_support(
         cell_index = np.arange(len(first))[:, None], joint.cells[:, 0]
         values = every[(*cell_index, joint.cells[:, 1 + first].T)]
         values = values - factor * every[(*cell_index, joint.cells[:, 1 + second].T)]
-    bounds = low - factor * other_high, high - factor * other_low
+    bounds = low[:, 0] - factor * high[:, 1], high[:, 0] - factor * low[:, 1]
     # A table of all pairs of decisions is small for few decisions, and equal pairs are summed in
     # it; for many decisions most of its cells would be empty.
     if dense:

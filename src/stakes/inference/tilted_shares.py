@@ -15,11 +15,13 @@ strata the first axis says which of them leads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stakes._check import BoolArray, FloatArray
+from stakes._value import record
 
 _PSEUDO_CASES = 0.4  # where no costly mistake was seen; chosen by coverage, see `likelihood`
 _FADING = 5.0  # the squared number m of costly mistakes that halves it
@@ -34,7 +36,8 @@ _STEEPEST = 200.0  # log of the slant above the first guess at which a bound has
 _LEAST = 1e-300  # in place of a zero divisor, whose numerator is zero as well
 
 
-class Strata(NamedTuple):
+@record
+class Strata:
     """Gaps (…, R, C) below the costliest value, in units of the scale, and cases with them.
 
     Attributes
@@ -62,14 +65,14 @@ class Strata(NamedTuple):
         guess = (square / self.total**2).sum(axis=-1)
         return np.where(guess > 0, guess, 1.0)
 
-    @property
+    @cached_property
     def usual(self) -> FloatArray:
         """The gap of the value that most cases of a stratum have, (…, R, 1); 0 without cases."""
         most = self.counts.argmax(axis=-1)[..., None]
-        some = np.take_along_axis(self.counts, most, axis=-1) > 0
-        return np.asarray(some * np.take_along_axis(self.gaps, most, axis=-1))
+        gap = np.take_along_axis(self.gaps, most, axis=-1)
+        return np.where(self.counts.any(axis=-1, keepdims=True), gap, 0.0)
 
-    @property
+    @cached_property
     def lead(self) -> tuple[Any, ...]:
         """Where arrays (…, R) have the entries (…) of the leading strata."""
         size = self.gaps.shape[-2]
@@ -199,10 +202,10 @@ def tilted_to(
         # Halve the bracket where a Newton step leaves it or is not half as long as the last: where
         # a stratum lacks its costliest value, the ratio has a corner at which Newton's method might
         # oscillate.
-        new = log_slant + step
-        jumps = (new < low) | (new > high) | (np.abs(step) > np.maximum(last / 2, _NEAR))
-        halve = jumps & (low > -np.inf) & (high < np.inf)
+        halve = (low > -np.inf) & (high < np.inf)
         if halve.any():
+            new = log_slant + step
+            halve &= (new < low) | (new > high) | (np.abs(step) > np.maximum(last / 2, _NEAR))
             step = np.where(halve, np.where(halve, low + high, 0.0) / 2 - log_slant, step)
         last = np.abs(step)
         log_slant = np.where(moving, log_slant + step, log_slant)
@@ -231,8 +234,7 @@ def _newton_step(
 
 def _tilted(strata: Strata, apart: FloatArray, slant: FloatArray, near: Tilted | None) -> Tilted:
     """Shares at a slant (…) of the leading strata, searched for from those nearby, if any."""
-    gaps, counts, total, _ = strata
-    lead = strata.lead
+    gaps, counts, total, lead = strata.gaps, strata.counts, strata.total, strata.lead
     leading = (*lead, slice(None))
     lead_level = (counts[leading] / (1 + slant[..., None] * gaps[leading])).sum(axis=-1)
     s = slant * lead_level

@@ -34,7 +34,6 @@ class SelectionEffect(Value):
     bias : how much too cheap the cheapest looks on average, ≥ 0
     reach : how far the upper bound of its cost has to move up to allow for the choice, ≥ 0
     shrinkage : from 0 (noise explains how the contenders differ) to 1 (it does not)
-    least, most : what any system can cost; no corrected interval goes beyond
 
     Examples
     --------
@@ -53,15 +52,14 @@ class SelectionEffect(Value):
     bias: float
     reach: float
     shrinkage: float
-    least: float
-    most: float
 
-    def cost(self, value: float, low: float, high: float) -> Measured:
+    def cost(self, value: float, low: float, high: float, *, most: float) -> Measured:
         """The cost of the winner, from its interval without the correction.
 
         Parameters
         ----------
         value, low, high : the cost and its interval, without the correction
+        most : what the winner can cost; the corrected interval does not go beyond
 
         Returns
         -------
@@ -69,21 +67,21 @@ class SelectionEffect(Value):
 
         Examples
         --------
-        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0, least=0.0, most=9.0)
-        >>> effect.cost(2.0, 1.5, 2.5)
+        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0)
+        >>> effect.cost(2.0, 1.5, 2.5, most=9.0)
         Measured(value=2.1, low=1.5, high=2.8)
         """
-        value, low, high = _numbers(value, low, high)
-        # No cost lies beyond what the costliest decisions cost, and an interval never shrinks.
-        farther = max(high, min(high + self.reach, self.most))
+        value, low, high, most = _numbers(value=value, low=low, high=high, most=most)
+        farther = max(high, min(high + self.reach, most))  # an interval never shrinks
         return Measured(min(value + self.bias, farther), low, farther)
 
-    def saving(self, value: float, low: float, high: float) -> Measured:
+    def saving(self, value: float, low: float, high: float, *, least: float) -> Measured:
         """What the winner saves against another, from its interval without the correction.
 
         Parameters
         ----------
         value, low, high : the saving and its interval, without the correction
+        least : the saving that there is at the worst; the corrected interval does not go beyond
 
         Returns
         -------
@@ -91,22 +89,18 @@ class SelectionEffect(Value):
 
         Examples
         --------
-        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0, least=0.0, most=9.0)
-        >>> effect.saving(2.0, 1.5, 2.5)
+        >>> effect = SelectionEffect(bias=0.1, reach=0.3, shrinkage=0.0)
+        >>> effect.saving(2.0, 1.5, 2.5, least=-9.0)
         Measured(value=1.9, low=1.2, high=2.5)
         """
-        value, low, high = _numbers(value, low, high)
-        farther = min(low, max(low - self.reach, self.least - self.most))
+        value, low, high, least = _numbers(value=value, low=low, high=high, least=least)
+        farther = min(low, max(low - self.reach, least))
         return Measured(max(value - self.bias, farther), farther, high)
 
 
-def _numbers(value: float, low: float, high: float) -> tuple[float, float, float]:
+def _numbers(**named: float) -> list[float]:
     """A value and its bounds, each checked to be one number."""
-    read = (
-        _check.reals(*named, ndim=0) for named in (("value", value), ("low", low), ("high", high))
-    )
-    value, low, high = map(float, read)
-    return value, low, high
+    return [float(_check.reals(name, number, ndim=0)) for name, number in named.items()]
 
 
 def selection_effect(choice: Contenders, *, against: Label | None = None) -> SelectionEffect:
@@ -150,7 +144,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
 
     rivals = choice.errors.among(_rivals(choice, against))
     if len(rivals.names) < 2 or rivals.degrees == 0:
-        return SelectionEffect(0.0, 0.0, 1.0, choice.least, choice.most)
+        return SelectionEffect(0.0, 0.0, 1.0)
     drawn = _errors(choice.errors, rivals, against)
     size, f = len(rivals.names), _kept(rivals)
     # The choice is made again in every draw, from costs that are shrunk towards each other: as
@@ -170,7 +164,7 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
     bias = max(0.0, -float(lucky.mean()))  # the error of a fixed system is zero on average
     reach = factor * max(0.0, beyond)
-    return SelectionEffect(bias, reach, f, choice.least, choice.most)
+    return SelectionEffect(bias, reach, f)
 
 
 def probability_cheapest(choice: Contenders) -> FloatArray:
@@ -305,6 +299,7 @@ def _errors(errors: CostErrors, rivals: CostErrors, against: Label | None = None
     root = root[:, root.any(axis=0)]
     # The same numbers every time make a report reproducible; centred, their mean adds no bias.
     numbers = fixed_normals(_DRAWS, root.shape[1])
-    drawn = np.empty((_DRAWS, order.size))
+    # One system after another in memory, because a few systems are compared in many draws.
+    drawn = np.empty((_DRAWS, order.size), order="F")
     drawn[:, order] = (numbers - numbers.mean(axis=0)) @ root.T
     return drawn

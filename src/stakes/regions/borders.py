@@ -10,7 +10,8 @@ import numpy.typing as npt
 from stakes import _check
 from stakes._arithmetic import least_shares, mean_defined
 from stakes._check import FloatArray, Label
-from stakes._value import Value, record
+from stakes._text import always
+from stakes._value import Value, record, remembered
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.inference import Clusters, Estimate, Scheme, bootstrap, checked_scheme, estimate_of
@@ -20,6 +21,7 @@ from stakes.regions.partition import Regions, lowest
 from stakes.tally import Counts, JointCounts, Tally
 
 
+@remembered
 def decision_regions(problem: Problem) -> Regions:
     """Intervals of the probability of the second class in which each decision is the cheapest.
 
@@ -83,9 +85,7 @@ def constant_rules(counts: Counts, problem: Problem) -> dict[Label, Counts]:
     for place, decision in enumerate(problem.decisions):
         values = np.zeros(counts.values.shape)
         values[..., place] = sizes
-        rules[f"always {decision}"] = Counts(
-            values, classes=counts.classes, decisions=counts.decisions
-        )
+        rules[always(decision)] = Counts(values, classes=counts.classes, decisions=counts.decisions)
     return rules
 
 

@@ -101,10 +101,10 @@ def nearest_change(report: Report) -> str:
     if report.flips_under_limits:
         moved = "limit or cost" if len(report.flips_under_limits) > 1 else "limit"
         limits = [_flip_value(_end(*place)) for place in _nearest_flips(report)]
-        short = f"short of {' and '.join(limits)}, " if limits else ""
-        anew = f"none, if you decide anew: {short}no {moved} that is moved alone changes this"
+        rest = f", except a limit of {' or '.join(limits)}" if limits else ""
+        anew = f"none, if you decide anew: no {moved} that is moved alone changes this within the"
         kept = _kept_change(report)
-        return f"{anew} within the range searched. {kept[0].upper()}{kept[1:]}"
+        return f"{anew} range searched{rest}. {kept[0].upper()}{kept[1:]}"
     return _kept_change(report)
 
 

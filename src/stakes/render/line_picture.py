@@ -12,7 +12,7 @@ from stakes._value import record
 
 _WIDTH, _HEIGHT = 440, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 412, 26, 186  # the edges of the area in which lines are drawn
-_NAME = 140  # pixels reserved for the name of a line
+_NAME = 165  # pixels reserved for the name of a line
 _ABOVE, _BELOW = 9, 16  # pixels from a line to the baseline of its name, above and below it
 _STEPS = (1, 2, 2.5, 5, 10)  # distances of ticks, times a power of ten
 _FLAT = 1e-9  # relative range below which a line is horizontal up to rounding

@@ -26,7 +26,7 @@ from stakes.report._findings import (
     Uncertainty,
 )
 from stakes.report._flips import Flip, MovedNumber, flip_of
-from stakes.report._other_stakes import Elsewhere, Stakes
+from stakes.report._other_stakes import MovedCosts, Stakes
 from stakes.report._pairs import DecisionSource, JointBins, PairCounts
 from stakes.report._report import Report
 from stakes.report._systems import System, Verdict, cheapest_of
@@ -47,10 +47,10 @@ __all__ = [
     "Baseline",
     "Caveat",
     "DecisionSource",
-    "Elsewhere",
     "Flip",
     "JointBins",
     "ModelQuality",
+    "MovedCosts",
     "MovedNumber",
     "NaiveDecision",
     "PairCounts",

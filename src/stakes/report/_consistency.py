@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stakes._text import always
 from stakes._value import Value
 from stakes.errors import InputError
 from stakes.inference import Measured
@@ -240,7 +241,7 @@ def _faults(report: Report) -> Iterator[str]:
 
 
 def _constants(report: Report) -> list[str]:
-    return [f"always {decision}" for decision in report.problem.decisions]
+    return list(map(always, report.problem.decisions))
 
 
 def _unknown(where: str, named: Iterable[Any], known: Iterable[Any]) -> Iterator[str]:

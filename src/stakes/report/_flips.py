@@ -15,12 +15,13 @@ from typing import Protocol
 import numpy as np
 
 from stakes._check import FloatArray, Label
+from stakes._text import always
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.regions import Region, Regions
 from stakes.report._findings import BAYES
 from stakes.report._other_stakes import Stakes
-from stakes.report._pairs import ReportParts
+from stakes.report._pairs import ReportLike
 
 FARTHEST = 20.0  # times the largest cost; flips farther out are not looked for
 _COST_STEPS = (
@@ -96,7 +97,7 @@ class Flip(Value):
     above: tuple[str, ...]
 
 
-def flips_of(report: ReportParts, *, kept: bool) -> tuple[Flip, ...]:
+def flips_of(report: ReportLike, *, kept: bool) -> tuple[Flip, ...]:
     """The flips of all costs, class by class, and of all priors; for two classes, of the second."""
     stakes, choice = Stakes(report), _choices(report)
 
@@ -106,7 +107,7 @@ def flips_of(report: ReportParts, *, kept: bool) -> tuple[Flip, ...]:
     return tuple(flip_of(move, there(at), choice) for move, at in _moves(report))
 
 
-def zones_of(report: ReportParts, *, kept: bool) -> Regions:
+def zones_of(report: ReportLike, *, kept: bool) -> Regions:
     """What may be the cheapest over the prior of the last class; several where that is unclear."""
     stakes, label = Stakes(report), report.problem.classes[-1]
     place = _prior_place(report, len(report.problem.classes) - 1)
@@ -149,14 +150,14 @@ def _zone_after(
     return near, far, beyond
 
 
-def _choices(report: ReportParts) -> tuple[str, ...]:
+def _choices(report: ReportLike) -> tuple[str, ...]:
     """The names of what the verdict recommends.
 
     Posteriors that are used as they come count as moved once the prior moves.
     """
     deploy = report.verdict.deploy
     if deploy is None:
-        return (f"always {report.naive.decision}",)
+        return (always(report.naive.decision),)
     return (deploy.name, f"{deploy.model} (moved)") if deploy.rule == BAYES else (deploy.name,)
 
 
@@ -233,7 +234,7 @@ def _share(odds: float) -> float:
     return 1 / (1 + exp(-odds))
 
 
-def _moves(report: ReportParts) -> Iterator[tuple[MovedNumber, _Place]]:
+def _moves(report: ReportLike) -> Iterator[tuple[MovedNumber, _Place]]:
     problem, prior = report.problem, report.assumptions.prior
     size = float(np.abs(problem.costs).max()) or 1.0
     bounds = (-FARTHEST * size if problem.has_gains else 0.0, FARTHEST * size)
@@ -250,7 +251,7 @@ def _moves(report: ReportParts) -> Iterator[tuple[MovedNumber, _Place]]:
             yield move, _prior_place(report, k)
 
 
-def _cost_place(report: ReportParts, k: int, d: int) -> _Place:
+def _cost_place(report: ReportLike, k: int, d: int) -> _Place:
     def at(value: float) -> tuple[FloatArray, FloatArray | None]:
         costs = np.array(report.problem.costs)
         costs[k, d] = value
@@ -259,7 +260,7 @@ def _cost_place(report: ReportParts, k: int, d: int) -> _Place:
     return at
 
 
-def _prior_place(report: ReportParts, k: int) -> _Place:
+def _prior_place(report: ReportLike, k: int) -> _Place:
     """The prior as one class moves; the other classes keep their proportions to each other."""
     prior = np.asarray(report.assumptions.prior)
     others, total = (prior, 1 - prior[k]) if prior[k] < 1 else (np.ones(len(prior)), len(prior) - 1)

@@ -16,27 +16,25 @@ import numpy as np
 
 from stakes._arithmetic import least
 from stakes._check import BoolArray, FloatArray
+from stakes._text import always
 from stakes._value import record
 from stakes.decide import bayes_decision_indices, reachable_decisions, shift_prior
 from stakes.inference import (
     Contenders,
     CostErrors,
     Measured,
-    SelectionEffect,
     Support,
+    SystemCosts,
     contenders_among,
-    profile_bounds,
+    cost_spread,
     profile_ratio,
-    profile_threshold,
-    selection_effect,
 )
 from stakes.problem import Problem
 from stakes.report._findings import BAYES, MOVED, POSTERIOR_RULES, RECALIBRATED
 from stakes.report._pairs import (
     Decided,
     Pairs,
-    ReportParts,
-    blind_table,
+    ReportLike,
     cost_of,
     covariance_of,
     diagonal,
@@ -49,11 +47,18 @@ from stakes.tally import ScoreTable
 
 
 @record
-class Elsewhere:
+class MovedCosts(SystemCosts):
     """Costs of the systems of a report under other stakes, and which may be the cheapest.
 
-    It is made by `Stakes.moved`. Costs are relative to `base`; expensive parts are computed on
-    first use.
+    It is made by `Stakes.moved`; expensive parts are computed on first use.
+
+    Attributes
+    ----------
+    problem : with costs above `base`; no prior if the shares of the data are used
+    shares : (K,) the class shares that are used
+    decided : what each system decides
+    pairs : what two systems decide about the same cases
+    base, unaided, level : as in `SystemCosts`
 
     Examples
     --------
@@ -68,17 +73,18 @@ class Elsewhere:
     ('always 0', 'net (as decided)', 0.25)
     """
 
-    problem: Problem  # with costs above `base`; no prior if the shares of the data are used
+    problem: Problem
     base: float
-    shares: FloatArray  # (K,) the class shares that are used
+    unaided: str
+    shares: FloatArray
     decided: tuple[Decided, ...]
     pairs: Pairs
     level: float
 
-    @cached_property
-    def named(self) -> str:
-        """The cheapest constant decision."""
-        return f"always {self.problem.with_prior(self.shares).naive.decision}"
+    @property
+    def perfect(self) -> float:
+        """Cost per case of the best decision of each class."""
+        return self.base + float(self.shares @ self.problem.costs.min(axis=1))
 
     @cached_property
     def costs(self) -> FloatArray:
@@ -88,23 +94,17 @@ class Elsewhere:
         )
 
     @cached_property
-    def choice(self) -> Contenders:
+    def choice(self) -> Contenders:  # type: ignore[override]  # it takes long, and may not be needed
         """The comparison of all systems, as in the verdict of a report."""
-        errors, costs = self._errors, self.problem.costs
-        low, high = costs.min(axis=1), costs.max(axis=1)
-        stated = self.problem.prior is not None
-        bounds = (self.shares @ low, self.shares @ high) if stated else (low.min(), high.max())
-        reach = self.shares @ (high - low) if stated else (high - low).max()
-        blind = [0.0] * self.problem.n_decisions
+        errors = self._errors
+        running = [self._running(str(name)) for name in errors.names]
         return contenders_among(
             errors.among(tuple(system.name for system in self.decided)),
             errors,
-            lambda first: self._supports(self.decided, str(first)),
+            lambda first: self._supports(self.decided, self._decided(str(first))),
             level=self.level,
-            reach=float(reach),
-            least_cost=float(bounds[0]),
-            most=float(bounds[1]),
-            added=np.array([*(system.running for system in self.decided), *blind]),
+            reach=cost_spread(self.problem),
+            added=np.array(running),
         )
 
     @property
@@ -113,23 +113,10 @@ class Elsewhere:
         return self.decided[int(np.argmax(least(self.costs)))].name
 
     @property
-    def contenders(self) -> tuple[str, ...]:
-        """The systems that are statistically indistinguishable from the cheapest, the first."""
-        return tuple(map(str, self.choice.contenders))
-
-    @property
     def verdict(self) -> str:
         """What to deploy: a system, or a constant decision where none is expected to save."""
-        return self.cheapest if self.saving().value > 0 else self.named
-
-    @property
-    def possible(self) -> tuple[str, ...]:
-        """What may be the cheapest: contenders, and the best constant decision if it may be."""
-        saving = self.saving()
-        systems = self.contenders if saving.high > 0 else ()
-        if saving.low == saving.high:  # it is a constant decision; others may still be cheaper
-            systems = tuple(name for name in self.contenders if self._saving_of(name).high > 0)
-        return (*systems, self.named) if saving.low <= 0 else systems
+        saves = self.expected_saving(self.cheapest).value > 0
+        return self.cheapest if saves else self.unaided
 
     def is_possible(self, name: str) -> bool:
         """Whether a system or a constant decision is in `possible`, without computing the others.
@@ -152,18 +139,23 @@ class Elsewhere:
         >>> moved.is_possible("always 0")
         False
         """
-        saved = self._plain_saving
-        if name == self.named:
+        alike = self.is_unaided(self.cheapest)
+        if name == self.unaided:
+            saved = self._plain_saving
             # Where the saving is this clear, the correction for the choice cannot undo it.
             sure = saved.low > 0 and saved.low >= 3 * (saved.value - saved.low)
-            return saved.low <= 0 or (not sure and self.saving().low <= 0)
-        if name not in (system.name for system in self.decided):
+            doubtful = not sure and self.expected_saving(self.cheapest).low <= 0
+            return alike or saved.low <= 0 or doubtful
+        if not any(system.name == name for system in self.decided):
             return False
-        against = self._saving_of(name) if saved.low == saved.high else saved
-        return against.high > 0 and self._is_contender(name)
+        if alike:
+            saves = not self.is_unaided(name) and self.saving(name).high > 0
+        else:
+            saves = self._plain_saving.high > 0
+        return saves and self._is_contender(name)
 
-    def cost(self, name: str) -> Measured:
-        """Cost per case of one system.
+    def is_unaided(self, name: str) -> bool:
+        """Whether a system decides as what needs no model does, and costs nothing to run.
 
         Parameters
         ----------
@@ -171,7 +163,7 @@ class Elsewhere:
 
         Returns
         -------
-        the cost on these cases, with its interval
+        whether the two are the same
 
         Examples
         --------
@@ -180,97 +172,56 @@ class Elsewhere:
         >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
         >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
         >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
-        >>> moved.cost("net (as is)").value
-        0.0
+        >>> moved.is_unaided("net (as is)")
+        False
         """
-        system, costs = self._decided(name), self.problem.costs
-        support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
-        return self._interval(support.shifted(system.running), (name,), np.ones(1), self.base)
-
-    def expected(self) -> Measured:
-        """Cost of the cheapest system, corrected for its selection on these cases.
-
-        Returns
-        -------
-        the cost per case to expect, with its interval
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from stakes import Problem, evaluate
-        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
-        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
-        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
-        >>> moved.expected().value
-        0.0
-        """
-        cost = self.cost(self.cheapest)
-        interval = (bound - self.base for bound in (cost.value, cost.low, cost.high))
-        corrected = self._effect.cost(*interval)
-        return Measured(
-            *(bound + self.base for bound in (corrected.value, corrected.low, corrected.high))
-        )
-
-    def saving(self) -> Measured:
-        """What the cheapest system saves over the cheapest constant decision, corrected.
-
-        Returns
-        -------
-        the saving per case to expect, with its interval
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from stakes import Problem, evaluate
-        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
-        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
-        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
-        >>> moved.saving().value
-        2.0
-        """
-        saved = self._plain_saving
-        if saved.low == saved.high:
-            return saved
-        effect = selection_effect(self.choice, against=self.named)
-        low = effect.saving(saved.value, saved.low, saved.high).low
-        value = max(saved.value - self._effect.bias, low)
-        rounding = 1e-12 * abs(self.base + float(np.max(self.costs)))
-        return Measured(0.0 if abs(value) <= rounding else value, low, saved.high)
+        system, blind = self._decided(name), self._decided(self.unaided)
+        return system.running == 0 and not system.counts[:, ~blind.able].any()
 
     # Internals -----------------------------------------------------------------------------------
-
-    def _decided(self, name: str) -> Decided:
-        return next(system for system in self.decided if system.name == name)
-
-    @cached_property
-    def _effect(self) -> SelectionEffect:
-        return selection_effect(self.choice)
 
     @cached_property
     def _plain_saving(self) -> Measured:
         """The saving of the cheapest system, without the correction."""
-        return self._saving_of(self.cheapest)
+        return self.saving(self.cheapest)
 
-    def _saving_of(self, name: str) -> Measured:
-        """What a system saves over the cheapest constant decision; zero if it decides likewise."""
+    def _decided(self, name: str) -> Decided:
+        """What a system decides, or what is decided without a model."""
+        for system in self.decided:
+            if system.name == name:
+                return system
+        place = [always(decision) for decision in self.problem.decisions].index(name)
+        return self.pairs.constant(place, self.decided[0].counts)
+
+    def _value(self, name: str) -> float:
         system = self._decided(name)
-        place = [f"always {decision}" for decision in self.problem.decisions].index(self.named)
-        if system.running == 0 and not np.delete(system.counts, place, axis=1).any():
-            return Measured(0.0, 0.0, 0.0)
-        blind = self.pairs.constant(place, system.counts)
-        table, able = blind_table(system.counts, place), np.outer(blind.able, system.able).ravel()
-        tables, gaps = table.reshape(1, len(table), -1), gaps_of(self.problem.costs)
-        support = support_of(tables, gaps, able[None], self.problem.prior)
-        value = cost_of(blind.counts, self.problem) - float(self.costs[self.decided.index(system)])
-        fitting = self._fitting_of((system,))
-        return self._bounded(support.shifted(-system.running), value, fitting, 0.0)
+        return cost_of(system.counts, self.problem) + system.running
+
+    def _running(self, name: str) -> float:
+        return self._decided(name).running
+
+    def _bounds_of(self, name: str) -> tuple[float, float, float]:
+        system, costs = self._decided(name), self.problem.costs
+        support = support_of(system.counts[None], costs, system.able[None], self.problem.prior)
+        support = support.of_quantity(0).shifted(system.running)
+        bounded = self._bounded(self._value(name), support, self._fitting((name,))[0, 0])
+        return bounded.low, bounded.high, float(support.highest.sum())
+
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        some, base = (self._decided(first),), self._decided(second)
+        return self._supports(some, base, factor).of_quantity(0)
+
+    def _fitting(self, names: tuple[str, ...]) -> FloatArray:
+        some = tuple(map(self._decided, names))
+        variances = [covariance_of(diagonal(system.counts), self.problem) for system in some]
+        return self.pairs.fitting(some, np.array(variances))
 
     def _is_contender(self, name: str) -> bool:
         names = [system.name for system in self.decided]
-        tied, place = least(self.costs), names.index(name)
-        if tied[place]:
+        tied = least(self.costs)
+        if tied[names.index(name)]:
             return True
-        square = min(self._square(place, int(cheapest)) for cheapest in np.flatnonzero(tied))
+        square = min(self._square(name, names[cheapest]) for cheapest in np.flatnonzero(tied))
         tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
         # The family-wise test lies between the unadjusted one and Bonferroni's. Where these agree,
         # it is not computed, because it needs the covariance of all systems.
@@ -278,61 +229,36 @@ class Elsewhere:
             return tail >= share
         return name in self.contenders
 
-    def _square(self, first: int, second: int) -> float:
+    def _square(self, first: str, second: str) -> float:
         """The likelihood ratio of the hypothesis that two systems cost the same."""
-        left, right = self.decided[first], self.decided[second]
-        support = self._supports((left,), right.name).shifted(left.running - right.running)
-        more = self.costs[first] - self.costs[second]
-        added = self._fitting_of((left, right))
-        return float(profile_ratio(support, np.zeros(1), np.array([more]), np.array([added]))[0])
+        support = self._pair_support(first, second, 1.0)
+        support = support.shifted(self._running(first) - self._running(second))
+        more, contrast = self._value(first) - self._value(second), np.array([1.0, -1.0])
+        added = max(float(contrast @ self._fitting((first, second)) @ contrast), 0.0)
+        return float(profile_ratio(support, np.zeros(()), np.asarray(more), np.asarray(added)))
 
-    def _fitting_of(self, some: tuple[Decided, ...]) -> float:
-        """What fitting adds to the variance of a cost, or of a difference."""
-        variances = np.array(
-            [covariance_of(diagonal(system.counts), self.problem) for system in some]
-        )
-        fitting = self.pairs.fitting(some, variances)
-        weights = np.array([1.0, -1.0])[: len(some)]
-        return max(float(weights @ fitting @ weights), 0.0)
-
-    def _interval(
-        self, support: Support, names: tuple[str, ...], weights: FloatArray, base: float
-    ) -> Measured:
-        some = tuple(self._decided(name) for name in names)
-        places = [self.decided.index(system) for system in some]
-        value = float(weights @ self.costs[places])
-        return self._bounded(support, value, self._fitting_of(some), base)
-
-    def _bounded(self, support: Support, value: float, added: float, base: float) -> Measured:
-        threshold = profile_threshold(self.level, np.asarray(np.inf))
-        low, high = profile_bounds(support, threshold, value, added)
-        return Measured(value + base, float(low[0]) + base, float(high[0]) + base)
-
-    def _supports(self, some: tuple[Decided, ...], first: str) -> Support:
-        """Supports of the costs of systems minus that of one of them."""
-        base = self._decided(first)
+    def _supports(self, some: tuple[Decided, ...], base: Decided, factor: float = 1.0) -> Support:
+        """Supports of the costs of systems minus a factor times that of another."""
         tables = np.stack(
             [self.pairs.pair(system, base).reshape(len(system.counts), -1) for system in some]
         )
         able = np.stack([np.outer(system.able, base.able).ravel() for system in some])
-        return support_of(tables, gaps_of(self.problem.costs), able, self.problem.prior)
+        return support_of(tables, gaps_of(self.problem.costs, factor), able, self.problem.prior)
 
     @cached_property
     def _errors(self) -> CostErrors:
         """Costs and errors of the systems and, last, of the constant decisions."""
-        problem, systems = self.problem, self.decided
-        size, blind = len(systems), range(problem.n_decisions)
-        constant = [self.pairs.constant(d, systems[0].counts) for d in blind]
-        sampled = np.empty((size + len(blind), size + len(blind)))
-        for i, left in enumerate((*systems, *constant)):
-            for j, right in enumerate((*systems, *constant)[: i + 1]):
-                known = self.pairs.pair(left, right) if i < size else None
-                pair = blind_table(right.counts, i - size) if known is None else known
+        problem, size = self.problem, len(self.decided)
+        names = (*(s.name for s in self.decided), *map(always, problem.decisions))
+        systems = tuple(map(self._decided, names))
+        sampled = np.empty((len(systems), len(systems)))
+        for i, left in enumerate(systems):
+            for j, right in enumerate(systems[: i + 1]):
+                pair = self.pairs.pair(left, right)
                 sampled[i, j] = sampled[j, i] = covariance_of(pair, problem)
         fitting = np.zeros(sampled.shape)
-        fitting[:size, :size] = self.pairs.fitting(systems, np.diagonal(sampled)[:size])
-        costs = [*self.costs, *(cost_of(left.counts, problem) for left in constant)]
-        names = (*(left.name for left in systems), *(f"always {d}" for d in problem.decisions))
+        fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
+        costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
         return CostErrors._trusted(names=names, costs=np.array(costs), degrees=np.inf,
                                    covariance=sampled + fitting, fitting=fitting)  # fmt: skip
 
@@ -353,9 +279,9 @@ class Stakes:
     ('always 0', 'always 0')
     """
 
-    report: ReportParts
+    report: ReportLike
 
-    def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> Elsewhere:
+    def moved(self, costs: FloatArray, prior: FloatArray | None, *, kept: bool) -> MovedCosts:
         """The report under other costs and another prior.
 
         Parameters
@@ -385,7 +311,8 @@ class Stakes:
         above = Problem(costs - base, classes=problem.classes, decisions=problem.decisions,
                         prior=None if same else shares)  # fmt: skip
         decided = self._kept if kept else tuple(self._systems(above, shares))
-        return Elsewhere(above, base, shares, decided, self._pairs, known.level)
+        unaided = always(above.with_prior(shares).naive.decision)
+        return MovedCosts(above, base, unaided, shares, decided, self._pairs, known.level)
 
     @cached_property
     def _pairs(self) -> Pairs:

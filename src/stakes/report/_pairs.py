@@ -84,7 +84,7 @@ class JointBins(Value):
     fitting: FloatArray
 
 
-class ReportParts(Protocol):
+class ReportLike(Protocol):
     """The parts of a report from which it is read under other stakes."""
 
     @property
@@ -122,7 +122,7 @@ class Decided:
 class Pairs:
     """What two systems decide about the same cases."""
 
-    report: ReportParts
+    report: ReportLike
 
     @cached_property
     def _joint(self) -> dict[tuple[int, int], FloatArray]:
@@ -178,7 +178,7 @@ class Pairs:
         return [covariance_of(table, self.report.problem) for table in tables]
 
 
-def joint_of(report: ReportParts) -> JointBins:
+def joint_of(report: ReportLike) -> JointBins:
     """The joint bins of a report, which may have none."""
     if report.joint is None:
         raise InputError(
@@ -197,13 +197,6 @@ def diagonal(counts: FloatArray) -> FloatArray:
     return np.asarray(counts[:, :, None] * np.eye(counts.shape[1]))
 
 
-def blind_table(counts: FloatArray, d: int) -> FloatArray:
-    """Joint counts (K, M, M) of a constant decision with a system."""
-    table = np.zeros((*counts.shape, counts.shape[1]))
-    table[:, d] = counts
-    return table
-
-
 def norm_tail(distance: FloatArray) -> FloatArray:
     """The probability that a standard normal variable exceeds a distance."""
     from scipy.special import ndtr
@@ -211,9 +204,9 @@ def norm_tail(distance: FloatArray) -> FloatArray:
     return np.asarray(ndtr(-distance))
 
 
-def gaps_of(costs: FloatArray) -> FloatArray:
-    """Cost of the first decision less that of the second for every pair of them, (K, M²)."""
-    return np.asarray((costs[:, :, None] - costs[:, None, :]).reshape(len(costs), -1))
+def gaps_of(costs: FloatArray, factor: float) -> FloatArray:
+    """Cost of one decision less a factor times that of another for every pair, (K, M²)."""
+    return np.asarray((costs[:, :, None] - factor * costs[:, None, :]).reshape(len(costs), -1))
 
 
 def support_of(

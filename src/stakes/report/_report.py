@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check
+from stakes._text import always
 from stakes._value import Value, record
 from stakes.audit import Disagreement
 from stakes.errors import InputError
@@ -372,9 +373,7 @@ class Report(Value):
         both = np.stack([*sums, *constant_sums(sums[0])])
         costs = np.array(term_cost(both, coefficients, problem.prior))
         costs[: len(listed)] += [entry.running_cost for entry in listed]
-        names = [entry.name for entry in listed] + [
-            f"always {entry}" for entry in problem.decisions
-        ]
+        names = [entry.name for entry in listed] + [always(entry) for entry in problem.decisions]
         return dict(zip(names, costs.tolist(), strict=True))
 
     def __repr__(self) -> str:

@@ -144,10 +144,8 @@ def _bucketed(entries: Entries, score_of: Scores) -> tuple[Entries, npt.NDArray[
     """
     if not _MANY <= entries.size <= np.iinfo(np.int32).max:
         return None
-    low, high = np.inf, -np.inf
-    for block in blocks(entries.size):
-        scores = score_of(entries[block])
-        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
+    order = entries.real  # of keys, the keys, which are in the order of their scores
+    low, high = score_of(np.array([order.min(), order.max()])).tolist()
     if not 0 < high - low < np.inf or entries.size / (high - low) == np.inf:
         return None
     from scipy.sparse import csr_array

@@ -16,8 +16,8 @@ from stakes.errors import InputError
 from stakes.evaluation import (
     MOST_WEIGHT,
     Evidence,
+    JointSample,
     ModelTallies,
-    Sample,
     is_movable,
     left_out,
     named,
@@ -168,16 +168,13 @@ class EpochSums:
         *,
         level: float,
         seed: int,
-        rng: np.random.Generator,
     ) -> Report:
         """The report on one model."""
         if not self.decided.any():
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
         self._refuse_sizes()
         evidence = self._evidence(name, bins)
-        return report_of(
-            evidence, replicates=_REPLICATES, seed=seed, rng=rng, level=_check.level(level)
-        )
+        return report_of(evidence, replicates=_REPLICATES, seed=seed, level=_check.level(level))
 
     def _refuse_sizes(self) -> None:
         """Refuse weights whose squares underflow or overflow."""
@@ -231,7 +228,7 @@ class EpochSums:
             left_out=tuple(self._left_out(name, bins, shares)),
         )
 
-    def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> Sample:
+    def _sample(self, systems: tuple[str, ...], rows: FloatArray, fractional: bool) -> JointSample:
         """Counts of the decisions as a sample; fractional weights come with their squares."""
         counts = self.counts()
         used = counts.values > 0
@@ -239,7 +236,7 @@ class EpochSums:
         joint = JointCounts._of_cells(cells, counts.values[used], systems, self.problem)
         squares = self.squares.cpu().numpy().reshape(used.shape)[used]
         sizes = rows if fractional else counts.class_weights
-        return Sample(joint=joint, sizes=sizes, squares=squares if fractional else None)
+        return JointSample(joint=joint, sizes=sizes, squares=squares if fractional else None)
 
     def _left_out(
         self, name: str, bins: BinnedScores | None, shares: FloatArray

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import Metric
@@ -555,9 +554,7 @@ class Evaluation(_Tallied):
         writable("name", name)
         seed = whole("seed", seed, low=0)
         return self._synced(
-            lambda: self._sums().report(
-                name, self._binned(), level=level, seed=seed, rng=np.random.default_rng(seed)
-            )
+            lambda: self._sums().report(name, self._binned(), level=level, seed=seed)
         )
 
 

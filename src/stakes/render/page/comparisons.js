@@ -2,14 +2,18 @@
 // the cheapest, and the chances of being the cheapest, as in Python's `inference`. Pure functions.
 
 /** Variance of the difference of each pair of systems; 0 where only rounding is left. */
-const differenceVariances = (covariance) =>
-  covariance.map((row, i) =>
-    row.map((shared, j) => {
-      const both = covariance[i][i] + covariance[j][j];
-      const square = both - 2 * shared;
-      return Math.abs(square) <= 1e-12 * both ? 0 : square;
-    }),
-  );
+function differenceVariances(covariance) {
+  const diagonal = covariance.map((row, i) => row[i]);
+  return covariance.map((row, i) => {
+    const squares = new Float64Array(row.length);
+    for (let j = 0; j < row.length; j += 1) {
+      const both = diagonal[i] + diagonal[j];
+      const square = both - 2 * row[j];
+      squares[j] = Math.abs(square) <= 1e-12 * both ? 0 : square;
+    }
+    return squares;
+  });
+}
 
 /** Cholesky factor of a covariance that may be singular, without its empty columns. */
 function triangularRoot(covariance) {
@@ -30,31 +34,30 @@ function triangularRoot(covariance) {
 }
 
 const roundedHalfToEven = (x) => {
-  const [low, off] = [Math.floor(x), x - Math.floor(x)];
-  return off === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
+  const low = Math.floor(x);
+  return x - low === 0.5 ? low + (low % 2) : Math.round(x); // half to even, as numpy rounds
 };
 
 /** Numbers relative to the largest, in billionths: without the digits that rounding may change. */
 function inBillionths(values) {
   const scale = largest(values) || 1;
-  return Array.from(values, (value) => roundedHalfToEven((value / scale) * 1e9));
+  return values.map((value) => roundedHalfToEven((value / scale) * 1e9));
 }
 
-/** The rank of each system by columns of numbers, the first of which count most; equal systems share a rank. */
-function ranksBy(size, column, width) {
-  const compared = (a, b) => {
-    for (let c = 0; c < width; c += 1) if (column(c)[a] !== column(c)[b]) return column(c)[a] - column(c)[b];
-    return 0;
-  };
-  const order = range(size).sort(compared);
+/** The rank of each system in an order; systems that compare as equal share a rank. */
+function ranksBy(size, compare) {
+  const order = range(size).sort(compare);
   const ranks = new Array(size).fill(0);
-  for (let k = 1; k < size; k += 1) ranks[order[k]] = ranks[order[k - 1]] + (compared(order[k - 1], order[k]) ? 1 : 0);
+  for (let k = 1; k < size; k += 1) ranks[order[k]] = ranks[order[k - 1]] + (compare(order[k - 1], order[k]) ? 1 : 0);
   return ranks;
 }
 
-/** Whether systems that decide differently share a rank. */
-const sharesRank = (ranks, variances) =>
-  ranks.some((rank, i) => ranks.some((other, j) => other === rank && variances[i][j] > 0));
+/** Groups of systems that share a rank although they decide differently, by rank. */
+function sharedRanks(ranks, variances) {
+  const groups = [];
+  ranks.forEach((rank, i) => (groups[rank] ??= []).push(i));
+  return groups.filter(([first, ...others]) => others.some((i) => variances[first][i] > 0));
+}
 
 /**
  * Ranks of the systems that do not depend on the input order: by cost, by the variances of their
@@ -63,21 +66,31 @@ const sharesRank = (ranks, variances) =>
  */
 function canonicalRanks(costs, covariance, variances = differenceVariances(covariance)) {
   const size = costs.length;
-  const sorted = lazy(() => variances.map((row) => Float64Array.from(row).sort()));
+  const sorted = lazy(() => variances.map((row) => row.slice().sort()));
   const column = memoized((c) => {
     if (c === 0) return inBillionths(costs);
     return inBillionths(c > size ? costs.map((_, i) => covariance[i][i]) : sorted().map((row) => row[c - 1]));
   });
-  let ranks = ranksBy(size, column, size + 2);
+  const compare = (a, b) => {
+    // systems that decide alike differ in no column
+    for (let c = 0; c < (variances[a][b] > 0 ? size + 2 : 1); c += 1) {
+      const values = column(c);
+      if (values[a] !== values[b]) return values[a] - values[b];
+    }
+    return 0;
+  };
+  let ranks = ranksBy(size, compare);
   const apart = lazy(() => variances.map(inBillionths));
-  for (let before = -1; before < largest(ranks) && sharesRank(ranks, variances); ) {
+  for (let before = -1; before < largest(ranks) && sharedRanks(ranks, variances).length; ) {
     before = largest(ranks);
     const current = ranks;
-    const rows = current.map((rank, i) => [
-      rank,
-      ...current.map((other, j) => 2e9 * other + apart()[j][i]).sort((a, b) => a - b),
-    ]);
-    ranks = ranksBy(size, memoized((c) => rows.map((row) => row[c])), size + 1);
+    const row = memoized((i) => new Float64Array(current.map((rank, j) => 2e9 * rank + apart()[j][i])).sort());
+    ranks = ranksBy(size, (a, b) => {
+      if (current[a] !== current[b] || !(variances[a][b] > 0)) return current[a] - current[b];
+      const [first, second] = [row(a), row(b)];
+      const c = first.findIndex((value, i) => value !== second[i]);
+      return c < 0 ? 0 : first[c] - second[c];
+    });
   }
   return ranks;
 }
@@ -88,51 +101,59 @@ function canonicalRanks(costs, covariance, variances = differenceVariances(covar
  */
 function canonicalOrder(costs, covariance) {
   const variances = differenceVariances(covariance);
+  const apart = lazy(() => variances.map(inBillionths));
   let ranks = canonicalRanks(costs, covariance, variances);
-  while (sharesRank(ranks, variances)) {
-    const shared = range(costs.length).filter((i) => ranks.some((rank, j) => j !== i && rank === ranks[i]));
-    const first = shared.reduce((a, b) => (ranks[b] < ranks[a] ? b : a));
-    const apart = variances.map((row, i) => (i === first ? -1 : inBillionths(row)[first]));
-    ranks = ranksBy(costs.length, (c) => (c ? apart : ranks), 2);
+  for (let groups; (groups = sharedRanks(ranks, variances)).length; ) {
+    const [[first]] = groups;
+    const [current, distance] = [ranks, (i) => (i === first ? -1 : apart()[i][first])];
+    ranks = ranksBy(costs.length, (a, b) => current[a] - current[b] || distance(a) - distance(b));
   }
   return range(costs.length).sort((a, b) => ranks[a] - ranks[b] || a - b);
 }
 
-/** Errors drawn with the fixed normal numbers, an array for each system. */
-function drawnErrors(covariance, order, count, centred) {
+/** Errors with a covariance, as sums of the fixed normal numbers: `draw` makes them, an array for each system. */
+function errorDraws(covariance, order, count, centred) {
   const root = triangularRoot(order.map((i) => order.map((j) => covariance[i][j])));
   const normals = fixedNormals(count, root.length, centred);
   const factors = order.map((_, index) => root.map((column) => column[index]));
-  const drawn = new Array(order.length);
-  for (let i = 0; i < order.length; i += 2) {
-    const sums = twoWeightedSums(factors[i], factors[i + 1] ?? factors[i], normals, count);
-    sums.slice(0, order.length - i).forEach((errors, n) => (drawn[order[i + n]] = errors));
-  }
-  if (!centred) {
-    const lengths = lengthsOf(count, root.length);
-    for (const errors of drawn) for (let r = 0; r < count; r += 1) errors[r] /= lengths[r];
-  }
-  return { drawn, rank: root.length };
+  const drawn = order.map(() => new Float64Array(count));
+  let known = 0;
+  /** All errors; those before `end` are made, if they are not yet. */
+  const draw = (end) => {
+    for (let i = 0; known < end && i < order.length; i += 2) {
+      const next = Math.min(i + 1, order.length - 1); // the last one of an odd number has no second
+      const sums = [drawn[order[i]], next > i ? drawn[order[next]] : new Float64Array(count)];
+      addWeighted(sums, [factors[i], factors[next]], normals, known, end);
+      if (!centred) for (const errors of sums) divide(errors, lengthsOf(count, root.length), known, end);
+    }
+    known = Math.max(known, end);
+    return drawn;
+  };
+  return { draw, rank: root.length };
+}
+
+/** Divide numbers by others, from one place to another. */
+function divide(numbers, divisors, start, end) {
+  for (let r = start; r < end; r += 1) numbers[r] /= divisors[r];
 }
 
 /**
- * Two sums of columns times factors. Both take four columns at a time, which is four times as fast as
- * adding column by column, and most of the time that comparing many systems takes.
+ * Add columns times factors to two sums, from one row to another. Both take four columns at a time,
+ * which is four times as fast as adding column by column, and most of the time that comparing many
+ * systems takes.
  */
-function twoWeightedSums(first, second, columns, count) {
-  const [sums, others] = [new Float64Array(count), new Float64Array(count)];
+function addWeighted([sums, others], [first, second], columns, start, end) {
   const used = range(columns.length).findLastIndex((c) => first[c] || second[c]) + 1;
   for (let c = 0; c < used; c += 4) {
     const next = [c, c + 1, c + 2, c + 3];
     const [p, q, s, t] = next.map((i) => columns[i] ?? columns[c]); // those that are missing have factor 0
     const [pa, qa, sa, ta] = next.map((i) => first[i] ?? 0);
     const [pb, qb, sb, tb] = next.map((i) => second[i] ?? 0);
-    for (let r = 0; r < count; r += 1) {
+    for (let r = start; r < end; r += 1) {
       sums[r] += pa * p[r] + qa * q[r] + sa * s[r] + ta * t[r];
       others[r] += pb * p[r] + qb * q[r] + sb * s[r] + tb * t[r];
     }
   }
-  return [sums, others];
 }
 
 /** The length of each vector of the fixed normal numbers; the last result is cached. */
@@ -171,13 +192,15 @@ function maxLaw(costs, covariance) {
       const relative = variances.map((row, a) =>
         row.map((variance, b) => (variances[a][first] + variances[first][b] - variance) / 2),
       );
-      directions = { ...drawnErrors(relative, order, DIRECTIONS, false), extent: new Map() };
+      directions = { ...errorDraws(relative, order, DIRECTIONS, false), extent: new Map() };
     }
     if (!directions.extent.has(i)) directions.extent.set(i, { extent: new Float64Array(DIRECTIONS), known: 0 });
     const entry = directions.extent.get(i);
-    const [{ extent, known }, drawn] = [entry, directions.drawn[i]];
+    const { extent, known } = entry;
     if (known >= count) return extent;
-    directions.drawn.forEach((other, j) => {
+    const errors = directions.draw(count);
+    const drawn = errors[i];
+    errors.forEach((other, j) => {
       if (!(variances[i][j] > 0)) return;
       const factor = 1 / variances[i][j];
       for (let r = known; r < count; r += 1) {
@@ -244,7 +267,7 @@ function choiceDraws(costs, covariance, winner) {
   const size = costs.length;
   const among = covariance.slice(0, size).map((row) => row.slice(0, size));
   const order = canonicalOrder(costs, among);
-  const { drawn } = drawnErrors(covariance, [...order, size], DRAWS, true);
+  const drawn = errorDraws(covariance, [...order, size], DRAWS, true).draw(DRAWS);
   return { costs, covariance, among, winner, drawn, errors: errorsOfCheapest(costs, among, drawn) };
 }
 
@@ -301,7 +324,7 @@ function widened({ costs, among }, tied, standardError) {
   const shortfalls = bases.flatMap((b, t) => missing[t].map((part, i) => (reached[b][i] > 0 ? part ** 2 / reached[b][i] : 1)));
   const factor = Math.max(1, ...shortfalls);
   const wider = among.map((row, i) => row.map((value, j) => value + factor * added[i][j]));
-  const { drawn } = drawnErrors(wider, canonicalOrder(costs, wider), DRAWS, true);
+  const drawn = errorDraws(wider, canonicalOrder(costs, wider), DRAWS, true).draw(DRAWS);
   return { costs, among: wider, drawn };
 }
 

@@ -128,30 +128,25 @@ function constantRival(systems, estimates, costs, prior, naive, { factors, gaps,
   const isSame = (i) =>
     !systems[i].running && systems[i].counts.every((row) => row.every((cases, d) => d === naive.decision || cases === 0));
   const constantRange = costs.map((row) => [row[naive.decision], row[naive.decision]]);
+  const strata = memoized((i) => {
+    const possible = differenceRange(constantRange, costRange(costs, systems[i].available));
+    return strataOf(pairWith(systems[i].counts), gaps(), possible, prior, -systems[i].running);
+  });
   /** What a system saves, with its interval, before any correction for selection. */
   const saving = memoized((i) => {
     if (isSame(i)) return [0, 0, 0];
-    const possible = differenceRange(constantRange, costRange(costs, systems[i].available));
-    const strata = strataOf(pairWith(systems[i].counts), gaps(), possible, prior, -systems[i].running);
     const value = naive.cost - estimates[i];
-    return [value, ...profileInterval(strata, squaredQuantile(DATA.level), value, fittingCovariance(i, i))];
+    return [value, ...profileInterval(strata(i), squaredQuantile(DATA.level), value, fittingCovariance(i, i))];
   });
+  /** The least that a system can save, whatever its decisions are. */
+  const leastSaving = (i) => sum(strata(i).map(({ lowest }) => lowest));
   const covarianceWith = (i) => covarianceOf(systems[i], constant, factors);
   const variance = covarianceOf(constant, constant, factors);
-  return { isSame, saving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
-}
-
-/** The lowest and the highest cost per case that any of the systems can have. */
-function costBounds(systems, costs, prior) {
-  const runningCosts = systems.map((system) => system.running);
-  return [Math.min, Math.max].map((pick) => {
-    const byClass = costs.map((row) => pick(...row));
-    return (prior ? dot(prior, byClass) : pick(...byClass)) + pick(...runningCosts);
-  });
+  return { isSame, saving, leastSaving, covarianceWith, variance, name: `always ${decisions[naive.decision]}` };
 }
 
 /** What is expected of the cheapest once deployed: it was chosen, and part of its low cost is luck. */
-function selectionOf(systems, estimates, costs, prior, compared, constant, { covarianceAmong }) {
+function selectionOf(estimates, compared, constant, { covarianceAmong }) {
   const { contenders, best, tiedBest, standardError } = compared;
   const inInputOrder = lazy(() => contenders().slice().sort((a, b) => a - b));
   const isChosen = () => inInputOrder().length > 1;
@@ -166,7 +161,6 @@ function selectionOf(systems, estimates, costs, prior, compared, constant, { cov
   const effectOf = (against) => (isChosen() ? selectionEffect(draws(), DATA.level, against) : { bias: 0, reach: 0 });
   const effect = lazy(() => effectOf(false));
   const effectOnSaving = lazy(() => effectOf(true));
-  const bounds = lazy(() => costBounds(systems, costs, prior));
   const chances = lazy(() => {
     const rivals = inInputOrder();
     const tied = tiedBest.map((i) => rivals.indexOf(i));
@@ -174,14 +168,13 @@ function selectionOf(systems, estimates, costs, prior, compared, constant, { cov
   });
   return {
     chance: (i) => chances()[inInputOrder().indexOf(i)] ?? 0,
-    expected: ([value, low, high]) => {
+    expected: ([value, low, high], most) => {
       const { bias, reach } = effect();
-      const farther = Math.max(high, Math.min(high + reach, bounds()[1]));
+      const farther = Math.max(high, Math.min(high + reach, most));
       return [Math.min(value + bias, farther), low, farther];
     },
-    saving: ([value, low, high], rounding) => {
-      const [lowest, highest] = bounds();
-      const farther = Math.min(low, Math.max(low - effectOnSaving().reach, lowest - highest));
+    saving: ([value, low, high], least, rounding) => {
+      const farther = Math.min(low, Math.max(low - effectOnSaving().reach, least));
       const corrected = Math.max(value - effect().bias, farther);
       return [Math.abs(corrected) <= rounding ? 0 : corrected, farther, high];
     },
@@ -206,15 +199,20 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
   const compared = contendersOf(estimates, errors);
   const { best, contenders, isContender, more } = compared;
   const constant = constantRival(systems, estimates, costs, prior, naive, errors);
-  const selection = selectionOf(systems, estimates, costs, prior, compared, constant, errors);
-  const costAboveBase = memoized((i) => {
+  const selection = selectionOf(estimates, compared, constant, errors);
+  const strata = memoized((i) => {
     const { counts, available, running } = systems[i];
-    const strata = strataOf(counts, costs, costRange(costs, available), prior, running);
-    return [estimates[i], ...profileInterval(strata, squaredQuantile(DATA.level), estimates[i], errors.fittingCovariance(i, i))];
+    return strataOf(counts, costs, costRange(costs, available), prior, running);
   });
+  const costAboveBase = memoized((i) => [
+    estimates[i],
+    ...profileInterval(strata(i), squaredQuantile(DATA.level), estimates[i], errors.fittingCovariance(i, i)),
+  ]);
   const withBase = (interval) => interval.map((value) => value + base);
   const saving = lazy(() =>
-    constant.isSame(best) ? [0, 0, 0] : selection.saving(constant.saving(best), 1e-12 * Math.abs(naive.cost + base)),
+    constant.isSame(best)
+      ? [0, 0, 0]
+      : selection.saving(constant.saving(best), constant.leastSaving(best), 1e-12 * Math.abs(naive.cost + base)),
   );
   const indexOf = (name) => systems.findIndex((system) => system.name === name);
   /** Everything that may be the cheapest: contenders, and the best constant decision. */
@@ -237,7 +235,10 @@ function inferenceOf(candidates, stated, prior, reachableNow, classShares) {
     cost: (name) => withBase(costAboveBase(indexOf(name))),
     contenders: () => contenders().map((i) => systems[i].name),
     chance: (name) => selection.chance(indexOf(name)),
-    expected: lazy(() => withBase(selection.expected(costAboveBase(best)))),
+    expected: lazy(() => {
+      const most = sum(strata(best).map(({ highest }) => highest));
+      return withBase(selection.expected(costAboveBase(best), most));
+    }),
     saving,
     more: (name) => more(indexOf(name)),
     possible,

@@ -275,8 +275,10 @@ def _table(
         return None
     pooled = n_scores > table.scores.size
     digits = 5 if pooled else 17  # of weights that are no whole numbers
+    scores, scale = _rounded(table, pooled, report, systems)
     return {
-        "scores": _rounded(table, pooled, report, systems),
+        "scores": scores,
+        "scale": scale,
         "negatives": _packed(_short(table.weights[:, 0], digits)),
         "positives": _packed(_short(table.weights[:, 1], digits)),
         "binned": pooled,
@@ -289,17 +291,23 @@ def _packed(cases: list[Any]) -> list[Any] | str:
     return "".join(map(str, cases)) if few else cases
 
 
-def _rounded(table: ScoreTable, pooled: bool, report: Report, systems: list[System]) -> list[Any]:
+def _rounded(
+    table: ScoreTable, pooled: bool, report: Report, systems: list[System]
+) -> tuple[list[Any], float]:
     """Scores to few digits, if they stay distinct and lead to the decisions of the report.
 
     The score of a pool stands for many scores, which differ by far more than its last digits.
+    Probabilities are written without their leading zeros: multiplied by a power of ten, the scale.
     """
+    probabilities = bool(((table.scores >= 0) & (table.scores <= 1)).all())
     for digits in (5, 7, 9) if pooled else (7, 9):
-        rounded = _short(table.scores, digits)
-        alike = all(_decides_alike(np.array(rounded), table, report, system) for system in systems)
-        if alike and len(set(rounded)) == len(rounded):
-            return rounded
-    return list(table.scores.tolist())
+        scale = 10.0**digits if probabilities else 1.0
+        written = _short(table.scores * scale, digits)
+        scores = np.array(written) / scale
+        alike = all(_decides_alike(scores, table, report, system) for system in systems)
+        if alike and np.unique(scores).size == scores.size:
+            return written, scale
+    return list(table.scores.tolist()), 1.0
 
 
 def _decides_alike(scores: FloatArray, table: ScoreTable, report: Report, system: System) -> bool:
@@ -323,4 +331,5 @@ def _short(values: FloatArray, digits: int) -> list[Any]:
     """Whole numbers as such, fractions to this many digits, to save room."""
     if (values == np.floor(values)).all() and np.isfinite(values).all():
         return [int(value) for value in values.tolist()]
-    return [float(f"{value:.{digits}g}") for value in values.tolist()]
+    written = [float(f"{value:.{digits}g}") for value in values.tolist()]
+    return [int(value) if value.is_integer() else value for value in written]

@@ -18,8 +18,9 @@ function lazy(make) {
 function memoized(make) {
   const values = new Map();
   return (i) => {
-    if (!values.has(i)) values.set(i, make(i));
-    return values.get(i);
+    let value = values.get(i);
+    if (value === undefined) values.set(i, (value = make(i)));
+    return value;
   };
 }
 const tieOf = (costs) => TIE * Math.max(...costs.flat().map(Math.abs));
@@ -126,22 +127,22 @@ function movedBy(score, [negative, positive]) {
 
 /** Posteriors that are valid for one prior, moved to another. */
 function movedScores(scores, from, to) {
-  const ratios = priorRatios(from, to);
-  return scores.map((score) => movedBy(score, ratios));
+  const [negative, positive] = priorRatios(from, to);
+  return scores.map((score) => (score * positive) / ((1 - score) * negative + score * positive));
 }
 
 /** Index of the Bayes decision at each probability; null if a probability is undefined. */
 function bayesCodes(posteriors, costs) {
-  const [size, tie] = [costs[0].length, tieOf(costs)];
+  const [[negative, positive], tie] = [costs, tieOf(costs)];
   const codes = new Uint16Array(posteriors.length);
   for (let i = 0; i < posteriors.length; i += 1) {
     const p = posteriors[i];
     let least = Infinity;
-    for (let d = 0; d < size; d += 1) least = Math.min(least, (1 - p) * costs[0][d] + p * costs[1][d]);
+    for (let d = 0; d < negative.length; d += 1) least = Math.min(least, (1 - p) * negative[d] + p * positive[d]);
     if (Number.isNaN(least)) return null;
     // the first of the decisions that tie, as in Python
     let d = 0;
-    while (!((1 - p) * costs[0][d] + p * costs[1][d] <= least + tie)) d += 1;
+    while (!((1 - p) * negative[d] + p * positive[d] <= least + tie)) d += 1;
     codes[i] = d;
   }
   return codes;

@@ -98,26 +98,29 @@ function countIndependent(first, second, k, add) {
 }
 
 function countJointBins(first, second, k, add) {
-  overJointBins(first, second, k, (a, b, cases) => {
-    const [firstShares, secondShares] = [first.within?.[k][a] ?? PURE_SHARES[a], second.within?.[k][b] ?? PURE_SHARES[b]];
+  const { ours, theirs, cases, start, end } = jointBins(first, second, k);
+  const [firstBins, secondBins] = [first.within?.[k] ?? PURE_SHARES, second.within?.[k] ?? PURE_SHARES];
+  for (let c = start; c < end; c += 1) {
+    const [firstShares, secondShares] = [firstBins[ours[c]], secondBins[theirs[c]]];
     for (let d = 0; d < N_DECISIONS; d += 1) {
       if (!firstShares[d]) continue;
       for (let e = 0; e < N_DECISIONS; e += 1)
-        if (secondShares[e]) add(d, e, cases * firstShares[d] * secondShares[e]);
+        if (secondShares[e]) add(d, e, cases[c] * firstShares[d] * secondShares[e]);
     }
-  });
+  }
 }
 
-/** Visit the joint bins of two systems within a class. */
-function overJointBins(first, second, k, visit) {
-  if (first.source > second.source) {
-    // joint bins are stored once for a pair of sources, the one with the lower index first
-    overJointBins(second, first, k, (b, a, cases) => visit(a, b, cases));
-    return;
-  }
+/**
+ * The joint bins of two systems within a class: bins of the first, bins of the second, cases, and
+ * which of them are meant. They are stored once for a pair of sources, the one with the lower index first.
+ */
+function jointBins(first, second, k) {
   const { rows, columns, cases, starts } = JOINT.cells;
-  const place = placeOfPair(first.source, second.source) * classes.length + k;
-  for (let c = starts[place]; c < starts[place + 1]; c += 1) visit(rows[c], columns[c], cases[c]);
+  const swapped = first.source > second.source;
+  const pair = swapped ? placeOfPair(second.source, first.source) : placeOfPair(first.source, second.source);
+  const place = pair * classes.length + k;
+  const [ours, theirs] = swapped ? [columns, rows] : [rows, columns];
+  return { ours, theirs, cases, start: starts[place], end: starts[place + 1] };
 }
 
 /**
@@ -152,10 +155,14 @@ function sumOfProducts(first, second, k) {
   const [ours, theirs] = [first.deviations, second.deviations];
   if (first === second) return sum(first.counts[k].map((cases, d) => cases * ours.byDecision[k][d] ** 2));
   if (first.source < 0 || second.source < 0) return sum(first.counts[k]) * ours.byClass[k] * theirs.byClass[k];
-  const same = first.source === second.source;
-  const [a, b] = same ? [ours.byDecision[k], theirs.byDecision[k]] : [ours.byBin[k], theirs.byBin[k]];
   let total = 0;
-  (same ? countSameSource : overJointBins)(first, second, k, (i, j, cases) => (total += cases * a[i] * b[j]));
+  if (first.source === second.source) {
+    const [a, b] = [ours.byDecision[k], theirs.byDecision[k]];
+    countSameSource(first, second, k, (d, e, cases) => (total += cases * a[d] * b[e]));
+    return total;
+  }
+  const [a, b, bins] = [ours.byBin[k], theirs.byBin[k], jointBins(first, second, k)];
+  for (let c = bins.start; c < bins.end; c += 1) total += bins.cases[c] * a[bins.ours[c]] * b[bins.theirs[c]];
   return total;
 }
 

@@ -19,8 +19,8 @@ const SHADES = 4; // shades of one colour, for the systems of one model
 
 /** Counts of cases; a string has one digit for each. */
 const unpackedCases = (packed) => (typeof packed === "string" ? [...packed].map(Number) : packed);
-const scoreTableFrom = ({ scores, negatives, positives }, holdsFor) => ({
-  ...scoreTable(numbers(scores), [negatives, positives].map(unpackedCases)),
+const scoreTableFrom = ({ scores, scale, negatives, positives }, holdsFor) => ({
+  ...scoreTable(numbers(scores).map((score) => score / scale), [negatives, positives].map(unpackedCases)),
   holdsFor, // the prior for which its scores are posteriors
 });
 

@@ -92,6 +92,10 @@ const MOST_ZONES = 3; // that are listed in words
 
 const NARROWEST = 0.005; // of an axis: a narrower zone is mentioned with its neighbour
 
+/** Models that may be the cheapest in a sliver: their number, where they are many. */
+const inBrief = (possible, label) =>
+  isCrowd(possible) ? `any of ${new Set(possible.map(modelOf)).size}` : label;
+
 /**
  * Zones as they are shown: neighbours of the same models are one, since they differ in the rules of
  * these only, and slivers are part of the zone before them, or of the one after them at the start.
@@ -105,9 +109,9 @@ function joinedZones(zones, isSliver) {
     if (last && (brief || last.label === label)) {
       last.high = high;
       if (!brief) last.possible = [...new Set([...last.possible, ...possible])];
-      else if (last.label !== label) last.briefly.add(label);
+      else if (last.label !== label) last.briefly.add(inBrief(possible, label));
     } else if (last && isSliver(last)) {
-      joined[joined.length - 1] = { low: last.low, high, possible, label, briefly: new Set([last.label, ...last.briefly]) };
+      joined[joined.length - 1] = { low: last.low, high, possible, label, briefly: new Set([inBrief(last.possible, last.label), ...last.briefly]) };
     } else joined.push({ low, high, possible, label, briefly: new Set() });
   }
   return joined;

@@ -1,0 +1,279 @@
+"""What systems cost on the same cases, how they compare, and what the cheapest will cost.
+
+All systems are compared with each other and with the cheapest decision that needs no model. Nothing
+is drawn at random.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
+from math import isnan
+
+import numpy as np
+
+from stakes._check import FloatArray
+from stakes.inference.estimate import Measured
+from stakes.inference.likelihood import Support, profile_bounds
+from stakes.inference.profile import profile_threshold
+from stakes.inference.selection import Contenders
+from stakes.inference.winner import SelectionEffect, selection_effect
+
+
+class SystemCosts(ABC):
+    """Costs of systems on the same cases, how they compare, and what may be the cheapest.
+
+    `system_costs` makes it from joint counts. The least cost of the problem is subtracted from all
+    costs and added back at the end, so that an amount which all decisions share takes no digits
+    from differences.
+
+    Attributes
+    ----------
+    base : what is subtracted from all costs
+    unaided : the name of the cheapest decision that needs no model
+    choice : the contenders among the systems that may win, at costs above the base
+    level : confidence level of all intervals
+
+    Examples
+    --------
+    >>> from stakes import JointCounts, Problem
+    >>> from stakes.inference import system_costs
+    >>> decided = {"new": [0, 0, 1, 0] * 25, "old": [0, 1, 1, 0] * 25}
+    >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+    >>> costs = system_costs(joint, Problem.zero_one(2))
+    >>> costs.cheapest, costs.possible, costs.unaided
+    ('new', ('new',), 'always 0')
+    """
+
+    base: float
+    unaided: str
+    choice: Contenders
+    level: float
+
+    @property
+    @abstractmethod
+    def perfect(self) -> float:
+        """Cost per case of the best decision of each class."""
+
+    @property
+    def unaided_cost(self) -> float:
+        """Cost per case of what needs no model."""
+        return self.base + self._value(self.unaided)
+
+    @property
+    def cheapest(self) -> str | None:
+        """The cheapest of the systems that may win; None where no cost is defined."""
+        place = self.choice.cheapest
+        known = place >= 0 and not isnan(self.choice.costs[place])
+        return str(self.choice.names[place]) if known else None
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The systems that are statistically indistinguishable from the cheapest, the first."""
+        return tuple(map(str, self.choice.contenders))
+
+    @property
+    def possible(self) -> tuple[str, ...]:
+        """What may be the cheapest: contenders, then what needs no model if that may be."""
+        if self.cheapest is None:
+            return (self.unaided,)
+        if self.is_unaided(self.cheapest):  # it decides without looking; others may be cheaper
+            others = (name for name in self.contenders if not self.is_unaided(name))
+            return (*(name for name in others if self.saving(name).high > 0), self.unaided)
+        saving = self.expected_saving(self.cheapest)
+        systems = self.contenders if saving.high > 0 else ()
+        return (*systems, self.unaided) if saving.low <= 0 else systems
+
+    @abstractmethod
+    def is_unaided(self, name: str) -> bool:
+        """Whether a system decides as what needs no model does, and costs nothing to run.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        whether the two are the same
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"new": [0, 0, 1, 0] * 25, "lazy": [0] * 100}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> costs = system_costs(joint, Problem.zero_one(2))
+        >>> costs.is_unaided("new"), costs.is_unaided("lazy")
+        (False, True)
+        """
+
+    def cost(self, name: str) -> Measured:
+        """Cost per case of one system.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        the cost on these cases, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> joint = JointCounts.from_decisions([0, 1], {"new": [0, 0]}, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).cost("new").value
+        0.5
+        """
+        low, high, _ = self._bounds_of(name)
+        return self._above_base(Measured(self._value(name), low, high))
+
+    def difference(self, first: str, second: str, factor: float = 1.0) -> Measured:
+        """Cost of one system less a factor times that of another.
+
+        Parameters
+        ----------
+        first, second : the names of the systems, or of decisions that need no model
+        factor : what the cost of the second is multiplied by
+
+        Returns
+        -------
+        the difference on these cases; its interval is for this pair alone
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"new": [0, 0, 1, 0] * 25, "old": [0, 1, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).difference("old", "new").value
+        0.25
+        """
+        return self._compared(first, second, factor)[0]
+
+    def _compared(self, first: str, second: str, factor: float) -> tuple[Measured, float]:
+        """The difference of two systems, and the least that it can be."""
+        running = self._running(first) - factor * self._running(second)
+        support = self._pair_support(first, second, factor)
+        support = support.shifted(running + (1 - factor) * self.base)
+        value = self._value(first) - factor * self._value(second) + (1 - factor) * self.base
+        weights = np.array([1.0, -factor])
+        variance = weights @ self._fitting((first, second)) @ weights
+        return self._bounded(value, support, variance), float(support.lowest.sum())
+
+    def saving(self, name: str) -> Measured:
+        """What a system saves over what needs no model.
+
+        Parameters
+        ----------
+        name : the name of the system
+
+        Returns
+        -------
+        the saving on these cases, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"new": [0, 0, 1, 0] * 25, "old": [0, 1, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).saving("new").value
+        0.25
+        """
+        return self.difference(self.unaided, name)
+
+    def expected(self, name: str) -> Measured:
+        """Cost of the cheapest system once deployed: corrected for its choice on the same cases.
+
+        Parameters
+        ----------
+        name : the name of the cheapest system
+
+        Returns
+        -------
+        the cost per case to expect, with its interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"a": [0, 1] * 40 + [1, 1] * 10, "b": [1, 1] * 10 + [0, 1] * 40}
+        >>> joint = JointCounts.from_decisions([0, 1] * 50, decided, Problem.zero_one(2))
+        >>> costs = system_costs(joint, Problem.zero_one(2))
+        >>> costs.cost("a").value, round(costs.expected("a").value, 3)
+        (0.1, 0.118)
+        """
+        low, high, most = self._bounds_of(name)
+        return self._above_base(self._effect.cost(self._value(name), low, high, most=most))
+
+    def expected_saving(self, name: str) -> Measured:
+        """What the cheapest system saves over what needs no model, once deployed.
+
+        Parameters
+        ----------
+        name : the name of the cheapest system
+
+        Returns
+        -------
+        the saving per case to expect, with its interval; zero where it is due to rounding alone
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"a": [0, 1] * 40 + [1, 1] * 10, "b": [1, 1] * 10 + [0, 1] * 40}
+        >>> joint = JointCounts.from_decisions([0, 1] * 50, decided, Problem.zero_one(2))
+        >>> costs = system_costs(joint, Problem.zero_one(2))
+        >>> round(costs.expected_saving("a").value, 3)
+        0.382
+        """
+        if self.is_unaided(name):
+            return Measured(0.0, 0.0, 0.0)
+        saving, worst = self._compared(self.unaided, name, 1.0)
+        effect = selection_effect(self.choice, against=self.unaided)
+        # The choice does not bias the cost of what needs no model, and cost and saving must add up
+        # to it: both get the same correction.
+        effect = replace(effect, bias=self._effect.bias)
+        saving = effect.saving(saving.value, saving.low, saving.high, least=worst)
+        # Relative to what is at stake, and to the costs themselves, which may be far larger.
+        cost = self.unaided_cost
+        rounding = 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
+        return saving if not abs(saving.value) <= rounding else replace(saving, value=0.0)
+
+    # What each kind of sample knows --------------------------------------------------------------
+
+    @abstractmethod
+    def _value(self, name: str) -> float:
+        """The cost of a system above the base."""
+
+    @abstractmethod
+    def _running(self, name: str) -> float:
+        """What a system costs per case besides its decisions."""
+
+    @abstractmethod
+    def _bounds_of(self, name: str) -> tuple[float, float, float]:
+        """Bounds of the cost of a system above the base, and the most that it can cost."""
+
+    @abstractmethod
+    def _pair_support(self, first: str, second: str, factor: float) -> Support:
+        """The support of the cost of one system's decisions less a factor times another's."""
+
+    @abstractmethod
+    def _fitting(self, names: tuple[str, ...]) -> FloatArray:
+        """The covariance that fitting adds to the costs of systems."""
+
+    @cached_property
+    def _effect(self) -> SelectionEffect:
+        return selection_effect(self.choice)
+
+    def _bounded(self, value: float, support: Support, variance: float) -> Measured:
+        """A value with the interval of its support, widened by a variance."""
+        threshold = profile_threshold(self.level, support.degrees)
+        low, high = profile_bounds(support, threshold, value, max(float(variance), 0.0))
+        return Measured(value, float(low), float(high))
+
+    def _above_base(self, cost: Measured) -> Measured:
+        return Measured(*(part + self.base for part in (cost.value, cost.low, cost.high)))
