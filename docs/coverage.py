@@ -26,7 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # processes share the cores,
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from coverage_study import amounts, bootstraps, cross_validation, intervals, reports
+from coverage_study import amounts, bootstraps, cross_validation, intervals, least_widths, reports
 from coverage_study.amounts import Amounts
 from coverage_study.cross_validation import Fitting
 from coverage_study.populations import Design
@@ -37,7 +37,7 @@ NUMBERS = Path(__file__).with_suffix(".json")
 VERDICT = Path(__file__).with_name("verdict.md")
 SEED = 20260301
 # Versions of sections: one more whenever their intervals change, and that of the others.
-VERSIONS, FIRST_VERSION = {"fitting": 3, "interval": 4, "report": 3, "shrunk": 3}, 2
+VERSIONS, FIRST_VERSION = {"fitting": 3, "interval": 5, "report": 3, "shrunk": 3}, 2
 DATA_SETS = 300  # of every design whose data sets go through `evaluate`
 RARE_TIMES = 3  # as many where many data sets recommend nothing, and so name no runner-up
 
@@ -134,6 +134,7 @@ def tasks(share: float) -> list[Task]:
     ):
         samples = many // (4 if name in ("clusters", "few") else 1)
         queue.append(Task("bootstrap", samples, (name, size, prevalence)))
+    queue += [Task("least", 2 * many, (name,)) for name in least_widths.DESIGNS]
     return queue
 
 
@@ -147,6 +148,7 @@ def run(task: Task) -> list[dict[str, Any]]:
         "shrunk": _shrunk,
         "amounts": _amounts,
         "fitting": _fitting,
+        "least": _least_widths,
     }
     rows = studies[task.section](task)
     spent = (time.process_time() - start) / len(rows)
@@ -172,6 +174,12 @@ def _fitting(task: Task) -> list[dict[str, Any]]:
     (design,) = task.arguments
     about = {"design": design.title, "prevalence": design.prevalence, "n": design.size}
     return [about | cross_validation.row_of(design, task.samples, task.seed)]
+
+
+def _least_widths(task: Task) -> list[dict[str, Any]]:
+    (name,) = task.arguments
+    row = least_widths.row_of(least_widths.DESIGNS[name], task.samples, task.seed)
+    return [{"design": name} | row]
 
 
 def _shrunk(task: Task) -> list[dict[str, Any]]:
