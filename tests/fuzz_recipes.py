@@ -467,7 +467,7 @@ NOT_FOR_USERS: dict[str, str] = {
             *("rule.Rules.__getitem__", "*.moment", "*.drawer", "*.strata", "*.whole"),
             *("*.intervals", "*.numbers_per_replicate"),
             *("*.bounds", "*.endpoint_costs", "*.effective_count", "*.along", "*.checked"),
-            "*.located",
+            *("*.located", "*.leaving"),
             *(f"inference.{kind}.undefined" for kind in ("Logit", "Normal", "Percentile")),
             *("*.gap", "*.mark", "*.read", "*.normalised"),
             *("*.rounding", "*.unframed", "*.of_quantity", "*.mapped", "*.excess", "*.among"),
