@@ -105,7 +105,7 @@ from stakes.inference.selection import (
     cost_spread,
     with_blind,
 )
-from stakes.inference.slices import Slices, slices
+from stakes.inference.slices import Slices, few_of_classes, slices
 from stakes.inference.supports import (
     cost_support,
     difference_support,
@@ -188,6 +188,7 @@ __all__ = [
     "effective_counts",
     "estimate_of",
     "expected_cost_error",
+    "few_of_classes",
     "fitting_covariance",
     "holm",
     "holm_pairs",
