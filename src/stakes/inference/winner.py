@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import least, ratio
+from stakes._arithmetic import least_shares, ratio
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
@@ -231,8 +231,8 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     log_weight = (dimensions - 1) / 2 * np.log(b) - b * q / 2
     weight = np.exp(log_weight - log_weight.max())  # the largest is 1, so that none overflows
     for part, f in zip(weight / weight.sum(), np.sqrt(1 - b), strict=True):
-        wins = least(f * centred + drawn)  # systems that decide alike share what they win
-        chances[places] += part * (wins / wins.sum(axis=1, keepdims=True)).mean(axis=0)
+        # Systems that decide alike share what they win.
+        chances[places] += part * least_shares(f * centred + drawn).mean(axis=0)
     # Systems that differ in nothing but their draws have the same chance.
     ranks = canonical_ranks(rivals)
     chances[places] = (np.bincount(ranks, chances[places]) / np.bincount(ranks))[ranks]
