@@ -96,9 +96,13 @@ class CountedCosts(SampledCosts):
 
     # Internals -----------------------------------------------------------------------------------
 
+    @cached_property
+    def _pooled(self) -> JointCounts:
+        return self.joint.pooled()
+
     @property
     def _perfect(self) -> float:
-        shares = _pooled(self.joint).shares if self.problem.prior is None else self.problem.prior
+        shares = self._pooled.shares if self.problem.prior is None else self.problem.prior
         return float(shares @ self.problem.costs.min(axis=1))
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
@@ -111,8 +115,8 @@ class CountedCosts(SampledCosts):
     def _decides_alike(self, first: str, second: str) -> bool:
         """Whether a system takes a constant decision about every case."""
         # Equal tables suffice: those of a constant decision have all cases in one column.
-        joint = _pooled(self.joint)
-        return np.array_equal(joint.model(first).values, joint.model(second).values)
+        tables = self._pooled.model(first), self._pooled.model(second)
+        return np.array_equal(tables[0].values, tables[1].values)
 
     @property
     def _design(self) -> dict[str, Any]:
@@ -148,7 +152,8 @@ class CountedCosts(SampledCosts):
                 counts, self.problem, self.level, added=running, **design
             )
             more = running / unit if unit > 0 else 0.0 * running
-            values = np.asarray(normalized_cost(_summed(counts, self.joint), self.problem)) + more
+            pooled = counts.pooled() if self.joint.leading else counts
+            values = np.asarray(normalized_cost(pooled, self.problem)) + more
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
@@ -219,7 +224,7 @@ def system_costs(
     """
     base = float(problem.costs.min())
     above = _above(base, problem)
-    shares = _pooled(joint).shares if problem.prior is None else problem.prior
+    shares = joint.pooled().shares if problem.prior is None else problem.prior
     decision = _cheapest_constant(above.with_prior(shares), shares, constant)
     wider, able = with_blind(joint, above, decision)
     size = len(joint.models)
@@ -276,12 +281,3 @@ def _tables(joint: JointCounts, names: list[str]) -> Counts:
     values = np.stack([joint.model(name).values for name in names], axis=-3)
     labels: dict[str, Any] = {"classes": joint.classes, "decisions": joint.decisions}
     return Counts._trusted(values=values, **labels, groups=None)
-
-
-def _summed(counts: Counts, joint: JointCounts) -> Counts:
-    """Counts summed over all clusters."""
-    return counts if joint.weights.ndim == 1 else counts.sum_clusters(np.ones((1, len(counts))))[0]
-
-
-def _pooled(joint: JointCounts) -> JointCounts:
-    return joint if joint.weights.ndim == 1 else joint.with_cell_weights(joint.weights.sum(axis=0))

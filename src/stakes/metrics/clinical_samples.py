@@ -91,7 +91,7 @@ class TestedCases:
 
     def counts(self, name: Label) -> Counts:
         """Counts of all clusters under the stated prevalence."""
-        return at_prevalence(summed(self.joint.model(name), self.scheme), self.prior)
+        return at_prevalence(self.joint.model(name).pooled(), self.prior)
 
     def threshold(self, degrees: FloatArray) -> FloatArray:
         """Square of the normal or Student's quantile."""
@@ -119,11 +119,6 @@ def _refuse_one_cluster(clusters: object) -> None:
         )
 
 
-def summed(counts: Counts, scheme: Clusters | None) -> Counts:
-    """Counts of all clusters."""
-    return counts if scheme is None else scheme.whole(counts)
-
-
 def at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
     """The table under a prior, without labels: its second row and column are positive."""
     moved = counts if prior is None else counts.with_prior(prior)
@@ -148,7 +143,7 @@ def difference_rows(
         support = support.of_quantity(0)
         low, high = profile_bounds(support, sample.threshold(support.degrees))
         of_first, of_second = (
-            float(expected_cost(summed(joint.model(test), sample.scheme), gain))
+            float(expected_cost(joint.model(test).pooled(), gain))
             for test in (first, second)
         )
         rows[metric] = metric_row(name, metric, of_second - of_first, (0.0 - high, 0.0 - low))

@@ -194,6 +194,25 @@ class Tally(Value, ABC):
         """
 
 
+    def pooled(self) -> Self:
+        """The tally of all clusters together; a tally without clusters is the same.
+
+        Returns
+        -------
+        the sum along the first leading axis
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> Counts([[[8, 2], [1, 9]], [[4, 0], [2, 4]]]).pooled().values.tolist()
+        [[12.0, 2.0], [3.0, 13.0]]
+        """
+        # As a replicate in which each cluster occurs once, so that value and replicates are summed
+        # by the same code and round alike.
+        count = self.n_clusters
+        return self.sum_clusters(np.ones((1, count)))[0] if count else self
+
+
 class CellTally(Tally):
     """A tally whose sums are the weights of cells, each of one class.
 
