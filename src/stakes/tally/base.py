@@ -166,6 +166,11 @@ class Tally(Value, ABC):
         return isinstance(self.groups, _check.ClusterLabels)
 
     @property
+    def names_clusters(self) -> bool:
+        """Whether each cell names its cluster; otherwise clusters are the first leading axis."""
+        return False
+
+    @property
     def n_clusters(self) -> int:
         """How many clusters the tally holds, along its first leading axis; 0 without one."""
         return self.leading[0] if self.leading else 0
