@@ -183,7 +183,7 @@ def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> lis
     }
     for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
         if sample.prior is None:
-            flipped = Counts(np.swapaxes(counts.values, -1, -2))
+            flipped = counts._but(values=np.swapaxes(counts.values, -1, -2))
             flipped_squares = None if squares is None else np.swapaxes(squares, -1, -2)
             bounds = _proportion(sample, flipped, flipped_squares, place, place)
         else:
@@ -203,7 +203,7 @@ def _proportion(
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
-    table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
+    table, degrees = effective_counts(counts, hit, squares=squares)
     row_counts = counts.pooled().values[row]
     return wilson_bounds(
         ratio(row_counts[column], row_counts.sum()), table[row].sum(), sample.threshold(degrees)
@@ -219,7 +219,7 @@ def _ratio_bounds(
     rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
     influence = np.zeros((2, 2))
     influence[:, column] = -1 / rates[0], 1 / rates[1]  # on the logarithm of the ratio
-    table, degrees = effective_counts(counts, influence, squares=squares, scheme=sample.scheme)
+    table, degrees = effective_counts(counts, influence, squares=squares)
     return ratio_of_proportions_bounds(
         table[::-1, column], table[::-1].sum(axis=-1), sample.threshold(degrees)
     )
@@ -240,7 +240,7 @@ def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
 def _mean(
     sample: TestedCases, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Bounds]:
-    interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
+    interval = profile_interval(counts, gain, sample.level, squares=squares)
     # Not a minus sign: a mean of zero would become −0.0, which prints as such.
     value = 0.0 - float(expected_cost(counts.pooled(), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
