@@ -638,7 +638,7 @@ def test_slices_hold_the_numbers_of_each_group_and_mark_the_small_ones():
     parts = slices(estimate, counts, smallest=30)
     assert parts.groups == ("big", "tiny")
     assert parts.notes[0] == ""
-    assert "too few to say" in parts.notes[1]
+    assert "few cases (" in parts.notes[1]
     columns = parts.columns(0.95)
     assert columns["cases"] == [480, 20]
     alone = delta_expected_cost(counts.group("tiny"), PROBLEM)

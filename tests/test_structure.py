@@ -109,7 +109,7 @@ FLOORS: dict[str, str] = {
         "slices losses loss_ratios intervals planning schemes delta jackknife "
         "supports profile proportions bootstrap comparison delong max_law selection "
         "deployment multiplicity straight_moves contender_exits winner "
-        "system_costs counted_costs"
+        "system_costs sampled_costs counted_costs loss_costs"
     ),
     "limits": (
         "batch_counts deployed_cases capacity one_price several_prices fitted_prices priced"

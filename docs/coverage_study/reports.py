@@ -26,7 +26,7 @@ from stakes.evaluation.folds import Folds
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.evaluation.verdict import verdict_of
-from stakes.inference import CountedCosts, Measured
+from stakes.inference import Measured, SampledCosts
 from stakes.report import RECALIBRATED, TUNED_APART, System, Verdict
 
 __all__ = ["COLUMNS", "Printed", "printed", "row_of", "shares_right", "varied"]
@@ -43,7 +43,7 @@ class Printed:
 
     systems: tuple[System, ...]
     verdict: Verdict
-    costs: CountedCosts
+    costs: SampledCosts
 
 
 def printed(

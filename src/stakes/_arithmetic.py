@@ -56,8 +56,11 @@ def least_shares(values: FloatArray) -> FloatArray:
     A nan makes all shares nan.
     """
     chosen = least(values)
-    split = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
-    return np.where(np.isnan(values).any(axis=-1, keepdims=True), np.nan, split)
+    shares: FloatArray = chosen / np.maximum(chosen.sum(axis=-1, keepdims=True), 1)
+    undefined = np.isnan(values)
+    if undefined.any():
+        shares[undefined.any(axis=-1)] = np.nan
+    return shares
 
 
 def mean_defined(values: FloatArray) -> FloatArray:

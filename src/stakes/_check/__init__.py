@@ -47,6 +47,7 @@ from stakes._check.labels import (
     labels,
     no_labels,
     same_labels,
+    same_names,
 )
 from stakes._check.numbers import (
     HEAVIEST,
@@ -129,6 +130,7 @@ __all__ = [
     "rounding",
     "same_labels",
     "same_length",
+    "same_names",
     "squarable",
     "total_weight",
     "unwrapped",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import KeysView, Mapping, Set
 from itertools import islice, repeat
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +159,21 @@ def same_labels(what: str, ours: Labels | None, theirs: Labels | None) -> Labels
         f"one has {listed(ours)}, the other {listed(theirs)}. "
         f"Build both from one problem, or name the labels of both alike."
     )
+
+
+class Named(Protocol):
+    """What has labels of classes and of decisions, or None for them."""
+
+    @property
+    def classes(self) -> Labels | None: ...
+    @property
+    def decisions(self) -> Labels | None: ...
+
+
+def same_names(what: str, ours: Named, theirs: Named) -> None:
+    """Refuse two sides whose classes or decisions have other labels."""
+    same_labels(f"the classes of {what}", ours.classes, theirs.classes)
+    same_labels(f"the decisions of {what}", ours.decisions, theirs.decisions)
 
 
 def label_array(name: str, values: Any, remedy: str) -> npt.NDArray[Any]:

@@ -219,8 +219,7 @@ def read_models(models: Models) -> tuple[Labels, Counts]:
                 f"models must have tables of one shape; {names[0]!r} has {first.values.shape}, "
                 f"another {table.values.shape}. Evaluate all of them on the same classes."
             )
-        _check.same_labels("the classes of the models", first.classes, table.classes)
-        _check.same_labels("the decisions of the models", first.decisions, table.decisions)
+        _check.same_names("the models", first, table)
     values = np.stack([table.values for table in tables], axis=-3)
     return names, first._but(values=values, groups=None)
 

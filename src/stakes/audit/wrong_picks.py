@@ -259,8 +259,7 @@ def _draw_problems(
                 f"problems must fit the tables; one has costs {problem.costs.shape}, the tables "
                 f"are {observed.values.shape[-2:]}. Rows are classes, columns are decisions."
             )
-        _check.same_labels("the classes", observed.classes, problem.classes)
-        _check.same_labels("the decisions", observed.decisions, problem.decisions)
+        _check.same_names("tables and problems", observed, problem)
     if callable(problems) and (len(listed) != draws or weights is not None):
         raise InputError(
             f"problems, when it is a sampler, must draw one problem for each of {draws} "

@@ -12,7 +12,7 @@ from stakes import _text
 from stakes._value import record
 from stakes.errors import InputError
 from stakes.evaluation.decision_rules import DecisionRule
-from stakes.inference import CountedCosts, Measured
+from stakes.inference import Measured, SampledCosts
 from stakes.problem import Problem, cell_text
 from stakes.report import Baseline, Report, System
 
@@ -98,7 +98,7 @@ Allowance(value=0.0, relative=False))
 
 def compared(
     systems: tuple[System, ...],
-    costs: CountedCosts,
+    costs: SampledCosts,
     incumbent: Incumbent,
     rules: Mapping[str, DecisionRule],
 ) -> tuple[Baseline, tuple[System, ...]]:
@@ -193,7 +193,7 @@ def _deployed(earlier: Report, problem: Problem, level: float) -> str:
     return earlier.verdict.deploy.name
 
 
-def _with_differences(system: System, baseline: Baseline, costs: CountedCosts) -> System:
+def _with_differences(system: System, baseline: Baseline, costs: SampledCosts) -> System:
     name, factor = baseline.system, 1 + baseline.margin * baseline.relative
     if not baseline.paired:
         plain = unpaired(system.cost, baseline.cost)

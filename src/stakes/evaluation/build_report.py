@@ -14,7 +14,7 @@ from stakes.evaluation.baseline import compared, read_incumbent
 from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.caveats import caveats_of
-from stakes.evaluation.cost_intervals import LossCosts, costs_of
+from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.flips import flips_of
@@ -29,7 +29,7 @@ from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
-from stakes.inference import CountedCosts
+from stakes.inference import LossCosts, SampledCosts
 from stakes.limits import coverage_points
 from stakes.regions import decision_regions
 from stakes.report import (
@@ -146,7 +146,7 @@ def report_of(
 def _qualities(
     evidence: Evidence,
     systems: tuple[System, ...],
-    costs: CountedCosts,
+    costs: SampledCosts,
     tables: dict[str, ScoreTable | None],
     miscalibrations: dict[str, Miscalibration | None],
 ) -> tuple[ModelQuality, ...]:
@@ -163,7 +163,7 @@ def _qualities(
     )
 
 
-def _systems(evidence: Evidence, costs: CountedCosts) -> tuple[System, ...]:
+def _systems(evidence: Evidence, costs: SampledCosts) -> tuple[System, ...]:
     rules, joint, problem = evidence.rules, evidence.sample.pooled, evidence.problem
     many = problem.n_classes == 2 and problem.n_decisions > 2 and not problem.columns
     charges, running = evidence.sample.charges, evidence.operation.running_costs
@@ -192,7 +192,7 @@ def _systems(evidence: Evidence, costs: CountedCosts) -> tuple[System, ...]:
     )
 
 
-def _no_model(evidence: Evidence, costs: CountedCosts) -> System | None:
+def _no_model(evidence: Evidence, costs: SampledCosts) -> System | None:
     """The rule without a model, by costs and prior; None where all cases have the same costs."""
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
@@ -274,7 +274,7 @@ def _systems_by_rule(systems: tuple[System, ...], model: str) -> dict[str, str]:
     return {system.rule: system.name for system in systems if system.model == model}
 
 
-def _naive(evidence: Evidence, costs: CountedCosts) -> NaiveDecision:
+def _naive(evidence: Evidence, costs: SampledCosts) -> NaiveDecision:
     if isinstance(costs, LossCosts):
         return NaiveDecision(*costs.cheapest_constant())
     naive = evidence.problem.with_prior(evidence.prior).naive

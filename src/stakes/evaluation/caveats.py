@@ -13,7 +13,7 @@ from stakes.evaluation.flips import MOST_COSTS, are_bounded, n_costs
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.sentences import money, rounded
 from stakes.evaluation.slice_costs import SMALLEST
-from stakes.inference import MOST_RIVALS, CountedCosts
+from stakes.inference import MOST_RIVALS, SampledCosts
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -39,7 +39,7 @@ def caveats_of(
     systems: tuple[System, ...],
     models: tuple[ModelQuality, ...],
     verdict: Verdict,
-    costs: CountedCosts,
+    costs: SampledCosts,
     miscalibrations: Mapping[str, Miscalibration | None],
 ) -> tuple[Caveat, ...]:
     """All caveats that apply; a tuned threshold matters only where the verdict deploys it."""
@@ -70,7 +70,7 @@ def _many_costs(problem: Problem) -> Iterator[Caveat]:
         )
 
 
-def _many_systems(evidence: Evidence, costs: CountedCosts) -> Iterator[Caveat]:
+def _many_systems(evidence: Evidence, costs: SampledCosts) -> Iterator[Caveat]:
     if are_bounded(evidence, costs):
         yield Caveat(
             LEFT_OUT,
@@ -186,7 +186,7 @@ def _sums(models: tuple[ModelTallies, ...]) -> Iterator[Caveat]:
 def _miscalibration(
     models: tuple[ModelQuality, ...],
     systems: tuple[System, ...],
-    costs: CountedCosts,
+    costs: SampledCosts,
     miscalibrations: Mapping[str, Miscalibration | None],
     verdict: Verdict,
     problem: Problem,

@@ -63,8 +63,7 @@ class JointSample:
     @cached_property
     def pooled(self) -> JointCounts:
         """The tally of all clusters together."""
-        joint = self.joint
-        return joint if self.clusters is None else joint.sum_clusters(np.ones((1, len(joint))))[0]
+        return self.joint.pooled()
 
 
 FEW_SOURCES = 12  # sources of decisions whose pairs are always counted

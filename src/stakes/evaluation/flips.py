@@ -21,7 +21,7 @@ from stakes._check import FloatArray, Label
 from stakes._text import always
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.evidence import Evidence
-from stakes.inference import MOST_RIVALS, CountedCosts, Move
+from stakes.inference import MOST_RIVALS, CountedCosts, Move, SampledCosts
 from stakes.problem import Problem
 from stakes.regions import (
     CostProportion,
@@ -51,7 +51,7 @@ def n_costs(problem: Problem) -> int:
 
 
 def flips_of(
-    systems: tuple[System, ...], evidence: Evidence, costs: CountedCosts
+    systems: tuple[System, ...], evidence: Evidence, costs: SampledCosts
 ) -> tuple[tuple[Regions, ...], tuple[Margin, ...]]:
     """Where each system is the cheapest, and how far each cost and prior may move.
 
@@ -66,6 +66,7 @@ def flips_of(
     if problem.columns or evidence.operation.running_costs:
         over_prior = () if limited else case_regions(systems, evidence)
         return over_prior, case_margins(systems, evidence)
+    assert isinstance(costs, CountedCosts)  # without columns no case has costs of its own
     rivals = _rivals(systems, evidence)
     flip_points = sensitivity(rivals, problem)
     margins = (*flip_points.costs, *(() if limited else flip_points.priors))
@@ -106,7 +107,7 @@ def _are_sought(evidence: Evidence) -> bool:
     return known and n_costs(problem) <= MOST_COSTS
 
 
-def are_bounded(evidence: Evidence, costs: CountedCosts) -> bool:
+def are_bounded(evidence: Evidence, costs: SampledCosts) -> bool:
     """Whether so many systems compete that clear flips use Bonferroni's critical value."""
     problem = evidence.problem
     priced = bool(problem.columns or evidence.operation.running_costs)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from stakes import _text
+from stakes._arithmetic import least
 from stakes._check import FloatArray
 from stakes._text import always
 from stakes._value import record
@@ -25,7 +26,6 @@ from stakes.report import System, UncertainPart, Uncertainty
 
 _REMADE = 256  # most worlds in which rules are remade
 _ROWS = 4_000_000  # about how many decisions this may take in all, which bounds its time
-_TIE = 1e-12  # relative to the largest cost: systems whose costs differ by less are tied
 
 
 @record
@@ -88,8 +88,7 @@ def uncertainty_of(
     choice, rng = rivals.names.index(chosen), np.random.default_rng([seed, 2])
     worlds = unknown.worlds(rng)
     costs = rivals.costs(worlds)
-    slack = _TIE * float(np.abs(costs).max())
-    shares = (costs <= costs.min(axis=1, keepdims=True) + slack).mean(axis=0)
+    shares = least(costs).mean(axis=0)  # systems that tie are the cheapest alike
     known = _above(rivals.costs(unknown.mean), choice)
     evpi, more = _regret(costs, choice, known), None
     if remake is not None:

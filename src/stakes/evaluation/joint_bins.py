@@ -10,7 +10,7 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation.evidence import FEW_SOURCES, Evidence
-from stakes.inference import CountedCosts
+from stakes.inference import SampledCosts
 from stakes.problem import Problem
 from stakes.report import (
     BAYES,
@@ -34,7 +34,7 @@ def joint_bins_of(
     systems: tuple[System, ...],
     models: tuple[ModelQuality, ...],
     evidence: Evidence,
-    costs: CountedCosts,
+    costs: SampledCosts,
 ) -> JointBins | None:
     """Joint bins of the cheapest systems; None where pairs cannot be counted, or need too much.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes.audit import FAMILIAR, FAMILIAR_MULTICLASS, Disagreement
 from stakes.evaluation.evidence import Evidence
-from stakes.inference import CountedCosts, Measured
+from stakes.inference import Measured, SampledCosts
 from stakes.report import ModelQuality, Pick, System, cheapest_of
 from stakes.scoring import mean_over_classes
 from stakes.tally import Counts
@@ -53,7 +53,7 @@ def _least_cost(model: str, systems: tuple[System, ...]) -> float:
 
 
 def picks_of(
-    disagreement: Disagreement | None, systems: tuple[System, ...], costs: CountedCosts
+    disagreement: Disagreement | None, systems: tuple[System, ...], costs: SampledCosts
 ) -> tuple[Pick, ...]:
     """What the pick of each metric costs above the cheapest model, with its interval."""
     if disagreement is None:
@@ -70,7 +70,7 @@ def picks_of(
 
 
 def _pick(
-    metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: CountedCosts
+    metric: str, model: str | None, best: System, systems: tuple[System, ...], costs: SampledCosts
 ) -> Pick:
     candidates = [system for system in systems if system.model == model]
     if not candidates or isnan(best.cost.value):

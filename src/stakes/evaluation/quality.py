@@ -13,7 +13,7 @@ from stakes.evaluation.backwards import backwards_class
 from stakes.evaluation.evidence import RULES, Evidence, JointSample, ModelTallies
 from stakes.evaluation.miscalibration import Miscalibration
 from stakes.evaluation.score_bins import shown_recalibrated, shown_sums
-from stakes.inference import CountedCosts, Estimate, Logit, Measured, delong_auc
+from stakes.inference import Estimate, Logit, Measured, SampledCosts, delong_auc
 from stakes.ranking import auc, isotonic
 from stakes.report import BAYES, MOVED, RECALIBRATED, ModelQuality
 from stakes.rows import POSTERIORS
@@ -35,7 +35,7 @@ def quality_of(
     tallied: ModelTallies,
     evidence: Evidence,
     systems: dict[str, str],
-    costs: CountedCosts,
+    costs: SampledCosts,
     shown_table: ScoreTable | None,
     miscalibration: Miscalibration | None,
 ) -> ModelQuality:
@@ -87,7 +87,7 @@ def _hull(ranks: ScoreTable) -> ScoreTable:
 
 
 def _wasted(
-    systems: dict[str, str], costs: CountedCosts, miscalibration: Miscalibration | None
+    systems: dict[str, str], costs: SampledCosts, miscalibration: Miscalibration | None
 ) -> tuple[float | None, float | None]:
     """What bad calibration costs per case, and as a share of the cost above perfect decisions."""
     as_is, repaired = systems.get(MOVED, systems.get(BAYES)), systems.get(RECALIBRATED)

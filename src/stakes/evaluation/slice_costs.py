@@ -13,6 +13,7 @@ from stakes.errors import InputError
 from stakes.evaluation.case_charges import FEW, MUCH, few_cases
 from stakes.evaluation.cost_intervals import costs_of
 from stakes.evaluation.evidence import Evidence, JointSample
+from stakes.inference import few_of_classes
 from stakes.problem import Problem
 from stakes.report import Slice, SliceCost
 
@@ -68,7 +69,7 @@ def _slice(
         saving=costs.more(best) if other else None,
         clear=best not in costs.contenders if other else None,
         costs=tuple(SliceCost(name, costs.cost(name)) for name in evidence.rules),
-        note="; ".join(_notes(sample, evidence, problem, best)) or None,
+        note="; ".join(filter(None, _notes(sample, evidence, problem, best))) or None,
     )
 
 
@@ -87,10 +88,8 @@ def _problem_of(sample: JointSample, evidence: Evidence) -> Problem:
 
 
 def _notes(sample: JointSample, evidence: Evidence, problem: Problem, best: str) -> Iterator[str]:
-    classes = zip(evidence.problem.classes, sample.sizes, evidence.prior, strict=True)
-    short = [f"{size:.4g} of {k}" for k, size, share in classes if size < SMALLEST and share > 0]
-    if short:
-        yield f"few cases ({', '.join(short)})"
+    counted = np.where(evidence.prior > 0, sample.sizes, np.inf)
+    yield few_of_classes(counted, evidence.problem.classes, SMALLEST)
     if sample.clusters == 1:
         yield "one cluster only: nothing is known about others"
     elif sample.clusters is not None and sample.clusters < _FEW_CLUSTERS:

@@ -12,14 +12,14 @@ from stakes.evaluation.evidence import Evidence
 from stakes.evaluation.limit_checks import limit_sentences
 from stakes.evaluation.running_costs import Operation
 from stakes.evaluation.sentences import money, rounded, span
-from stakes.inference import CountedCosts, Measured
+from stakes.inference import Measured, SampledCosts
 from stakes.problem import Problem
 from stakes.regions import decision_regions
 from stakes.report import AS_DECIDED, POSTERIOR_RULES, NaiveDecision, System, Verdict, cheapest_of
 
 
 def verdict_of(
-    systems: tuple[System, ...], costs: CountedCosts, naive: NaiveDecision, evidence: Evidence
+    systems: tuple[System, ...], costs: SampledCosts, naive: NaiveDecision, evidence: Evidence
 ) -> Verdict:
     """Whether the cheapest system that may win beats deciding without looking, and how surely.
 
@@ -78,7 +78,7 @@ def _deployed(
     expected: Measured,
     share: Measured,
     saving: Measured,
-    costs: CountedCosts,
+    costs: SampledCosts,
     words: _Words,
     evidence: Evidence,
 ) -> Verdict:
@@ -113,7 +113,7 @@ def _deployed(
     )
 
 
-def _unaided(naive: NaiveDecision, costs: CountedCosts) -> NaiveDecision:
+def _unaided(naive: NaiveDecision, costs: SampledCosts) -> NaiveDecision:
     """The decision without a model: a constant one, or by each case's costs if that is cheaper."""
     constant = {always(decision): decision for decision in costs.problem.decisions}
     decision = constant.get(costs.unaided, NO_MODEL)

@@ -61,6 +61,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
+from stakes.inference.loss_costs import LossCosts, loss_costs
 from stakes.inference.loss_ratios import ratio_bounds
 from stakes.inference.losses import LossSample
 from stakes.inference.mcnemar import McNemar, mcnemar
@@ -79,6 +80,7 @@ from stakes.inference.profile import (
     profile_threshold,
 )
 from stakes.inference.proportions import effective_counts, ratio_of_proportions_bounds
+from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import (
     CostErrors,
     cost_errors,
@@ -103,7 +105,7 @@ from stakes.inference.selection import (
     cost_spread,
     with_blind,
 )
-from stakes.inference.slices import Slices, slices
+from stakes.inference.slices import Slices, few_of_classes, slices
 from stakes.inference.supports import (
     cost_support,
     difference_support,
@@ -135,6 +137,7 @@ __all__ = [
     "IntervalType",
     "Jackknife",
     "Logit",
+    "LossCosts",
     "LossSample",
     "McNemar",
     "Measure",
@@ -144,6 +147,7 @@ __all__ = [
     "Pairwise",
     "Percentile",
     "PoissonWeights",
+    "SampledCosts",
     "Sampler",
     "Scheme",
     "SelectionEffect",
@@ -184,11 +188,13 @@ __all__ = [
     "effective_counts",
     "estimate_of",
     "expected_cost_error",
+    "few_of_classes",
     "fitting_covariance",
     "holm",
     "holm_pairs",
     "jackknife",
     "leaving_points",
+    "loss_costs",
     "max_t",
     "mcnemar",
     "mean_covariance",

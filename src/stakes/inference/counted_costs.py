@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,13 +15,12 @@ from stakes._value import record
 from stakes.inference.contender_exits import Move, leaving_points
 from stakes.inference.estimate import Measured
 from stakes.inference.likelihood import Support, profile_bounds, widened
-from stakes.inference.profile import MOST_BLIND, profile_normalized_interval, profile_threshold
+from stakes.inference.profile import profile_normalized_interval, profile_threshold
+from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import checked_added, checked_fitting
 from stakes.inference.schemes import Clusters
 from stakes.inference.selection import Contenders, contenders, with_blind
 from stakes.inference.supports import checked_reachable, cost_support, difference_support
-from stakes.inference.system_costs import SystemCosts
-from stakes.inference.winner import probability_cheapest
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
 from stakes.tally import Counts, JointCounts
@@ -31,24 +29,22 @@ _AT_ONCE = 1 << 22  # most numbers in the tables of a block of systems: 32 MiB o
 
 
 @record
-class CountedCosts(SystemCosts):
-    """Costs of systems from joint counts, with normalised costs; `system_costs` makes it.
+class CountedCosts(SampledCosts):
+    """Costs of systems from joint counts; `system_costs` makes it.
 
     Attributes
     ----------
     joint : of the systems and, last, of constant decisions; clusters are its leading axis
-    problem : with costs above `base`
-    base, unaided, choice, level : as in `SystemCosts`
+    problem, base, unaided, choice, level, added, constant : as in `SampledCosts`
     reachable : (J + M, M) decisions that each can take
     squares : sums of squared weights, where weights are fractional
-    added : (J + M,) what each costs per case besides its decisions, such as to run it
 
     Examples
     --------
     >>> from stakes import JointCounts, Problem
     >>> joint = JointCounts.from_decisions([0, 1] * 50, {"new": [0, 0] * 50}, Problem.zero_one(2))
-    >>> system_costs(joint, Problem.zero_one(2)).constant
-    ('always 0', 'always 1')
+    >>> system_costs(joint, Problem.zero_one(2)).joint.models
+    ('new', 'always 0', 'always 1')
     """
 
     joint: JointCounts
@@ -60,134 +56,7 @@ class CountedCosts(SystemCosts):
     unaided: str
     level: float
     added: FloatArray
-
-    @property
-    def perfect(self) -> float:
-        """Cost per case of the best decision of each class."""
-        return self.base + self._perfect
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        """The names of the constant decisions."""
-        return tuple(map(str, self.joint.models[-min(self.problem.n_decisions, MOST_BLIND) :]))
-
-    def is_unaided(self, name: str) -> bool:
-        """Whether a system decides as what needs no model does, and costs nothing to run.
-
-        Parameters
-        ----------
-        name : the name of the system
-
-        Returns
-        -------
-        whether the two are the same
-
-        Examples
-        --------
-        >>> from stakes import JointCounts, Problem
-        >>> joint = JointCounts.from_decisions([0, 1], {"lazy": [0, 0]}, Problem.zero_one(2))
-        >>> system_costs(joint, Problem.zero_one(2)).is_unaided("lazy")
-        True
-        """
-        return self._running(name) == 0 and self._decides_alike(name, self.unaided)
-
-    def normalized(self, name: str) -> Measured:
-        """Normalised cost of one system.
-
-        Parameters
-        ----------
-        name : the name of the system
-
-        Returns
-        -------
-        the normalised cost on these cases, with its interval
-
-        Examples
-        --------
-        >>> from stakes import JointCounts, Problem
-        >>> decided = {"new": [0, 0, 1, 0] * 25}
-        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
-        >>> system_costs(joint, Problem.zero_one(2)).normalized("new").value
-        0.5
-        """
-        return self._normalized[name]
-
-    def expected_normalized(self, name: str) -> Measured:
-        """Normalised cost of the cheapest system once deployed, corrected as `expected` is.
-
-        Parameters
-        ----------
-        name : the name of the cheapest system
-
-        Returns
-        -------
-        the normalised cost to expect, with its interval
-
-        Examples
-        --------
-        >>> from stakes import JointCounts, Problem
-        >>> decided = {"a": [0, 1] * 40 + [1, 1] * 10, "b": [1, 1] * 10 + [0, 1] * 40}
-        >>> joint = JointCounts.from_decisions([0, 1] * 50, decided, Problem.zero_one(2))
-        >>> round(system_costs(joint, Problem.zero_one(2)).expected_normalized("a").value, 3)
-        0.236
-        """
-        share, unit = self.normalized(name), self._span
-        if not unit > 0:
-            return share
-        bias, reach = self._effect.bias / unit, self._effect.reach / unit
-        effect = replace(self._effect, bias=bias, reach=reach)
-        return effect.cost(share.value, share.low, share.high, most=self._worst(name))
-
-    def more(self, name: str) -> Measured:
-        """Cost of a system above the cheapest; the intervals of all systems hold at once.
-
-        Parameters
-        ----------
-        name : the name of a system that may win
-
-        Returns
-        -------
-        the difference on these cases, with its simultaneous interval
-
-        Examples
-        --------
-        >>> from stakes import JointCounts, Problem
-        >>> decided = {"new": [0, 0, 1, 0] * 25, "old": [0, 1, 1, 0] * 25}
-        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
-        >>> system_costs(joint, Problem.zero_one(2)).more("old").value
-        0.25
-        """
-        place = self.choice.names.index(name)
-        parts = (self.choice.differences, self.choice.low, self.choice.high)
-        return Measured(*(float(part[place]) for part in parts))
-
-    @cached_property
-    def chances(self) -> dict[str, float]:
-        """The probability that each system is the cheapest, as `probability_cheapest` has it."""
-        probabilities = probability_cheapest(self.choice)
-        return dict(zip(map(str, self.choice.names), probabilities.tolist(), strict=True))
-
-    def share_of_regret(self, amount: float, name: str) -> float:
-        """An amount as a share of what a system costs above perfect decisions.
-
-        Parameters
-        ----------
-        amount : an amount per case
-        name : the name of the system
-
-        Returns
-        -------
-        the share; 0 where the system costs no more than perfect decisions
-
-        Examples
-        --------
-        >>> from stakes import JointCounts, Problem
-        >>> joint = JointCounts.from_decisions([0, 1], {"new": [0, 0]}, Problem.zero_one(2))
-        >>> system_costs(joint, Problem.zero_one(2)).share_of_regret(0.1, "new")
-        0.2
-        """
-        above = self._value(name) - self._perfect
-        return amount / above if above > 0 else 0.0
+    constant: tuple[str, ...]
 
     def leaving(self, moves: list[Move], constant: tuple[str, ...]) -> FloatArray:
         """Where choices leave the contenders while a number of the problem moves.
@@ -227,19 +96,14 @@ class CountedCosts(SystemCosts):
 
     # Internals -----------------------------------------------------------------------------------
 
+    @cached_property
+    def _pooled(self) -> JointCounts:
+        return self.joint.pooled()
+
     @property
     def _perfect(self) -> float:
-        shares = _pooled(self.joint).shares if self.problem.prior is None else self.problem.prior
+        shares = self._pooled.shares if self.problem.prior is None else self.problem.prior
         return float(shares @ self.problem.costs.min(axis=1))
-
-    def _value(self, name: str) -> float:
-        return float(self.choice.errors.costs[self.choice.errors.names.index(name)])
-
-    def _running(self, name: str) -> float:
-        return float(self.added[self.choice.errors.names.index(name)])
-
-    def _bounds_of(self, name: str) -> tuple[float, float, float]:
-        return self._bounds[name]
 
     def _pair_support(self, first: str, second: str, factor: float) -> Support:
         places = self.joint.models.index(first), self.joint.models.index(second)
@@ -248,19 +112,11 @@ class CountedCosts(SystemCosts):
         )
         return support.of_quantity(0)
 
-    def _fitting(self, names: tuple[str, ...]) -> FloatArray:
-        return self.choice.errors.among(names).fitting
-
     def _decides_alike(self, first: str, second: str) -> bool:
         """Whether a system takes a constant decision about every case."""
         # Equal tables suffice: those of a constant decision have all cases in one column.
-        joint = _pooled(self.joint)
-        return np.array_equal(joint.model(first).values, joint.model(second).values)
-
-    @property
-    def _span(self) -> float:
-        """What the best constant decision costs above perfect ones, even if it breaks a limit."""
-        return min(map(self._value, self.constant)) - self._perfect
+        tables = self._pooled.model(first), self._pooled.model(second)
+        return np.array_equal(tables[0].values, tables[1].values)
 
     @property
     def _design(self) -> dict[str, Any]:
@@ -296,7 +152,8 @@ class CountedCosts(SystemCosts):
                 counts, self.problem, self.level, added=running, **design
             )
             more = running / unit if unit > 0 else 0.0 * running
-            values = np.asarray(normalized_cost(_summed(counts, self.joint), self.problem)) + more
+            pooled = counts.pooled() if self.joint.leading else counts
+            values = np.asarray(normalized_cost(pooled, self.problem)) + more
             errors = self.choice.errors.among(tuple(names))
             added = np.diagonal(errors.fitting) / (unit**2 if unit > 0 else np.inf)
             threshold = profile_threshold(self.level, np.asarray(errors.degrees))
@@ -306,19 +163,13 @@ class CountedCosts(SystemCosts):
             intervals |= {name: Measured(*part) for name, part in zip(names, parts, strict=True)}
         return intervals
 
-    def _worst(self, name: str) -> float:
-        """The largest normalised cost of a system; infinite where the prior is estimated."""
-        span = self._span
-        known = self.problem.prior is not None and span > 0
-        return (self._bounds[name][2] - self._perfect) / span if known else np.inf
-
     @property
     def _blocks(self) -> Iterator[tuple[list[str], Counts, dict[str, Any]]]:
         """Names, tables and design of the systems, in blocks that fit into memory.
 
         The constant decisions are left out.
         """
-        names = [str(name) for name in self.joint.models[: -len(self.constant)]]
+        names = self._systems
         table = self.problem.costs.size * max(1, self.joint.weights.size // len(self.joint.cells))
         size = max(1, _AT_ONCE // table)
         for first in range(0, len(names), size):
@@ -373,7 +224,7 @@ def system_costs(
     """
     base = float(problem.costs.min())
     above = _above(base, problem)
-    shares = _pooled(joint).shares if problem.prior is None else problem.prior
+    shares = joint.pooled().shares if problem.prior is None else problem.prior
     decision = _cheapest_constant(above.with_prior(shares), shares, constant)
     wider, able = with_blind(joint, above, decision)
     size = len(joint.models)
@@ -391,8 +242,18 @@ def system_costs(
         fitting=np.pad(checked_fitting(fitting, size), rest),
         added=running,
     )
-    unaided = always(decision)
-    return CountedCosts(wider, above, base, able, squares, choice, unaided, choice.level, running)
+    return CountedCosts(
+        joint=wider,
+        problem=above,
+        base=base,
+        reachable=able,
+        squares=squares,
+        choice=choice,
+        unaided=always(decision),
+        level=choice.level,
+        added=running,
+        constant=tuple(map(str, wider.models[size:])),
+    )
 
 
 def _cheapest_constant(problem: Problem, shares: FloatArray, among: object) -> Label:
@@ -420,12 +281,3 @@ def _tables(joint: JointCounts, names: list[str]) -> Counts:
     values = np.stack([joint.model(name).values for name in names], axis=-3)
     labels: dict[str, Any] = {"classes": joint.classes, "decisions": joint.decisions}
     return Counts._trusted(values=values, **labels, groups=None)
-
-
-def _summed(counts: Counts, joint: JointCounts) -> Counts:
-    """Counts summed over all clusters."""
-    return counts if joint.weights.ndim == 1 else counts.sum_clusters(np.ones((1, len(counts))))[0]
-
-
-def _pooled(joint: JointCounts) -> JointCounts:
-    return joint if joint.weights.ndim == 1 else joint.with_cell_weights(joint.weights.sum(axis=0))

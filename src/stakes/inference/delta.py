@@ -74,8 +74,7 @@ def joint_costs(joint: JointCounts, problem: Problem) -> FloatArray:
 
 def _cell_costs(joint: JointCounts, problem: Problem) -> tuple[FloatArray, FloatArray]:
     """The class of each cell as zeros and a one, (C, K), and what every model's costs, (C, J)."""
-    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
-    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    _check.same_names("joint and problem", joint, problem)
     truth, decided = joint.cells[:, 0], joint.cells[:, 1:]
     of_class = (truth[:, None] == np.arange(len(joint.classes))).astype(np.float64)
     return of_class, problem.costs[truth[:, None], decided]

@@ -137,8 +137,7 @@ def _answered(joint: JointCounts, problem: Problem | None) -> IntArray:
     """Position of the class that each decision answers, (M,)."""
     answers = _check.answers(joint.classes, joint.decisions)
     if problem is not None:
-        _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
-        _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+        _check.same_names("joint and problem", joint, problem)
         answers = problem.answers
     if None in answers:
         raise InputError(

@@ -16,10 +16,34 @@ from math import isqrt
 
 import numpy as np
 
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 
 _MANY_TERMS = 40  # degrees of freedom above which a series is shorter than the sum
 _FAR = 800.0  # its exponential is zero
+
+
+def t_quantile(degrees: Numbers, share: Numbers) -> FloatArray:
+    """Quantile of Student's t; that of the normal where degrees of freedom are infinite.
+
+    >>> t_quantile(np.array([4.0, np.inf]), 0.975).round(3)
+    array([2.776, 1.96 ])
+    """
+    from scipy.special import ndtri, stdtrit
+
+    finite = np.isfinite(degrees)
+    return np.where(finite, stdtrit(np.where(finite, degrees, 1.0), share), ndtri(share))
+
+
+def t_tail(degrees: Numbers, distance: FloatArray) -> FloatArray:
+    """The probability that Student's t, or the normal, exceeds a distance.
+
+    >>> t_tail(np.array([4.0, np.inf]), np.array([2.776, 1.96])).round(3)
+    array([0.025, 0.025])
+    """
+    from scipy.special import ndtr, stdtr
+
+    finite = np.isfinite(degrees)
+    return np.where(finite, stdtr(np.where(finite, degrees, 1.0), -distance), ndtr(-distance))
 
 
 def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
@@ -28,13 +52,9 @@ def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:
     >>> student_quantile(np.array([5.0, np.inf]), 0.975).round(3)
     array([3.104, 1.96 ])
     """
-    from scipy.special import ndtri, stdtrit
-
-    few = np.isfinite(n)
-    degrees = np.where(few, n, 2.0)  # any number above one where the normal is taken instead
-    return np.asarray(
-        np.where(few, np.sqrt(degrees / (degrees - 1)) * stdtrit(degrees - 1, share), ndtri(share))
-    )
+    size = np.where(np.isfinite(n), n, 2.0)  # any number above one where it is not used
+    scale = np.where(np.isfinite(n), np.sqrt(size / (size - 1)), 1.0)
+    return np.asarray(scale * t_quantile(np.subtract(n, 1), share))
 
 
 def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
@@ -43,12 +63,9 @@ def student_tail(n: FloatArray, distance: FloatArray) -> FloatArray:
     >>> student_tail(np.array([5.0, np.inf]), np.array([3.104, 1.96])).round(3)
     array([0.025, 0.025])
     """
-    from scipy.special import ndtr, stdtr
-
-    few = np.isfinite(n)
-    degrees = np.where(few, n, 2.0)
-    scaled = np.asarray(-distance) * np.sqrt((degrees - 1) / degrees)
-    return np.asarray(np.where(few, stdtr(degrees - 1, scaled), ndtr(-np.asarray(distance))))
+    size = np.where(np.isfinite(n), n, 2.0)
+    scale = np.where(np.isfinite(n), np.sqrt((size - 1) / size), 1.0)
+    return t_tail(np.subtract(n, 1), np.asarray(distance) * scale)
 
 
 def normal_scores(n: FloatArray, distance: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from stakes.errors import InputError
 from stakes.inference.effective_cases import Cells, effective_factors
 from stakes.inference.estimate import Interval
 from stakes.inference.likelihood import profile_bounds
+from stakes.inference.normals import t_quantile
 from stakes.inference.schemes import Clusters
 from stakes.inference.supports import (
     checked_reachable,
@@ -181,12 +182,9 @@ def profile_threshold(level: float, degrees: FloatArray) -> FloatArray:
     >>> profile_threshold(0.95, np.array([np.inf, 5, 0])).round(2)
     array([3.84, 6.61,  inf])
     """
-    from scipy.special import ndtri, stdtrit
-
-    share = (1 + level) / 2
-    some, finite = degrees >= 1, np.isfinite(degrees)
-    student = stdtrit(np.where(some & finite, degrees, 1.0), share)
-    return np.asarray(np.where(some, np.where(finite, student, ndtri(share)), np.inf) ** 2)
+    some = degrees >= 1
+    quantile = t_quantile(np.where(some, degrees, 1.0), (1 + level) / 2)
+    return np.asarray(np.where(some, quantile, np.inf) ** 2)
 
 
 def _interval(low: FloatArray, high: FloatArray, level: float) -> Interval:

@@ -143,8 +143,7 @@ def cost_errors(
     array([[0.    , 0.0019],
            [0.0019, 0.    ]])
     """
-    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
-    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    _check.same_names("joint and problem", joint, problem)
     if joint.weights.ndim > 2:
         raise InputError(
             f"joint must have no leading axis, or one of clusters; its leading axes are "

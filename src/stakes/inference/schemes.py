@@ -343,9 +343,8 @@ class Clusters(Scheme):
         0  22   5
         1   6  19
         """
-        # As a replicate in which each cluster occurs once, so that value and replicates are summed
-        # by the same code and round alike.
-        return tally.sum_clusters(np.ones((1, cluster_count(tally))))[0]
+        cluster_count(tally)  # refuses fewer than two
+        return tally.pooled()
 
     def intervals(self, tally: Tally) -> IntervalType:
         """Expanded percentiles, because clusters are often few.

@@ -189,7 +189,7 @@ def contenders(
     c  0.02  0.02  -0.01912  0.07173    0.3644  contender
     """
     errors = cost_errors(joint, problem, squares=squares, fitting=fitting).with_added(added)
-    rivals = errors.among(_checked_names(joint, among))
+    rivals = errors.among(checked_names(joint.models, among))
     design = {"reachable": reachable, "squares": squares}
     return contenders_among(
         rivals,
@@ -391,16 +391,16 @@ def _cheapest_blind(joint: JointCounts, problem: Problem, named: Label | None) -
     return np.sort(np.argsort(costs, kind="stable")[:MOST_BLIND])
 
 
-def _checked_names(joint: JointCounts, among: object) -> Labels:
-    """The systems that are compared."""
+def checked_names(known: Labels, among: object) -> Labels:
+    """The systems that are compared: all that are known, or some of these."""
     if among is None:
-        return joint.models
+        return known
     names = _check.labels("among", among)
-    strangers = [name for name in names if name not in joint.models]
+    strangers = [name for name in names if name not in known]
     if strangers or not names:
         evidence = f"{strangers[0]!r} is none" if strangers else "it names none"
         raise InputError(
-            f"among must name systems of the tally, {joint.models}; {evidence}. "
+            f"among must name systems of the tally, {known}; {evidence}. "
             f"Leave it out to compare all."
         )
     return names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stakes import _check
-from stakes._check import FloatArray, Labels
+from stakes._check import FloatArray, Labels, Numbers
 from stakes._text import text_table
 from stakes._value import Value, record
 from stakes.errors import InputError
@@ -111,7 +111,7 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     delta method
            cases  value  95% low    high
     north     90    0.4   0.2982  0.5018
-    south     10    0.4  0.07994  0.7201  cases: 6 of 0, 4 of 1; too few to say
+    south     10    0.4  0.07994  0.7201  few cases (6 of 0, 4 of 1)
     """
     axes = checked_tally(tally).leading
     if len(axes) != 1 or estimate.value.shape != axes:
@@ -123,21 +123,38 @@ def slices(estimate: Estimate, tally: Tally, *, smallest: float) -> Slices:
     bound = _check.number("smallest", smallest, low=0)
     sizes = tally.class_weights
     labels = tally.groups or tuple(range(len(sizes)))
-    notes = tuple(
-        _note(size, tally.class_names, bound, int(lost), len(estimate.replicates))
-        for size, lost in zip(sizes, estimate.n_undefined, strict=True)
+    replicates = len(estimate.replicates)
+    few = (few_of_classes(size, tally.class_names, bound) for size in sizes)
+    undefined = (
+        f"{lost} of {replicates} replicates undefined" if lost else ""
+        for lost in estimate.n_undefined
     )
+    notes = tuple("; ".join(filter(None, both)) for both in zip(few, undefined, strict=True))
     return Slices._trusted(groups=labels, estimate=estimate, sizes=sizes, notes=notes)
 
 
-def _note(size: FloatArray, classes: Labels, smallest: float, lost: int, replicates: int) -> str:
-    """The note of one group: classes with too few cases, and undefined replicates."""
+def few_of_classes(sizes: Numbers, classes: Labels, smallest: float) -> str:
+    """The note on a group of which some classes have too few cases; empty if all have enough.
+
+    Parameters
+    ----------
+    sizes : (K,) cases of each class
+    classes : K labels
+    smallest : number of cases of a class below which they say little about it
+
+    Returns
+    -------
+    the note
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> few_of_classes(np.array([60, 4]), ("healthy", "ill"), 10)
+    'few cases (4 of ill)'
+    """
     short = [
-        f"{count:.4g} of {label}"
-        for count, label in zip(size, classes, strict=True)
-        if count < smallest
+        f"{size:.4g} of {label}"
+        for size, label in zip(sizes, classes, strict=True)
+        if size < smallest
     ]
-    notes = [f"cases: {', '.join(short)}; too few to say"] if short else []
-    if lost:
-        notes.append(f"{lost} of {replicates} replicates undefined")
-    return "; ".join(notes)
+    return f"few cases ({', '.join(short)})" if short else ""

@@ -143,8 +143,7 @@ def difference_support(
     >>> support.values.tolist(), support.counts.tolist()
     ([[0.0, 1.0]], [[3.0, 1.0]])
     """
-    _check.same_labels("the classes of joint and problem", joint.classes, problem.classes)
-    _check.same_labels("the decisions of joint and problem", joint.decisions, problem.decisions)
+    _check.same_names("joint and problem", joint, problem)
     able = checked_reachable(reachable, (len(joint.models), problem.n_decisions))
     places = _checked_pairs(pairs, len(joint.models))
     return pair_support(

@@ -18,13 +18,13 @@ from stakes.inference.estimate import Measured
 from stakes.inference.likelihood import Support, profile_bounds
 from stakes.inference.profile import profile_threshold
 from stakes.inference.selection import Contenders
-from stakes.inference.winner import SelectionEffect, selection_effect
+from stakes.inference.winner import SelectionEffect, probability_cheapest, selection_effect
 
 
 class SystemCosts(ABC):
     """Costs of systems on the same cases, how they compare, and what may be the cheapest.
 
-    `system_costs` makes it from joint counts. The least cost of the problem is subtracted from all
+    The least cost of the problem is subtracted from all
     costs and added back at the end, so that an amount which all decisions share takes no digits
     from differences.
 
@@ -52,9 +52,9 @@ class SystemCosts(ABC):
     level: float
 
     @property
-    @abstractmethod
     def perfect(self) -> float:
         """Cost per case of the best decision of each class."""
+        return self.base + self._perfect
 
     @property
     def unaided_cost(self) -> float:
@@ -85,7 +85,6 @@ class SystemCosts(ABC):
         systems = self.contenders if saving.high > 0 else ()
         return (*systems, self.unaided) if saving.low <= 0 else systems
 
-    @abstractmethod
     def is_unaided(self, name: str) -> bool:
         """Whether a system decides as what needs no model does, and costs nothing to run.
 
@@ -107,6 +106,7 @@ class SystemCosts(ABC):
         >>> costs.is_unaided("new"), costs.is_unaided("lazy")
         (False, True)
         """
+        return self._running(name) == 0 and self._decides_alike(name, self.unaided)
 
     def cost(self, name: str) -> Measured:
         """Cost per case of one system.
@@ -243,7 +243,69 @@ class SystemCosts(ABC):
         rounding = 1e-12 * abs(cost - self.perfect) + 4 * np.finfo(np.float64).eps * abs(cost)
         return saving if not abs(saving.value) <= rounding else replace(saving, value=0.0)
 
+    def more(self, name: str) -> Measured:
+        """Cost of a system above the cheapest; the intervals of all systems hold at once.
+
+        Parameters
+        ----------
+        name : the name of a system that may win
+
+        Returns
+        -------
+        the difference on these cases, with its simultaneous interval
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> decided = {"new": [0, 0, 1, 0] * 25, "old": [0, 1, 1, 0] * 25}
+        >>> joint = JointCounts.from_decisions([0, 0, 1, 1] * 25, decided, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).more("old").value
+        0.25
+        """
+        place = self.choice.names.index(name)
+        parts = (self.choice.differences, self.choice.low, self.choice.high)
+        return Measured(*(float(part[place]) for part in parts))
+
+    @cached_property
+    def chances(self) -> dict[str, float]:
+        """The probability that each system is the cheapest, as `probability_cheapest` has it."""
+        probabilities = probability_cheapest(self.choice)
+        return dict(zip(map(str, self.choice.names), probabilities.tolist(), strict=True))
+
+    def share_of_regret(self, amount: float, name: str) -> float:
+        """An amount as a share of what a system costs above perfect decisions.
+
+        Parameters
+        ----------
+        amount : an amount per case
+        name : the name of the system
+
+        Returns
+        -------
+        the share; 0 where the system costs no more than perfect decisions
+
+        Examples
+        --------
+        >>> from stakes import JointCounts, Problem
+        >>> from stakes.inference import system_costs
+        >>> joint = JointCounts.from_decisions([0, 1], {"new": [0, 0]}, Problem.zero_one(2))
+        >>> system_costs(joint, Problem.zero_one(2)).share_of_regret(0.1, "new")
+        0.2
+        """
+        above = self._value(name) - self._perfect
+        return amount / above if above > 0 else 0.0
+
     # What each kind of sample knows --------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _perfect(self) -> float:
+        """Cost per case of the best decision of each class, above the base."""
+
+    @abstractmethod
+    def _decides_alike(self, first: str, second: str) -> bool:
+        """Whether a system takes the second's decision, which needs no model, about every case."""
 
     @abstractmethod
     def _value(self, name: str) -> float:

@@ -58,7 +58,7 @@ _REMEDY = (
 
 def refuse_clusters(tally: Tally) -> None:
     """Refuse scores that name clusters where their cases would be taken for independent."""
-    if getattr(tally, "clusters", None) is not None:
+    if tally.names_clusters:
         raise InputError(
             "scores must not name clusters here; their cases came together and would be taken for "
             "independent. Resample the clusters, compare(…, scheme=Clusters()); to take cases as "

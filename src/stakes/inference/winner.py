@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import least, ratio
+from stakes._arithmetic import least_shares, ratio
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.errors import InputError
 from stakes.inference.comparison import triangular_root
 from stakes.inference.estimate import Measured
 from stakes.inference.max_law import FEW_DEGREES, canonical_order, canonical_ranks
-from stakes.inference.normals import fixed_normals
+from stakes.inference.normals import fixed_normals, t_quantile, t_tail
 from stakes.inference.sampling import CostErrors
 from stakes.inference.selection import Contenders
 
@@ -140,8 +140,6 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
     >>> round(effect.bias, 4), effect.shrinkage
     (0.004, 0.0)
     """
-    from scipy.special import ndtri, stdtrit
-
     rivals = choice.errors.among(_rivals(choice, against))
     if len(rivals.names) < 2 or rivals.degrees == 0:
         return SelectionEffect(0.0, 0.0, 1.0)
@@ -158,12 +156,11 @@ def selection_effect(choice: Contenders, *, against: Label | None = None) -> Sel
         variance = choice.errors.variances[winner, choice.errors.names.index(against)]
     # How much lower the error of the chosen system may be than that of a system fixed in advance.
     share = (1 - choice.level) / 2
-    normal, degrees = float(ndtri(share)), rivals.degrees
-    # The draws are normal; with few clusters Student's tails are wider by this factor.
-    factor = 1.0 if np.isinf(degrees) else float(stdtrit(degrees, share)) / normal
+    normal, student = (float(t_quantile(degrees, share)) for degrees in (np.inf, rivals.degrees))
     beyond = normal * float(np.sqrt(variance)) - float(np.quantile(error, share))
     bias = max(0.0, -float(lucky.mean()))  # the error of a fixed system is zero on average
-    reach = factor * max(0.0, beyond)
+    # The draws are normal; with few clusters Student's tails are wider by this factor.
+    reach = student / normal * max(0.0, beyond)
     return SelectionEffect(bias, reach, f)
 
 
@@ -201,8 +198,6 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     >>> probability_cheapest(contenders(joint, Problem.zero_one(2))).round(2).tolist()
     [0.7, 0.3]
     """
-    from scipy.special import stdtr
-
     if np.isnan(choice.standard_errors).any():  # costs or errors are undefined
         return np.full(len(choice.names), np.nan)
     rivals = _widened(choice, choice.errors.among(_rivals(choice, None)))
@@ -218,7 +213,7 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     # formula.
     if size == 2 and degrees < FEW_DEGREES:
         t = (costs[1] - costs[0]) / np.sqrt(rivals.variances[0, 1])
-        chances[places] = stdtr(degrees, np.array([t, -t]))
+        chances[places] = t_tail(degrees, np.array([-t, t]))
         return chances
     centred, drawn = costs - costs.mean(), _errors(rivals, rivals)
     # The unit keeps squares from over- and underflowing; as a power of two it rounds nothing.
@@ -231,8 +226,8 @@ def probability_cheapest(choice: Contenders) -> FloatArray:
     log_weight = (dimensions - 1) / 2 * np.log(b) - b * q / 2
     weight = np.exp(log_weight - log_weight.max())  # the largest is 1, so that none overflows
     for part, f in zip(weight / weight.sum(), np.sqrt(1 - b), strict=True):
-        wins = least(f * centred + drawn)  # systems that decide alike share what they win
-        chances[places] += part * (wins / wins.sum(axis=1, keepdims=True)).mean(axis=0)
+        # Systems that decide alike share what they win.
+        chances[places] += part * least_shares(f * centred + drawn).mean(axis=0)
     # Systems that differ in nothing but their draws have the same chance.
     ranks = canonical_ranks(rivals)
     chances[places] = (np.bincount(ranks, chances[places]) / np.bincount(ranks))[ranks]

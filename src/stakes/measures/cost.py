@@ -27,8 +27,7 @@ def _refuse_mismatch(counts: Counts, problem: Problem) -> None:
             f"{counts.n_classes} by {counts.n_decisions}, costs {problem.n_classes} by "
             f"{problem.n_decisions}. Rows are classes, columns are decisions."
         )
-    _check.same_labels("the classes of counts and problem", counts.classes, problem.classes)
-    _check.same_labels("the decisions of counts and problem", counts.decisions, problem.decisions)
+    _check.same_names("counts and problem", counts, problem)
 
 
 def prior_of(counts: Counts, problem: Problem) -> FloatArray:

@@ -12,7 +12,7 @@ from stakes import _check
 from stakes._check import FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.errors import InputError
-from stakes.inference import Clusters, difference_support, profile_bounds, profile_threshold
+from stakes.inference import difference_support, profile_bounds, profile_threshold
 from stakes.measures import expected_cost
 from stakes.metrics.metric_rows import MetricRow
 from stakes.problem import Problem
@@ -39,7 +39,6 @@ class TestedCases:
 
     joint: JointCounts
     squares: JointCounts | None
-    scheme: Clusters | None
     problem: Problem
     level: float
 
@@ -81,8 +80,7 @@ class TestedCases:
             squares = JointCounts._of_codes(
                 columns, models, problem, mass, None, clusters, squared=True
             )
-        scheme = None if clusters is None else Clusters()
-        return cls(joint, squares, scheme, problem, level)
+        return cls(joint, squares, problem, level)
 
     def model(self, name: Label) -> tuple[Counts, FloatArray | None]:
         """Counts of a test, with clusters where there are some, and their squared weights."""
@@ -91,7 +89,7 @@ class TestedCases:
 
     def counts(self, name: Label) -> Counts:
         """Counts of all clusters under the stated prevalence."""
-        return at_prevalence(summed(self.joint.model(name), self.scheme), self.prior)
+        return at_prevalence(self.joint.model(name).pooled(), self.prior)
 
     def threshold(self, degrees: FloatArray) -> FloatArray:
         """Square of the normal or Student's quantile."""
@@ -119,11 +117,6 @@ def _refuse_one_cluster(clusters: object) -> None:
         )
 
 
-def summed(counts: Counts, scheme: Clusters | None) -> Counts:
-    """Counts of all clusters."""
-    return counts if scheme is None else scheme.whole(counts)
-
-
 def at_prevalence(counts: Counts, prior: FloatArray | None) -> Counts:
     """The table under a prior, without labels: its second row and column are positive."""
     moved = counts if prior is None else counts.with_prior(prior)
@@ -144,11 +137,11 @@ def difference_rows(
     places = [(models.index(first), models.index(second))]
     rows = {}
     for metric, gain in gains.items():
-        support = difference_support(joint, gain, places, squares=squares, scheme=sample.scheme)
+        support = difference_support(joint, gain, places, squares=squares)
         support = support.of_quantity(0)
         low, high = profile_bounds(support, sample.threshold(support.degrees))
         of_first, of_second = (
-            float(expected_cost(summed(joint.model(test), sample.scheme), gain))
+            float(expected_cost(joint.model(test).pooled(), gain))
             for test in (first, second)
         )
         rows[metric] = metric_row(name, metric, of_second - of_first, (0.0 - high, 0.0 - low))
@@ -200,7 +193,7 @@ def _correlation(sample: TestedCases, first: Label, second: Label, metric: str) 
     of_test, stated = _JOINED[metric], sample.prior is not None
     influence = np.stack([of_test(table.reshape(2, 2, 2), test, stated).ravel() for test in (1, 2)])
     covariances = [(influence * (squared.sum(axis=0) + added)) @ influence.T]
-    if sample.scheme is not None:
+    if joint.has_clusters:
         totals = sums @ influence.T
         covariances.append(totals.T @ totals + (influence * added) @ influence.T)
     return min(float(c[0, 1] / np.sqrt(c[0, 0] * c[1, 1])) for c in covariances)

@@ -34,7 +34,6 @@ from stakes.metrics.clinical_samples import (
     at_prevalence,
     difference_rows,
     metric_row,
-    summed,
 )
 from stakes.metrics.metric_rows import MetricRow, MetricTable
 from stakes.problem import Problem
@@ -173,7 +172,7 @@ _RATIOS = ("LR+", likelihood_ratio_positive, 1), ("LR−", likelihood_ratio_nega
 def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> list[MetricRow]:
     """All rows of one test."""
     counts, squares = sample.model(name)
-    table, studied = sample.counts(name), at_prevalence(summed(counts, sample.scheme), None)
+    table, studied = sample.counts(name), at_prevalence(counts.pooled(), None)
     values: dict[str, tuple[float, Bounds]] = {}
     for metric, rate, place in (("sensitivity", recall, 1), ("specificity", specificity, 0)):
         bounds = _proportion(sample, counts, squares, place, place)
@@ -184,7 +183,7 @@ def _of_test(sample: TestedCases, name: Label, gains: dict[str, Problem]) -> lis
     }
     for place, (metric, measure) in zip((1, 0), _PREDICTIVE.items(), strict=True):
         if sample.prior is None:
-            flipped = Counts(np.swapaxes(counts.values, -1, -2))
+            flipped = counts._but(values=np.swapaxes(counts.values, -1, -2))
             flipped_squares = None if squares is None else np.swapaxes(squares, -1, -2)
             bounds = _proportion(sample, flipped, flipped_squares, place, place)
         else:
@@ -204,8 +203,8 @@ def _proportion(
     """Wilson's interval of the share that a column has in its row."""
     hit = np.zeros((2, 2))
     hit[row, column] = 1.0
-    table, degrees = effective_counts(counts, hit, squares=squares, scheme=sample.scheme)
-    row_counts = summed(counts, sample.scheme).values[row]
+    table, degrees = effective_counts(counts, hit, squares=squares)
+    row_counts = counts.pooled().values[row]
     return wilson_bounds(
         ratio(row_counts[column], row_counts.sum()), table[row].sum(), sample.threshold(degrees)
     )
@@ -215,12 +214,12 @@ def _ratio_bounds(
     sample: TestedCases, counts: Counts, squares: FloatArray | None, column: int
 ) -> Bounds:
     """Interval of the rate of a decision among the positives over that among the negatives."""
-    cells = summed(counts, sample.scheme).values
+    cells = counts.pooled().values
     # Half a case is added to each cell, so that the linearisation exists at rates of zero and one.
     rates = (cells[:, column] + 0.5) / (cells.sum(axis=-1) + 1)
     influence = np.zeros((2, 2))
     influence[:, column] = -1 / rates[0], 1 / rates[1]  # on the logarithm of the ratio
-    table, degrees = effective_counts(counts, influence, squares=squares, scheme=sample.scheme)
+    table, degrees = effective_counts(counts, influence, squares=squares)
     return ratio_of_proportions_bounds(
         table[::-1, column], table[::-1].sum(axis=-1), sample.threshold(degrees)
     )
@@ -241,9 +240,9 @@ def _posterior_bounds(prior: FloatArray, bounds: Bounds, place: int) -> Bounds:
 def _mean(
     sample: TestedCases, counts: Counts, squares: FloatArray | None, gain: Problem
 ) -> tuple[float, Bounds]:
-    interval = profile_interval(counts, gain, sample.level, squares=squares, scheme=sample.scheme)
+    interval = profile_interval(counts, gain, sample.level, squares=squares)
     # Not a minus sign: a mean of zero would become −0.0, which prints as such.
-    value = 0.0 - float(expected_cost(summed(counts, sample.scheme), gain))
+    value = 0.0 - float(expected_cost(counts.pooled(), gain))
     return value, (0.0 - interval.high, 0.0 - interval.low)
 
 

@@ -384,8 +384,7 @@ class Problem(Charged):
             raise InputError("problems must be at least one Problem; they are not. Write [a, b].")
         first = listed[0]
         for problem in listed[1:]:
-            _check.same_labels("the classes of the problems", first.classes, problem.classes)
-            _check.same_labels("the decisions of the problems", first.decisions, problem.decisions)
+            _check.same_names("the problems", first, problem)
             same_prior(first.prior, problem.prior)
             same_limits(first.limits, problem.limits)
         shares = _check.weights("weights", weights, len(listed), of="problems")
@@ -761,8 +760,7 @@ class Problem(Charged):
         return self.prior
 
     def _same_decisions(self, other: Problem) -> None:
-        _check.same_labels("the classes of other", self.classes, other.classes)
-        _check.same_labels("the decisions of other", self.decisions, other.decisions)
+        _check.same_names("other", self, other)
 
     def _table(self) -> tuple[list[object], list[list[object]], str]:
         """Header, rows and caption."""

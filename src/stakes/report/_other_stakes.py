@@ -81,11 +81,6 @@ class MovedCosts(SystemCosts):
     pairs: Pairs
     level: float
 
-    @property
-    def perfect(self) -> float:
-        """Cost per case of the best decision of each class."""
-        return self.base + float(self.shares @ self.problem.costs.min(axis=1))
-
     @cached_property
     def costs(self) -> FloatArray:
         """Costs (J,) of the systems, above the base."""
@@ -154,31 +149,14 @@ class MovedCosts(SystemCosts):
             saves = self._plain_saving.high > 0
         return saves and self._is_contender(name)
 
-    def is_unaided(self, name: str) -> bool:
-        """Whether a system decides as what needs no model does, and costs nothing to run.
-
-        Parameters
-        ----------
-        name : the name of the system
-
-        Returns
-        -------
-        whether the two are the same
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from stakes import Problem, evaluate
-        >>> problem, y = Problem.binary(false_alarm=1, miss=9), [0, 1] * 20
-        >>> report = evaluate(y, {"net": [0.1, 0.8] * 20}, problem, calibrator=None, replicates=20)
-        >>> moved = Stakes(report).moved(np.array([[0.0, 4.0], [9.0, 0.0]]), None, kept=False)
-        >>> moved.is_unaided("net (as is)")
-        False
-        """
-        system, blind = self._decided(name), self._decided(self.unaided)
-        return system.running == 0 and not system.counts[:, ~blind.able].any()
-
     # Internals -----------------------------------------------------------------------------------
+
+    @property
+    def _perfect(self) -> float:
+        return float(self.shares @ self.problem.costs.min(axis=1))
+
+    def _decides_alike(self, first: str, second: str) -> bool:
+        return not self._decided(first).counts[:, ~self._decided(second).able].any()
 
     @cached_property
     def _plain_saving(self) -> Measured:

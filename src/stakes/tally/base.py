@@ -166,6 +166,11 @@ class Tally(Value, ABC):
         return isinstance(self.groups, _check.ClusterLabels)
 
     @property
+    def names_clusters(self) -> bool:
+        """Whether each cell names its cluster; otherwise clusters are the first leading axis."""
+        return False
+
+    @property
     def n_clusters(self) -> int:
         """How many clusters the tally holds, along its first leading axis; 0 without one."""
         return self.leading[0] if self.leading else 0
@@ -192,6 +197,25 @@ class Tally(Value, ABC):
         >>> sites.sum_clusters(np.array([[1.0, 1.0], [0.0, 2.0]])).n_cases
         array([30., 20.])
         """
+
+
+    def pooled(self) -> Self:
+        """The tally of all clusters together; a tally without clusters is the same.
+
+        Returns
+        -------
+        the sum along the first leading axis
+
+        Examples
+        --------
+        >>> from stakes.tally import Counts
+        >>> Counts([[[8, 2], [1, 9]], [[4, 0], [2, 4]]]).pooled().values.tolist()
+        [[12.0, 2.0], [3.0, 13.0]]
+        """
+        # As a replicate in which each cluster occurs once, so that value and replicates are summed
+        # by the same code and round alike.
+        count = self.n_clusters
+        return self.sum_clusters(np.ones((1, count)))[0] if count else self
 
 
 class CellTally(Tally):

@@ -312,9 +312,8 @@ class Counts(CellTally):
         array([[90., 10.],
                [ 1.,  9.]])
         """
+        _check.same_names("counts and problem", self, problem)
         classes, decisions = problem.classes, problem.decisions
-        _check.same_labels("the classes of counts and problem", self.classes, classes)
-        _check.same_labels("the decisions of counts and problem", self.decisions, decisions)
         if None in problem.answers or self.values.shape[-2:] != (len(classes), len(decisions)):
             raise InputError(
                 f"every decision of counts must answer a class of the problem; answers are "

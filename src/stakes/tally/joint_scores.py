@@ -118,6 +118,10 @@ class JointScores(JointTally):
 
     @property
     def has_clusters(self) -> bool:  # noqa: D102
+        return self.names_clusters
+
+    @property
+    def names_clusters(self) -> bool:  # noqa: D102
         return self.clusters is not None
 
     @property
