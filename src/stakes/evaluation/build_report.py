@@ -98,7 +98,7 @@ def report_of(
         known, systems = compared(systems, costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
     miscalibrations = _miscalibrations(evidence, tables, options)
-    models = _qualities(evidence, systems, costs, tables, miscalibrations)
+    models = _qualities(evidence, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
     verdict = verdict_of(systems, costs, naive, evidence)
     disagreement = disagreement_of(evidence, systems, models)
@@ -136,7 +136,6 @@ def report_of(
 
 def _qualities(
     evidence: Evidence,
-    systems: tuple[System, ...],
     costs: CountedCosts,
     tables: dict[str, ScoreTable | None],
     miscalibrations: dict[str, Miscalibration | None],
@@ -145,7 +144,6 @@ def _qualities(
         quality_of(
             tallied,
             evidence,
-            _systems_by_rule(systems, tallied.model),
             costs,
             shown_table=tables[tallied.model],
             miscalibration=miscalibrations.get(tallied.model),
@@ -257,11 +255,6 @@ def _miscalibrations(
         )
         for tallied in evidence.models
     }
-
-
-def _systems_by_rule(systems: tuple[System, ...], model: str) -> dict[str, str]:
-    """The systems of one model, by their rules."""
-    return {system.rule: system.name for system in systems if system.model == model}
 
 
 def _naive(evidence: Evidence, costs: CountedCosts) -> NaiveDecision:

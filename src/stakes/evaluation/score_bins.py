@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.rows import POSTERIORS
+from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
@@ -80,11 +81,10 @@ def decision_changes(
     Each decision is the best on one interval of probabilities, so that no change can lie between
     two scores with the same decision.
     """
-    free = problem.with_limits(None)  # changes are those without the prices of limits
+    ratios = None if moving is None else class_ratios(*moving)
 
     def decided(some: FloatArray) -> IntArray:
-        posteriors = some if moving is None else shift_prior(some, *moving)
-        return bayes_decision_indices(posteriors, free)
+        return cheapest_decisions(posterior_pairs(some), problem.costs, ratios=ratios)
 
     milestones = np.append(np.arange(0, len(scores) - 1, _STRIDE), len(scores) - 1)
     for i in np.flatnonzero(np.diff(decided(scores[milestones]))):
