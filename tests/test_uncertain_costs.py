@@ -13,6 +13,7 @@ import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
 from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.folds import Fitted
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.inference import Dirichlet
@@ -201,7 +202,9 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     problem = Problem(np.array([[0.0, 3, 35], [220, 12, 0]]), prior=PRIOR)
     cases = read_cases(Y, problem, weights, None, None)
     rows = np.stack([1 - P, P], axis=1)
-    predictions = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
+    predictions = Predictions(
+        "m", "posteriors", posteriors=rows, fitted=Fitted(rows[:, ::-1], None)
+    )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
     costs = remake_of(cases, [predictions], {"m": 0.5}, None).costs(worlds)
     counted = np.ones(N) if weights is None else weights

@@ -27,7 +27,7 @@ from stakes.evaluation.evidence import (
     ModelTallies,
     PairsOf,
 )
-from stakes.evaluation.folds import Folds
+from stakes.evaluation.folds import FitOnAll, Folds
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
@@ -105,12 +105,19 @@ def evidence_of(
         calibrator=calibrator,
         partition_costs={n: each.costs for n, each in by_name.items() if each.costs is not None},
         left_out=(*(caveat for model in predictions for caveat in model.left_out), *unlimited),
-        maps={each.model: each.map_of_all for each in predictions if each.map_of_all is not None},
+        maps=dict(_maps_of_all(predictions)),
         repriced=_repriced(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
         most_sources=_most_sources(cases.truth.size),
     )
+
+
+def _maps_of_all(predictions: Sequence[Predictions]) -> Iterator[tuple[str, FitOnAll]]:
+    """The maps of the models that were recalibrated, fitted to all cases when they are called."""
+    for model in predictions:
+        if model.fitted is not None and model.fitted.on_all is not None:
+            yield model.model, model.fitted.on_all
 
 
 def _most_sources(n_cases: int) -> int:
@@ -191,8 +198,9 @@ def decided_by_rules(
     lost: list[Caveat] = []
     for model, rule in listed:
         if not cases.problem.limits or rule.name not in POSTERIOR_RULES:
-            fitted = model.partition_costs if rule.name in (RECALIBRATED, TUNED_APART) else None
-            decided.append(_Decided(rule, model.decisions(rule, cases.charges), fitted))
+            fitted = model.fitted if rule.name in (RECALIBRATED, TUNED_APART) else None
+            costs = None if fitted is None else fitted.costs
+            decided.append(_Decided(rule, model.decisions(rule, cases.charges), costs))
             continue
         try:
             limited = limited_rule(model, rule.name, folds)
