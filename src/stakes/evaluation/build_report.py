@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._version import __version__
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.baseline import compared, read_incumbent
@@ -186,9 +187,8 @@ def _no_model(evidence: Evidence, costs: CountedCosts) -> System | None:
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
         return None
-    truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
-    cells = np.bincount(truth * size + charges.blind, weights, size * problem.n_classes)
-    table = cells.reshape(problem.n_classes, size)
+    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
+    table = table_of(charges.losses.weights, codes, shape)
     return System(
         name=NO_MODEL,
         model=NO_MODEL,

@@ -95,9 +95,16 @@ def decision_changes(
 def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
     """Edges of bins that divide both classes evenly; the exact cuts are among them."""
     exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
-    # Both classes count alike, so that a rare class gets as many bins as a common one.
+    places = even_places(table, most - exact_cuts.size)
+    edges = table.scores[np.minimum(places, table.scores.size - 1)]
+    return np.union1d(edges, exact_cuts)
+
+
+def even_places(table: ScoreTable, n_bins: int) -> IntArray:
+    """Positions in a table of scores at which bins end that divide both classes evenly.
+
+    Both classes count alike, so that a rare class gets as many bins as a common one.
+    """
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
-    wanted = np.linspace(0, reached[-1], most - exact_cuts.size + 1)[1:-1]
-    edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
-    return np.union1d(edges, exact_cuts)
+    return np.searchsorted(reached, np.linspace(0, reached[-1], n_bins + 1)[1:-1])

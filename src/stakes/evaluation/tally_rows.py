@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stakes._arithmetic import places_among
+from stakes._arithmetic import places_among, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import mean_costs
 from stakes.errors import InputError
@@ -381,8 +381,8 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
         return None
     else:
         decided = place[model.decided]
-    cells = np.bincount(cases.truth * size + decided, cases.weights, size * size)
-    return Counts(cells.reshape(size, size), classes=range(size), decisions=range(size))
+    table = table_of(cases.weights, [cases.truth, decided], (size, size))
+    return Counts(table, classes=range(size), decisions=range(size))
 
 
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:
