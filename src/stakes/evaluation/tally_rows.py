@@ -32,7 +32,7 @@ from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
-from stakes.limits import costs_by_class, coverage_points
+from stakes.limits import coverage_points
 from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -250,8 +250,8 @@ def _coverages(
 
 def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
     hardness = mean_costs(model.believed(rule), cases.charges).min(axis=1)
-    charged = costs_by_class(cases.charges, cases.truth)[np.arange(codes.size), codes]
-    return coverage_of_rows(hardness, cases.mass, cases.mass * charged)
+    losses = cases.losses(codes, cases.charges)
+    return coverage_of_rows(hardness, cases.mass, cases.mass * losses)
 
 
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
