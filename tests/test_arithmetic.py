@@ -1,4 +1,4 @@
-"""Ties: what rounding alone keeps apart is equal; and places among a few edges."""
+"""Ties: what rounding alone keeps apart is equal; places among a few edges; tables of codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from stakes._arithmetic import least, least_shares, places_among
+from stakes._arithmetic import least, least_shares, places_among, table_of
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(1e-16, True), (1e-13, True), (1e-6, False)])
@@ -46,3 +46,13 @@ def test_places_among_edges_are_those_of_a_binary_search(n_edges):
     values = np.concatenate([rng.integers(-8, 48, 40_000) / 8, [-np.inf, np.inf, -0.0]])
     assert_array_equal(places_among(edges, values), np.searchsorted(edges, values))
     assert_array_equal(places_among(edges, values[::2]), np.searchsorted(edges, values[::2]))
+
+
+@pytest.mark.parametrize("weights", [None, np.array([0.5, 2.0, 4.0, 8.0])])
+def test_a_table_of_codes_adds_up_the_weights_of_every_cell(weights):
+    first, second = np.array([0, 1, 1, 1], dtype=np.int8), np.array([True, False, True, True])
+    third = np.array([299, 0, 7, 7])  # cells are counted beyond the range of the first code
+    table = np.zeros((2, 2, 300))
+    for place, cell in enumerate(zip(first, second.astype(int), third, strict=True)):
+        table[cell] += 1 if weights is None else weights[place]
+    assert_array_equal(table_of(weights, [first, second, third], table.shape), table)

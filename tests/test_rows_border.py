@@ -726,3 +726,22 @@ def test_whole_numbers_of_any_size_are_labels_as_long_as_they_can_be_written():
     refuses(lambda: Problem(problem.costs, classes=[0, endless]), "^classes", fault)
     refuses(lambda: evaluate(y, {endless: p}, plain, **quick), "^the models", fault)
     refuses(lambda: evaluate(y, p, plain, by=[endless, 0] * 10, **quick), "^by", fault)
+
+
+@pytest.mark.parametrize("settings", [{}, {"calibrator": None, "replicates": 10}])
+def test_posteriors_of_a_model_are_checked_once(settings, monkeypatch):
+    n_cases, rng = 3000, np.random.default_rng(0)
+    y = (rng.random(n_cases) < 0.3).astype(int)
+    signals = rng.normal(2.0 * y - 1, 1, (2, n_cases))
+    models = {"one": 1 / (1 + np.exp(-signals[0])), "two": 1 / (1 + np.exp(-2 * signals[1]))}
+    problem = Problem.binary(false_alarm=1, miss=9, prior=[0.9, 0.1])
+    sizes, check = [], stakes._check.posteriors
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        rows = check(*arguments, **options)
+        sizes.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(stakes._check, "posteriors", counted)
+    evaluate(y, models, problem, **settings)
+    assert [size for size in sizes if size > n_cases / 2] == [n_cases, n_cases]

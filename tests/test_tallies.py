@@ -34,6 +34,7 @@ from stakes.calibration import Isotonic
 from stakes.errors import InputError
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.evidence import Evidence
+from stakes.evaluation.report_options import ReportOptions
 from stakes.tally import Bins, BitGrid
 
 N = 1500
@@ -124,7 +125,7 @@ def tallied(
 ) -> Report:
     """The report of an engine."""
     evidence = evidence_of(engine, columns, models, problem, **extra)
-    return report_of(evidence, replicates=30, seed=0)
+    return report_of(evidence, ReportOptions(level=0.95, replicates=30, seed=0))
 
 
 def assert_same(actual: Any, other: Any, where: str = "") -> None:

@@ -11,8 +11,9 @@ from scipy import stats
 
 import stakes
 from stakes import Between, Decisions, InputError, Problem, Report, bayes_decisions
-from stakes.evaluation.beliefs import Worlds, _quantiles, read_unknown
+from stakes.evaluation.beliefs import Unknown, Worlds, _quantiles, read_uncertain
 from stakes.evaluation.cases import read_cases
+from stakes.evaluation.folds import Fitted
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.remade_decisions import remake_of
 from stakes.inference import Dirichlet
@@ -39,6 +40,11 @@ def lines() -> tuple[float, float, float, float]:
         misses = np.mean((cut >= SIGNAL) & (Y == 1))
         breaks += [float(alarms), float(misses)]
     return breaks[0], breaks[1], breaks[2], breaks[3]
+
+
+def unknown_of(uncertain: object, problem: Problem, shares: Any) -> Unknown:
+    """The unknowns of a problem; ranges are shown at 95 %."""
+    return Unknown(problem, shares, *read_uncertain(uncertain, problem), 0.95)
 
 
 def of_miss(cost: object) -> Report:
@@ -178,7 +184,7 @@ def test_certainty_is_worth_nothing_where_the_verdict_doubts_a_model_and_not_the
 def test_a_few_worlds_spread_over_the_distribution_of_the_prior():
     """As many would, to the error of all that are drawn: rules are remade in few worlds."""
     problem = Problem(np.eye(2), prior=[0.7, 0.3])
-    unknown = read_unknown(Dirichlet([7, 3]), problem, np.array([0.7, 0.3]), 0.95)
+    unknown = unknown_of(Dirichlet([7, 3]), problem, np.array([0.7, 0.3]))
     assert unknown is not None
     beta = stats.beta(3, 7)
     above = beta.expect(lambda p: max(p - 0.3, 0.0))
@@ -196,7 +202,9 @@ def test_rules_made_again_are_bayes_decisions_for_each_world(weights):
     problem = Problem(np.array([[0.0, 3, 35], [220, 12, 0]]), prior=PRIOR)
     cases = read_cases(Y, problem, weights, None, None)
     rows = np.stack([1 - P, P], axis=1)
-    predictions = Predictions("m", "posteriors", posteriors=rows, recalibrated=rows[:, ::-1])
+    predictions = Predictions(
+        "m", "posteriors", posteriors=rows, fitted=Fitted(rows[:, ::-1], None)
+    )
     worlds = Worlds(RNG.normal(0, 3, (5, 2, 3)), RNG.dirichlet([8, 2], 5))
     costs = remake_of(cases, [predictions], {"m": 0.5}, None).costs(worlds)
     counted = np.ones(N) if weights is None else weights
@@ -362,7 +370,7 @@ def test_a_distribution_of_the_prior_must_have_the_stated_mean():
 
 def test_priors_are_drawn_in_the_order_of_the_last_class_and_spread_over_its_shares():
     problem = Problem([[0, 1], [4, 0], [2, 2]], prior=[0.5, 0.3, 0.2])
-    unknown = read_unknown(Dirichlet([50, 30, 20]), problem, np.array([0.5, 0.3, 0.2]), 0.95)
+    unknown = unknown_of(Dirichlet([50, 30, 20]), problem, np.array([0.5, 0.3, 0.2]))
     assert unknown is not None
     last = unknown._priors(np.random.default_rng(0), 40)[:, -1]
     assert (np.diff(last) >= 0).all()
@@ -375,7 +383,7 @@ def test_experts_differ_from_their_mean(n_experts):
     rng = np.random.default_rng(3)
     experts = rng.random((n_experts, 2, 3))
     shares = np.array([0.5, 0.5])
-    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    unknown = unknown_of(list(experts), Problem(experts.mean(axis=0)), shares)
     assert unknown is not None
     (part,) = unknown.parts(rng)
     np.testing.assert_allclose(part.worlds.costs, experts - experts.mean(axis=0))
@@ -383,14 +391,14 @@ def test_experts_differ_from_their_mean(n_experts):
 
 def test_no_experts_are_no_matrices():
     with pytest.raises(InputError, match=r"two matrices at least.*of all is \(0, 0, 0\)"):
-        read_unknown({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]), 0.95)
+        unknown_of({"costs": []}, Problem.zero_one(2), np.array([0.5, 0.5]))
 
 
 def test_worlds_of_experts_are_their_matrices_about_the_mean():
     rng = np.random.default_rng(3)
     experts = rng.random((2, 2, 3))
     shares = np.array([0.5, 0.5])
-    unknown = read_unknown(list(experts), Problem(experts.mean(axis=0)), shares, 0.95)
+    unknown = unknown_of(list(experts), Problem(experts.mean(axis=0)), shares)
     assert unknown is not None
     costs, away = unknown.worlds(rng, 6).costs, experts - experts.mean(axis=0)
     for world in costs:

@@ -1,7 +1,9 @@
-"""Shared arithmetic: division without warnings, ties, accurate running sums, bin places."""
+"""Shared arithmetic: silent division, ties, accurate running sums, bin places, tables of codes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ __all__ = [
     "places_among",
     "ratio",
     "running_sum",
+    "table_of",
     "weighted_sum",
 ]
 
@@ -124,6 +127,21 @@ def places_among(edges: FloatArray, values: FloatArray) -> IntArray:
         for edge in edges:
             counted += part > edge
     return places.astype(np.intp)
+
+
+def table_of(
+    weights: FloatArray | None, codes: Sequence[IntArray], shape: Sequence[int]
+) -> FloatArray:
+    """Sums of weights by several codes, with an axis for each code; counts without weights.
+
+    >>> table_of(None, [np.array([0, 1, 1]), np.array([0, 2, 2])], (2, 3))
+    array([[1., 0., 0.],
+           [0., 0., 2.]])
+    """
+    cells = np.asarray(codes[0], dtype=np.intp)
+    for code, size in zip(codes[1:], shape[1:], strict=True):
+        cells = cells * size + code
+    return np.bincount(cells, weights, prod(shape)).astype(np.float64).reshape(tuple(shape))
 
 
 def weighted_sum(

@@ -16,7 +16,7 @@ from dataclasses import replace
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from stakes._arithmetic import ratio
+from stakes._arithmetic import ratio, table_of
 from stakes._check import FloatArray, IntArray
 from stakes._expression import Name, parse
 from stakes.adapters.expressions import (
@@ -28,7 +28,6 @@ from stakes.adapters.expressions import (
     high_of,
     low_of,
     picked,
-    table_of,
 )
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT, Check, data_column, number_check
 from stakes.adapters.lazy_decisions import COLUMNS, as_expr, cost_columns

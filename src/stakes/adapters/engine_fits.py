@@ -8,12 +8,13 @@ from dataclasses import replace
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, Numbers
 from stakes._text import number
 from stakes.adapters.class_maps import ClassMaps, fitted_maps
 from stakes.adapters.columns import Columns
 from stakes.adapters.engine_work import Passes
-from stakes.adapters.expressions import grouped, table_of
+from stakes.adapters.expressions import grouped
 from stakes.adapters.lazy import TRUTH, WEIGHT, Facts
 from stakes.adapters.lazy_models import LazyModel, Tallied
 from stakes.adapters.partitions import stacked

@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray
 from stakes.adapters.sources import Lazy
 from stakes.decide import MOST_WHOLE, ROUNDING, regrets, tie_slack
 
@@ -259,17 +259,6 @@ def low_of(column: str) -> str:
 def high_of(column: str) -> str:
     """The name of the maximum of a column in the result of `grouped`."""
     return f"high {column}"
-
-
-def table_of(values: FloatArray, codes: Sequence[IntArray], shape: Sequence[int]) -> FloatArray:
-    """Sums of values by several codes, as a table with an axis for each code.
-
-    >>> table_of(np.array([1.0, 2.0, 4.0]), [np.array([0, 1, 1])], [3])
-    array([1., 6., 0.])
-    """
-    cells = np.ravel_multi_index(tuple(codes), tuple(shape))
-    sums = np.bincount(cells, weights=values, minlength=prod(shape))
-    return sums.astype(np.float64).reshape(tuple(shape))
 
 
 def texts_of(column: nw.Series[Any]) -> npt.NDArray[Any]:

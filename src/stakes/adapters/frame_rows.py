@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.adapters.columns import Columns, Numbers, columns_of, model_argument
@@ -22,7 +23,6 @@ from stakes.adapters.expressions import (
     high_of,
     low_of,
     sum_of,
-    table_of,
     texts_of,
     whether,
 )

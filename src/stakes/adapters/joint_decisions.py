@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.adapters.case_costs import (
@@ -38,7 +39,6 @@ from stakes.adapters.expressions import (
     high_of,
     picked,
     sum_of,
-    table_of,
     whether,
 )
 from stakes.adapters.lazy import CLUSTER, TRUTH, WEIGHT, Facts

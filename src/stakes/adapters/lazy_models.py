@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.adapters.case_costs import (
@@ -31,7 +32,6 @@ from stakes.adapters.expressions import (
     squared_errors,
     stepped,
     sum_of,
-    table_of,
 )
 from stakes.adapters.lazy import TRUTH, WEIGHT, column_of
 from stakes.adapters.sources import Lazy

@@ -256,8 +256,8 @@ def limited_model(
         POSTERIORS if is_probable else SCORES,
         posteriors=np.column_stack([1.0 - scores, scores]) if is_probable else None,
         moving=model.moving,
-        recalibrated=None if repaired is None else np.asarray(repaired.fitted.predictions),
         scores=scores,
+        fitted=None if repaired is None else repaired.fitted,
         rounding=np.tile(HALF_SINGLE * scores[:, None], 2) if model.single else None,
     )
     # Other rules take no prices: they decide as they did, and are only checked.

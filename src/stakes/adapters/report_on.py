@@ -20,12 +20,10 @@ from stakes.adapters.sources import NUMPY, Source, opened, without_rows
 from stakes.calibration import Calibrator
 from stakes.errors import InputError
 from stakes.evaluation import (
-    MOST_REPLICATES,
     Evidence,
+    ReportOptions,
     evaluate,
     frame_library,
-    read_operation,
-    read_unknown,
     refuse_scale,
     report_of,
 )
@@ -100,14 +98,14 @@ def _in_engine(
     drawing: dict[str, Any],
 ) -> Report:
     """The report from tallies of the engine that holds the rows."""
-    seed = _check.whole("seed", drawing["seed"], low=0)  # folds by key need it first
+    asked = ReportOptions.read(problem, list(columns.models), **drawing)
     n_times = n_passes(columns, problem, options["calibrator"])
     with source.watch.working(f"tallying {source.name}", n_rows * n_times) as advance:
         passes = Passes(n_rows, n_times, advance, partial(_guarded, source))
         tally = partial(_tallied, source, columns, problem, limit, passes)
-        evidence = _guarded(source, partial(tally, seed=seed, **options))
+        evidence = _guarded(source, partial(tally, seed=asked.seed, **options))
         advance(n_rows, "making the report")
-        return _concluded(evidence, source.engine, **drawing)
+        return report_of(evidence, asked, engine=source.engine)
 
 
 def counted(source: Source) -> int:
@@ -116,33 +114,6 @@ def counted(source: Source) -> int:
     if n_rows == 0:
         raise without_rows(source.name)
     return n_rows
-
-
-def _concluded(
-    evidence: Evidence,
-    engine: str,
-    *,
-    level: float,
-    replicates: int,
-    seed: int,
-    running_costs: object,
-    volume: object,
-    period: object,
-    uncertain: object,
-    **compared: Any,
-) -> Report:
-    level = _check.level(level)
-    models = [model.model for model in evidence.models]
-    return report_of(
-        evidence,
-        replicates=_check.whole("replicates", replicates, low=2, high=MOST_REPLICATES),
-        seed=int(seed),
-        level=level,
-        operation=read_operation(running_costs, volume, period, models),
-        unknown=read_unknown(uncertain, evidence.problem, evidence.shares, level),
-        engine=engine,
-        **compared,
-    )
 
 
 def _of_frame(report: Report, columns: Columns, frame: Any) -> Report:

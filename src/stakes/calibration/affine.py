@@ -21,6 +21,7 @@ from stakes.calibration.calibrator import (
     CERTAIN,
     CalibrationCases,
     CheckedCalibrator,
+    are_probabilities,
     bounded_logs,
     finite_logs,
     in_shape_of,
@@ -159,7 +160,9 @@ class Affine(CheckedCalibrator[FittedAffine | FittedVector]):
     def _fit_parts(
         self, scores: object, negative: FloatArray, positive: FloatArray
     ) -> list[CalibrationMap | None]:
-        odds = log_odds(read_posteriors("scores", scores, (0, 1)))
+        if not are_probabilities(scores):  # the fit of a part says what is wrong
+            return super()._fit_parts(scores, negative, positive)
+        odds = log_odds(posterior_pairs(scores))
         limit = largest_finite(odds)
         if limit > CERTAIN:  # it may differ from part to part
             return super()._fit_parts(scores, negative, positive)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -201,6 +201,11 @@ def is_posteriors(scores: object) -> bool:
     """Whether the scores are marked as posteriors, by a wrapper or by the columns of a frame."""
     _check.refuse_lazy("scores", scores)
     return isinstance(scores, Posteriors) or hasattr(scores, "columns")
+
+
+def are_probabilities(scores: object) -> TypeGuard[FloatArray]:
+    """Whether checked scores of two classes (n,) are probabilities, and not marked as raw."""
+    return isinstance(scores, np.ndarray) and bool(scores.min() >= 0 and scores.max() <= 1)
 
 
 def is_one_column(scores: object) -> bool:

@@ -11,7 +11,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import record
 from stakes.calibration.affine import Affine, Logistic, Temperature
-from stakes.calibration.calibrator import Calibrator
+from stakes.calibration.calibrator import Calibrator, are_probabilities
 from stakes.calibration.crossfit import CheckedRows, fold_numbers, read_clusters, read_rows, spread
 from stakes.calibration.maps import CalibrationMap
 from stakes.calibration.multiclass import VectorScaling
@@ -147,8 +147,7 @@ def _usual(rows: CheckedRows) -> tuple[Calibrator, ...]:
     """The default candidates for these scores, the simplest first."""
     size, scores = rows.n_classes, rows.scores
     if scores.ndim == 1:
-        is_raw = rows.wrapped is Scores or not (scores.min() >= 0 and scores.max() <= 1)
-        return (Logistic() if is_raw else Affine()), Isotonic()
+        return (Affine() if are_probabilities(rows.wrapped(scores)) else Logistic()), Isotonic()
     if size == 2:
         return Affine(), OneVsRestIsotonic()
     return Select()._among(size, np.bincount(rows.codes, minlength=size).min())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
 from stakes.displays.display import Display, percent
@@ -254,9 +255,8 @@ def _bin_counts(
 ) -> Counts:
     """Counts (B, 2, 1) of cases by bin and class; clusters add a leading axis."""
     owner, n_owners = owners_of(cases)
-    code = (owner * size + place) * 2 + positive
-    values = np.bincount(code, weights, n_owners * size * 2).reshape(n_owners, size, 2, 1)
-    return counts_of(values.astype(np.float64), cases)
+    values = table_of(weights, [owner, place, positive], (n_owners, size, 2))
+    return counts_of(values[..., None], cases)
 
 
 def _title(model: str, label: Label | None, several: bool) -> str:

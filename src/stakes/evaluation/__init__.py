@@ -4,7 +4,6 @@ Defaults that carry meaning live here only, and the report prints those that wer
 """
 
 from stakes.evaluation.backwards import leads_in_sample
-from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
@@ -22,7 +21,7 @@ from stakes.evaluation.cases import (
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
-from stakes.evaluation.evaluate_rows import MOST_REPLICATES, evaluate
+from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies, PairsOf
 from stakes.evaluation.folds import (
     KEY_FOLDS,
@@ -36,7 +35,7 @@ from stakes.evaluation.folds import (
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import priced_on_all
 from stakes.evaluation.predictions import Predictions
-from stakes.evaluation.running_costs import read_operation
+from stakes.evaluation.report_options import MOST_REPLICATES, ReportOptions
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_unit
 
@@ -59,6 +58,7 @@ __all__ = [
     "ModelTallies",
     "PairsOf",
     "Predictions",
+    "ReportOptions",
     "changes_between",
     "charges_of",
     "decided_by_rules",
@@ -76,8 +76,6 @@ __all__ = [
     "priced_on_all",
     "read_cases",
     "read_models",
-    "read_operation",
-    "read_unknown",
     "recalibrated",
     "refuse_misaligned",
     "refuse_needless",

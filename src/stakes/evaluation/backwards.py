@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, Label
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies
@@ -90,9 +91,8 @@ def _masses(cases: Cases) -> FloatArray:
     size = cases.problem.n_classes
     if cases.clusters is None:
         return np.bincount(cases.truth, cases.weights, size)[None].astype(np.float64)
-    cells, n_clusters = cases.clusters.codes * size + cases.truth, len(cases.clusters.labels)
-    mass = np.bincount(cells, cases.weights, n_clusters * size).astype(np.float64)
-    return mass.reshape(n_clusters, size)
+    codes, shape = [cases.clusters.codes, cases.truth], (len(cases.clusters.labels), size)
+    return table_of(cases.weights, codes, shape)
 
 
 def _squares(cases: Cases, masses: FloatArray) -> FloatArray:

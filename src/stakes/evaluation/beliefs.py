@@ -41,6 +41,13 @@ class Part(NamedTuple):
     worlds: Worlds
 
 
+class Uncertain(NamedTuple):
+    """What a user says is uncertain, besides costs that are distributions in the problem."""
+
+    experts: FloatArray | None  # (E, K, M)
+    sampler: Callable[[np.random.Generator, int], FloatArray] | None  # of the prior
+
+
 @record
 class Unknown:
     """All that is uncertain about a problem."""
@@ -138,29 +145,14 @@ class Unknown:
         return self.problem.n_classes, self.problem.n_decisions
 
 
-def read_unknown(
-    uncertain: object, problem: Problem, shares: FloatArray, level: float
-) -> Unknown | None:
-    """Check what is said to be uncertain.
+def read_uncertain(uncertain: object, problem: Problem) -> Uncertain | None:
+    """Check what is said to be uncertain; None where everything is known.
 
-    Parameters
-    ----------
-    uncertain : as in `evaluate`
-    problem : what is at stake, whose costs may be distributions
-    shares : (K,) class shares of the data, which apply where the problem states no prior
-    level : of the ranges that are shown
-
-    Returns
-    -------
-    the unknowns; None where everything is known
-
-    Examples
-    --------
     >>> from stakes import Problem
     >>> from stakes.inference import Dirichlet
     >>> problem = Problem.binary(false_alarm=1, miss=9, prior=[0.95, 0.05])
-    >>> read_unknown(Dirichlet([95, 5]), problem, problem.prior, 0.95).what
-    'the prior'
+    >>> read_uncertain(Dirichlet([95, 5]), problem).sampler
+    Dirichlet(cases=array([95.,  5.]))
     """
     stated = dict(uncertain) if isinstance(uncertain, Mapping) else _named(uncertain)
     strange = [name for name in stated if name not in ("costs", "prior")]
@@ -172,8 +164,7 @@ def read_unknown(
         return None
     experts = _experts(stated["costs"], problem) if "costs" in stated else None
     sampler = _sampler(stated["prior"], problem) if "prior" in stated else None
-    prior = shares if problem.prior is None else problem.prior
-    return Unknown(problem, prior, experts, sampler, level)
+    return Uncertain(experts, sampler)
 
 
 def _named(uncertain: Any) -> dict[str, Any]:

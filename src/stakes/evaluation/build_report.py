@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._version import __version__
 from stakes.decide import cheapest_decisions
 from stakes.evaluation.baseline import compared, read_incumbent
-from stakes.evaluation.beliefs import Unknown
 from stakes.evaluation.case_charges import NO_MODEL
 from stakes.evaluation.caveats import caveats_of
 from stakes.evaluation.cost_intervals import costs_of
@@ -25,7 +25,7 @@ from stakes.evaluation.metric_picks import disagreement_of, picks_of
 from stakes.evaluation.miscalibration import Miscalibration, miscalibration_of
 from stakes.evaluation.moved_limits import MovedLimits, flips_under_limits
 from stakes.evaluation.quality import quality_of
-from stakes.evaluation.running_costs import Operation
+from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.score_bins import shown_table_of
 from stakes.evaluation.slice_costs import slices_of
 from stakes.evaluation.verdict import verdict_of
@@ -56,15 +56,9 @@ _BLOCK = 1 << 16  # scores that fit into the cache
 
 def report_of(
     evidence: Evidence,
+    options: ReportOptions,
     *,
-    replicates: int,
-    seed: int,
-    level: float = 0.95,
     library: str | None = None,
-    operation: Operation | None = None,
-    baseline: object = None,
-    margin: object = None,
-    unknown: Unknown | None = None,
     remake: Remake | None = None,
     engine: str = "numpy",
     moved_limits: MovedLimits | None = None,
@@ -74,10 +68,8 @@ def report_of(
     Parameters
     ----------
     evidence : the tallies
-    replicates, seed, level, baseline, margin : as in `evaluate`
+    options : what the report is asked for
     library : the library of the frames that were passed
-    operation : running costs and the number of cases to come
-    unknown : costs or a prior that are uncertain
     remake : remakes the rules for other costs, where the rows are available
     engine : the name of the engine that tallied the rows
     moved_limits : decides the rows again under other limits, where there are limits and rows
@@ -96,33 +88,33 @@ def report_of(
     >>> report.assumptions.engine
     'numpy'
     """
-    if operation is not None:
-        evidence = replace(evidence, operation=operation)
-    unchecked, evidence = evidence, checked_limits(evidence, level)  # flips check other limits
+    level = options.level
+    unchecked = replace(evidence, operation=options.operation)  # flips check other limits
+    evidence = checked_limits(unchecked, level)
     problem = evidence.problem
-    incumbent = read_incumbent(baseline, margin, evidence.rules, problem, level)
+    incumbent = read_incumbent(options.baseline, options.margin, evidence.rules, problem, level)
     costs = costs_of(evidence.sample, problem, evidence, level)
     known, systems = None, _systems(evidence, costs)
     if incumbent is not None:
         known, systems = compared(systems, costs, incumbent, evidence.rules)
     tables = {tallied.model: shown_table_of(tallied, evidence) for tallied in evidence.models}
-    miscalibrations = _miscalibrations(evidence, tables, replicates, seed)
-    models = _qualities(evidence, systems, costs, tables, miscalibrations)
+    miscalibrations = _miscalibrations(evidence, tables, options)
+    models = _qualities(evidence, costs, tables, miscalibrations)
     naive = _naive(evidence, costs)
     verdict = verdict_of(systems, costs, naive, evidence)
     disagreement = disagreement_of(evidence, systems, models)
     regions, margins = flips_of(systems, evidence, costs)
     no_model = _no_model(evidence, costs)
     chosen, uncertainty = verdict.cheapest or costs.unaided, None
-    if unknown is not None:
+    if (unknown := options.unknown(problem, evidence.prior)) is not None:
         rivals = rivals_of(systems, no_model, evidence, chosen)
         # Under limits, prices would have to be fitted again in every world: that takes too long.
         again = None if problem.limits else remake
-        uncertainty = uncertainty_of(unknown, rivals, chosen, seed, again)
+        uncertainty = uncertainty_of(unknown, rivals, chosen, options.seed, again)
     return Report(
         problem=problem,
         verdict=verdict,
-        assumptions=_assumptions(evidence, replicates, seed, level, library, engine),
+        assumptions=_assumptions(evidence, options, library, engine),
         naive=naive,
         perfect_cost=costs.perfect,
         systems=systems,
@@ -133,7 +125,7 @@ def report_of(
         picks=picks_of(disagreement, systems, costs),
         caveats=caveats_of(evidence, systems, models, verdict, costs, miscalibrations),
         slices=slices_of(evidence, cheapest_of(systems).name, level=level),
-        rules=shipped_rules(evidence, seed),
+        rules=shipped_rules(evidence, options.seed),
         no_model=no_model,
         baseline=known,
         uncertainty=uncertainty,
@@ -145,7 +137,6 @@ def report_of(
 
 def _qualities(
     evidence: Evidence,
-    systems: tuple[System, ...],
     costs: SampledCosts,
     tables: dict[str, ScoreTable | None],
     miscalibrations: dict[str, Miscalibration | None],
@@ -154,7 +145,6 @@ def _qualities(
         quality_of(
             tallied,
             evidence,
-            _systems_by_rule(systems, tallied.model),
             costs,
             shown_table=tables[tallied.model],
             miscalibration=miscalibrations.get(tallied.model),
@@ -197,9 +187,8 @@ def _no_model(evidence: Evidence, costs: SampledCosts) -> System | None:
     charges, problem = evidence.sample.charges, evidence.problem
     if charges is None:
         return None
-    truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
-    cells = np.bincount(truth * size + charges.blind, weights, size * problem.n_classes)
-    table = cells.reshape(problem.n_classes, size)
+    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
+    table = table_of(charges.losses.weights, codes, shape)
     return System(
         name=NO_MODEL,
         model=NO_MODEL,
@@ -247,8 +236,7 @@ def _coverage(evidence: Evidence, best: System) -> Points:
 def _miscalibrations(
     evidence: Evidence,
     tables: dict[str, ScoreTable | None],
-    replicates: int,
-    seed: int,
+    options: ReportOptions,
 ) -> dict[str, Miscalibration | None]:
     """What miscalibration costs each model, where there is no calibrator to measure it with.
 
@@ -256,22 +244,17 @@ def _miscalibrations(
     """
     if evidence.calibrator is not None:
         return {}
-    (stream,) = np.random.SeedSequence(seed).spawn(1)
+    (stream,) = np.random.SeedSequence(options.seed).spawn(1)
     return {
         tallied.model: miscalibration_of(
             tallied,
             tables[tallied.model],
             evidence,
-            replicates=replicates,
+            replicates=options.replicates,
             rng=np.random.default_rng(stream),
         )
         for tallied in evidence.models
     }
-
-
-def _systems_by_rule(systems: tuple[System, ...], model: str) -> dict[str, str]:
-    """The systems of one model, by their rules."""
-    return {system.rule: system.name for system in systems if system.model == model}
 
 
 def _naive(evidence: Evidence, costs: SampledCosts) -> NaiveDecision:
@@ -282,12 +265,7 @@ def _naive(evidence: Evidence, costs: SampledCosts) -> NaiveDecision:
 
 
 def _assumptions(
-    evidence: Evidence,
-    replicates: int,
-    seed: int,
-    level: float,
-    library: str | None,
-    engine: str,
+    evidence: Evidence, options: ReportOptions, library: str | None, engine: str
 ) -> Assumptions:
     return Assumptions(
         n_cases=float(evidence.sample.pooled.n_cases),
@@ -298,9 +276,9 @@ def _assumptions(
         posterior_prior=tuple(evidence.posterior_prior.tolist()),
         calibrator=evidence.calibrator,
         clusters=evidence.sample.clusters,
-        replicates=replicates,
-        seed=seed,
-        level=level,
+        replicates=options.replicates,
+        seed=options.seed,
+        level=options.level,
         version=__version__,
         frame_library=library,
         running_costs=tuple(evidence.operation.running_costs.items()),

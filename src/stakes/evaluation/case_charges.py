@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._text import always
 from stakes._value import record
@@ -180,8 +181,7 @@ def reachable_by_case(costs: FloatArray) -> BoolArray:
 def _in_cells(cases: Cases, decided: IntArray, weights: FloatArray | None) -> FloatArray:
     """Sums (K, M) of the weights of cases, class by decision; without weights, their number."""
     shape = cases.problem.n_classes, cases.problem.n_decisions
-    cells = cases.truth * shape[1] + decided
-    return np.bincount(cells, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
+    return table_of(weights, [cases.truth, decided], shape)
 
 
 def weighted_terms(cases: Cases) -> Iterator[FloatArray | None]:

@@ -97,6 +97,32 @@ class Cases:
         prior = shares if self.problem.prior is None else self.problem.prior
         return weights * class_ratios(shares, prior)[truth], prior
 
+    def losses(self, decided: IntArray, costs: FloatArray | CaseCosts) -> FloatArray:
+        """What the decision about each case costs.
+
+        Parameters
+        ----------
+        decided : (n,) positions of decisions
+        costs : (K, M) costs of all cases, or those of every case
+
+        Returns
+        -------
+        losses, (n,)
+
+        Examples
+        --------
+        >>> from stakes import Problem
+        >>> cases = read_cases([0, 1, 1], Problem.zero_one(2), None, None, None)
+        >>> cases.losses(np.array([1, 0, 1]), np.array([[0.0, 1.0], [9.0, 0.0]]))
+        array([1., 9., 0.])
+        """
+        if not isinstance(costs, CaseCosts):
+            return np.asarray(costs[self.truth, decided])
+        losses = np.empty(self.truth.size)
+        for rows, charged in costs.of_class(self.truth):
+            losses[rows] = charged[decided[rows], np.arange(charged.shape[1])]
+        return losses
+
     def rows(self, column: Any) -> Any:
         """The rows of a column whose weight is positive.
 

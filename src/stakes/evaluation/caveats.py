@@ -51,7 +51,7 @@ def caveats_of(
         *(() if best is None else _tuned_threshold(best)),
         *_broken_limits(systems),
         *_sums(evidence.models),
-        *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence.problem),
+        *_miscalibration(models, systems, costs, miscalibrations, verdict, evidence),
         *_unchecked(evidence, miscalibrations),
         *_few_carry(evidence, verdict, systems),
         *_sampling(evidence),
@@ -189,14 +189,14 @@ def _miscalibration(
     costs: SampledCosts,
     miscalibrations: Mapping[str, Miscalibration | None],
     verdict: Verdict,
-    problem: Problem,
+    evidence: Evidence,
 ) -> Iterator[Caveat]:
     """Models whose miscalibration clearly costs something, and a large share of their cost."""
     spent = {system.name: system.cost for system in systems}
     for model in models:
         if model.backwards is not None:
             continue  # advice to recalibrate would hide that columns are in the wrong order
-        by_rule = {system.rule: system.name for system in systems if system.model == model.model}
+        by_rule = evidence.systems_by_rule(model.model)
         as_is, repaired = by_rule.get(MOVED, by_rule.get(BAYES)), by_rule.get(RECALIBRATED)
         looked = miscalibrations.get(model.model)
         certain = looked is not None and looked.certain
@@ -207,7 +207,7 @@ def _miscalibration(
         wasted, share = model.calibration_cost, model.calibration_share
         if not certain or wasted is None or share is None or share <= _COSTLY:
             continue
-        amount = money(wasted, problem.unit, None if as_is is None else spent[as_is])
+        amount = money(wasted, evidence.problem.unit, None if as_is is None else spent[as_is])
         yield Caveat(
             "miscalibration",
             f"Bad calibration of {model.model} costs {amount} per case, "

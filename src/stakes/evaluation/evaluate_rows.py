@@ -14,9 +14,9 @@ from stakes import _check
 from stakes._check import FloatArray
 from stakes.calibration import Calibrator, Select
 from stakes.errors import InputError
-from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.cases import (
+    Cases,
     costs_as_columns,
     frame_library,
     read_cases,
@@ -29,7 +29,7 @@ from stakes.evaluation.folds import Folds, folds_of_key
 from stakes.evaluation.moved_limits import MovedLimits
 from stakes.evaluation.predictions import read_predictions
 from stakes.evaluation.remade_decisions import remake_of
-from stakes.evaluation.running_costs import read_operation
+from stakes.evaluation.report_options import ReportOptions
 from stakes.evaluation.tally_rows import evidence_of
 from stakes.problem import Problem
 from stakes.report import Report
@@ -39,7 +39,6 @@ _SHARED, _OWN = 9, 3  # class-by-decision tables in memory at the peak: shared, 
 _ROWS = 4  # arrays of posteriors in memory at the peak
 _FEW = 1 << 30  # an evaluation that needs no more bytes than this is never refused
 _SELECT = Select()
-MOST_REPLICATES = 100_000  # they know a share to 0.2 %; more would only take time
 
 
 def evaluate(
@@ -146,23 +145,30 @@ def evaluate(
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     if calibrator is not None:
         _check.require("calibrator", calibrator, Calibrator, "Write Isotonic(), or None for none.")
-    level = _check.level(level)
-    replicates = _check.whole("replicates", replicates, low=2, high=MOST_REPLICATES)
-    _check.whole("seed", seed, low=0)
     refuse_needless(data, problem)
     if case_costs is not None:
         problem, data = costs_as_columns(y_true, problem, case_costs, data)
     cases = read_cases(y_true, problem, weights, by, clusters, data)
-    unknown = read_unknown(uncertain, problem, cases.shares, level)
     holds_for = _posterior_prior(posterior_prior, problem)
     named = read_models(out_of_fold(models), cases.n_rows)
+    options = ReportOptions.read(
+        problem,
+        named,
+        level=level,
+        replicates=replicates,
+        seed=seed,
+        running_costs=running_costs,
+        volume=volume,
+        period=period,
+        baseline=baseline,
+        margin=margin,
+        uncertain=uncertain,
+    )
     refuse_too_large(problem, named, cases.n_rows)
     if all(isinstance(prediction, Decisions) for prediction in named.values()):
         calibrator = None  # there is nothing to recalibrate
-    operation = read_operation(running_costs, volume, period, named)
     refuse_misaligned(y_true, named, weights, by, clusters, data)
-    by_key = folds_of_key(key, cases, int(seed))
-    folds = Folds(cases, np.random.default_rng([int(seed), 1]), by_key)  # not the stream of `rng`
+    folds = _folds(cases, key, options.seed)
     read = partial(
         read_predictions, cases=cases, posterior_prior=holds_for, calibrator=calibrator, folds=folds
     )
@@ -176,17 +182,16 @@ def evaluate(
     )
     return report_of(
         with_fold_costs(evidence, models, cases, read),
-        replicates=replicates,
-        seed=int(seed),
-        level=level,
+        options,
         library=frame_library(y_true, models),
-        operation=operation,
-        baseline=baseline,
-        margin=margin,
-        unknown=unknown,
-        remake=remake_of(cases, predictions, operation.running_costs, holds_for),
+        remake=remake_of(cases, predictions, options.operation.running_costs, holds_for),
         moved_limits=MovedLimits(cases, predictions, folds),
     )
+
+
+def _folds(cases: Cases, key: object, seed: int) -> Folds:
+    rng = np.random.default_rng([seed, 1])  # another stream than that of the simulated samples
+    return Folds(cases, rng, folds_of_key(key, cases, seed))
 
 
 def _posterior_prior(prior: object, problem: Problem) -> FloatArray | None:

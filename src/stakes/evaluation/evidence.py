@@ -198,6 +198,29 @@ class Evidence:
         """
         return self.unaided is None or name in self.unaided
 
+    def systems_by_rule(self, model: str) -> dict[str, str]:
+        """The systems of one model, by the name of their rule.
+
+        Parameters
+        ----------
+        model : the name of the model
+
+        Returns
+        -------
+        names of systems
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Predictions, read_cases
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> cases = read_cases([0, 0, 0, 1], Problem.zero_one(2), None, None, None)
+        >>> model = Predictions("net", "decisions", decided=np.array([0, 0, 1, 1]))
+        >>> evidence = evidence_of(cases, [model], posterior_prior=None, calibrator=None)
+        >>> evidence.systems_by_rule("net")
+        {'as decided': 'net (as decided)'}
+        """
+        return {rule.name: name for name, rule in self.rules.items() if rule.model == model}
+
     def running_costs(self, names: tuple[str, ...]) -> FloatArray:
         """What systems cost per case besides their decisions: the cost of running their model.
 

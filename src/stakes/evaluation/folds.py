@@ -390,14 +390,19 @@ def _out_of_fold(
             ) from error
         raise
     # The mean over partitions depends less on the luck of any one of them.
-    mean = _check.posteriors("recalibrated", sum(each) / len(each), size)
-    parts = each if len(each) > 1 else ()
-    costs = cases.charges
-    checked = [_check.posteriors("recalibrated", part, size) for part in parts]
-    each_costs = folds.costs(cheapest_decisions(part, costs) for part in checked)
-    by_partition = tuple(checked) if cases.problem.limits else ()
+    mean = _of_all_classes(sum(each) / len(each))
+    parts = tuple(map(_of_all_classes, each)) if len(each) > 1 else ()
+    costs = folds.costs(cheapest_decisions(part, cases.charges) for part in parts)
+    by_partition = parts if cases.problem.limits else ()
     on_all, single = FitOnAll.later(rows, folds, calibrator), () if parts else maps[0]
-    return Fitted(mean, each_costs, on_all, by_partition, single)
+    return Fitted(mean, costs, on_all, by_partition, single)
+
+
+def _of_all_classes(posteriors: Any) -> FloatArray:
+    """Posteriors (n, K); a map may give those of the second of two classes alone, (n,)."""
+    if posteriors.ndim == 2:
+        return np.asarray(posteriors)
+    return np.stack([1 - posteriors, posteriors]).T  # columns are contiguous: they are read singly
 
 
 def _finite(scores: FloatArray) -> FloatArray:

@@ -8,8 +8,10 @@ from math import isnan, sqrt
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray, IntArray
 from stakes.evaluation.evidence import FEW_SOURCES, Evidence
+from stakes.evaluation.score_bins import even_places
 from stakes.inference import SampledCosts
 from stakes.problem import Problem
 from stakes.report import (
@@ -133,10 +135,10 @@ def pair_counts(
     """
     pairs = {}
     for first, second in combinations(codes, 2):
-        cells = (truth * sizes[first] + codes[first]) * sizes[second] + codes[second]
-        table = np.bincount(cells, weights, n_classes * sizes[first] * sizes[second])
+        shape = n_classes, sizes[first], sizes[second]
+        table = table_of(weights, [truth, codes[first], codes[second]], shape).ravel()
         places = np.flatnonzero(table)
-        pairs[first, second] = PairCounts(places, table[places].astype(np.float64))
+        pairs[first, second] = PairCounts(places, table[places])
     return pairs
 
 
@@ -174,10 +176,7 @@ def _runs(system: System) -> Iterator[float]:
 
 def _stops(table: ScoreTable, most: int, cuts: list[int]) -> IntArray:
     """Ends of bins that divide both classes evenly, cuts included."""
-    mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
-    reached = np.cumsum(mass.sum(axis=1))
-    wanted = np.linspace(0, reached[-1], max(most - len(cuts), 2) + 1)[1:-1]
-    even = np.searchsorted(reached, wanted) + 1
+    even = even_places(table, max(most - len(cuts), 2)) + 1
     inner = {*even.tolist(), *cuts} - {0, table.scores.size}
     return np.array([*sorted(inner), table.scores.size], dtype=np.intp)
 

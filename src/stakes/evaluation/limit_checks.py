@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stakes._arithmetic import table_of
 from stakes._check import FloatArray
 from stakes._text import always, number, percent, plain
 from stakes.errors import InputError
@@ -105,12 +106,12 @@ def _of_no_model(evidence: Evidence, level: float) -> Iterator[LimitCheck]:
     """Checks of the rule without a model, as if cases were independent: clusters are ignored."""
     charges, problem = evidence.sample.charges, evidence.problem
     assert charges is not None
-    truth, weights, size = charges.losses.truth, charges.losses.weights, problem.n_decisions
-    cells, shape = truth * size + charges.blind, (problem.n_classes, size)
-    table = np.bincount(cells, weights, size * problem.n_classes).reshape(shape)
+    codes, shape = [charges.losses.truth, charges.blind], (problem.n_classes, problem.n_decisions)
+    weights = charges.losses.weights
+    table = table_of(weights, codes, shape)
     squares = None
     if not evidence.sample.whole and weights is not None:
-        squares = np.bincount(cells, weights**2, size * problem.n_classes).reshape(shape)
+        squares = table_of(weights**2, codes, shape)
     counts = Counts(table, classes=problem.classes, decisions=problem.decisions)
     yield from _shares(counts, counts, evidence, level, {"squares": squares})
 

@@ -74,8 +74,7 @@ def miscalibration_of(
     chance = np.concatenate([redrawn.regrets(positives, charged) for positives in drawn])
     if not chance.size:
         return None
-    rules = evidence.rules.items()
-    by_rule = {rule.name: name for name, rule in rules if rule.model == tallied.model}
+    by_rule = evidence.systems_by_rule(tallied.model)
     counts = sample.pooled.model(by_rule.get(MOVED, by_rule[BAYES]))
     seen = float(expected_cost(counts, problem) - redrawn.best(table.weights[None, :, 1])[0])
     wasted = max(seen - float(chance.mean()), 0.0)

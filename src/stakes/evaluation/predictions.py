@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
-from stakes.calibration import CalibrationMap, Calibrator
+from stakes.calibration import Calibrator
 from stakes.decide import cheapest_decisions, class_ratios, moved_rows
 from stakes.errors import InputError
 from stakes.evaluation.cases import Cases
 from stakes.evaluation.decision_rules import DecisionRule, is_movable
-from stakes.evaluation.folds import Folds, recalibrated, tuned_apart
+from stakes.evaluation.folds import Fitted, Folds, recalibrated, tuned_apart
 from stakes.evaluation.sentences import left_out, no_decision, no_move
 from stakes.problem import CaseCosts
 from stakes.report import AS_DECIDED, MOVED, RECALIBRATED, TUNED, TUNED_APART, Caveat
@@ -38,16 +38,32 @@ class Predictions:
     kind: str
     posteriors: FloatArray | None = None  # (n, K), as they came
     moving: tuple[FloatArray, FloatArray] | None = None  # the priors from and to which they move
-    recalibrated: FloatArray | None = None  # (n, K), out of fold, for the prior of the report
     decided: IntArray | None = None  # (n,), where the model gives decisions
     scores: FloatArray | None = None  # (n,), raw or P(second class), for two classes
-    tuned_apart: IntArray | None = None  # decisions by thresholds tuned on the other folds
+    fitted: Fitted | None = None  # the rule that is fitted out of fold
     off_sum: tuple[int, float] | None = None  # rows that did not sum to one, and the worst sum
-    partition_costs: FloatArray | None = None  # (P,) of the rule that is fitted out of fold
     rounding: FloatArray | None = None  # possible rounding errors of single-precision posteriors
     left_out: tuple[Caveat, ...] = ()
-    map_of_all: Callable[[], CalibrationMap] | None = None  # fits the map to all cases
-    parts: tuple[FloatArray, ...] = ()  # recalibrated in each partition, where limits need prices
+
+    @property
+    def recalibrated(self) -> FloatArray | None:
+        """Posteriors (n, K) by maps fitted on other folds, for the prior of the report."""
+        return self._fitted(ndim=2)
+
+    @property
+    def tuned_apart(self) -> IntArray | None:
+        """Decisions (n,) by thresholds that were tuned on other folds."""
+        return self._fitted(ndim=1)
+
+    def _fitted(self, ndim: int) -> Any:
+        """What the fitted rule predicts, if that is posteriors (2) or decisions (1)."""
+        predictions = None if self.fitted is None else self.fitted.predictions
+        return None if predictions is None or predictions.ndim != ndim else predictions
+
+    @property
+    def parts(self) -> tuple[FloatArray, ...]:
+        """Posteriors (n, K) recalibrated in each partition, where prices of limits need them."""
+        return () if self.fitted is None else self.fitted.parts
 
     @property
     def moved(self) -> FloatArray | None:
@@ -142,13 +158,10 @@ def read_predictions(
         POSTERIORS,
         posteriors=rows,
         moving=moving,
-        recalibrated=None if repaired is None else np.asarray(repaired.predictions),
-        partition_costs=None if repaired is None else repaired.costs,
         scores=scores,
+        fitted=repaired,
         off_sum=off_sum,
         rounding=cases.rows(values.rounding(name, problem.classes)),
-        map_of_all=None if repaired is None else repaired.on_all,
-        parts=() if repaired is None else repaired.parts,
         left_out=(*unmoved, *unrepaired),
     )
 
@@ -159,21 +172,10 @@ def _of_scores(
     """Raw scores: recalibrated where there is a calibrator, else with thresholds of other folds."""
     problem = folds.cases.problem
     repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
-    apart = tuned_apart(scores, folds) if repaired is None else None
     if (problem.n_classes, problem.n_decisions) != (2, 2) and repaired is None:
         lost = (*lost, no_decision(model, problem))
-    fitted = repaired or apart
-    return Predictions(
-        model,
-        SCORES,
-        scores=scores,
-        recalibrated=None if repaired is None else np.asarray(repaired.predictions),
-        tuned_apart=None if apart is None else np.asarray(apart.predictions),
-        partition_costs=None if fitted is None else fitted.costs,
-        map_of_all=None if repaired is None else repaired.on_all,
-        parts=() if repaired is None else repaired.parts,
-        left_out=lost,
-    )
+    fitted = tuned_apart(scores, folds) if repaired is None else repaired
+    return Predictions(model, SCORES, scores=scores, fitted=fitted, left_out=lost)
 
 
 def _moving(

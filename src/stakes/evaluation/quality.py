@@ -34,18 +34,17 @@ _OPTIMAL, _DRIVEN, _RATE = (
 def quality_of(
     tallied: ModelTallies,
     evidence: Evidence,
-    systems: dict[str, str],
     costs: SampledCosts,
     shown_table: ScoreTable | None,
     miscalibration: Miscalibration | None,
 ) -> ModelQuality:
-    """Ranking, proper scores and calibration of one model; `systems` are its systems by rule."""
+    """Ranking, proper scores and calibration of one model."""
     table = tallied.table
     ranks = None if table is None else _for_prior(table, evidence)
     log_loss, brier = _proper(tallied.deployed_losses, evidence.prior)
     hull = None if ranks is None else _hull(ranks)
     losses = _expected_losses(tallied, ranks, hull)
-    wasted, share = _wasted(systems, costs, miscalibration)
+    wasted, share = _wasted(evidence.systems_by_rule(tallied.model), costs, miscalibration)
     area = None if table is None else _auc(table, evidence.sample, tallied.auc_shift)
     # Whether a model ranks backwards must not depend on the level that a report is asked for.
     suspect = None if area is None else _interval(area, BEYOND_NOISE)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stakes._check import FloatArray, IntArray
+from stakes._check import FloatArray
 from stakes._value import record
 from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.beliefs import Worlds
@@ -30,9 +30,10 @@ class _Source:
         """What Bayes decisions for these costs and this prior cost per case."""
         ratios = None if self.from_prior is None else class_ratios(self.from_prior, prior)
         decided = cheapest_decisions(self.rows, costs, self.rounding, ratios)
-        spent = _charged(costs, cases.truth, decided)
+        losses = cases.losses(decided, costs)
+        weighted = losses if cases.weights is None else losses * cases.weights
         mass = np.bincount(cases.truth, cases.weights, cases.problem.n_classes)
-        sums = np.bincount(cases.truth, _times(spent, cases.weights), cases.problem.n_classes)
+        sums = np.bincount(cases.truth, weighted, cases.problem.n_classes)
         return self.running + float(prior @ (sums / np.where(mass > 0, mass, 1.0)))
 
 
@@ -82,10 +83,6 @@ def _sources(
             yield _Source(run, model.recalibrated, None, cases.prior if drawn else None)
 
 
-def _times(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    return values if weights is None else values * weights
-
-
 def _moved(costs: FloatArray | CaseCosts, above: FloatArray) -> FloatArray | CaseCosts:
     if not isinstance(costs, CaseCosts):
         return costs + above
@@ -93,13 +90,3 @@ def _moved(costs: FloatArray | CaseCosts, above: FloatArray) -> FloatArray | Cas
         return replace(costs, array=np.asarray(costs.array) + above)
     # Costs are constants plus expressions of columns, which are evaluated block by block later.
     return replace(costs, constants=costs.constants + above)
-
-
-def _charged(costs: FloatArray | CaseCosts, truth: IntArray, decided: IntArray) -> FloatArray:
-    """What the decision about each case costs, (n,)."""
-    if not isinstance(costs, CaseCosts):
-        return np.asarray(costs[truth, decided])
-    spent = np.empty(truth.size)
-    for rows, block in costs.blocks():
-        spent[rows] = block[truth[rows], decided[rows], np.arange(block.shape[-1])]
-    return spent

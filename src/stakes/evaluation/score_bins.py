@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from stakes._check import FloatArray, IntArray
-from stakes.decide import bayes_decision_indices, shift_prior
+from stakes.decide import cheapest_decisions, class_ratios
 from stakes.evaluation.evidence import Evidence, ModelTallies
 from stakes.problem import Problem
 from stakes.report import FEWER_BINS, MOST_BINS, TUNED
 from stakes.rows import POSTERIORS
+from stakes.scoring import posterior_pairs
 from stakes.tally import ScoreTable
 from stakes.thresholds import ByThreshold
 
@@ -80,11 +81,10 @@ def decision_changes(
     Each decision is the best on one interval of probabilities, so that no change can lie between
     two scores with the same decision.
     """
-    free = problem.with_limits(None)  # changes are those without the prices of limits
+    ratios = None if moving is None else class_ratios(*moving)
 
     def decided(some: FloatArray) -> IntArray:
-        posteriors = some if moving is None else shift_prior(some, *moving)
-        return bayes_decision_indices(posteriors, free)
+        return cheapest_decisions(posterior_pairs(some), problem.costs, ratios=ratios)
 
     milestones = np.append(np.arange(0, len(scores) - 1, _STRIDE), len(scores) - 1)
     for i in np.flatnonzero(np.diff(decided(scores[milestones]))):
@@ -95,9 +95,16 @@ def decision_changes(
 def _edges(table: ScoreTable, exact_cuts: FloatArray, most: int) -> FloatArray:
     """Edges of bins that divide both classes evenly; the exact cuts are among them."""
     exact_cuts = np.unique(exact_cuts[np.isfinite(exact_cuts)])
-    # Both classes count alike, so that a rare class gets as many bins as a common one.
+    places = even_places(table, most - exact_cuts.size)
+    edges = table.scores[np.minimum(places, table.scores.size - 1)]
+    return np.union1d(edges, exact_cuts)
+
+
+def even_places(table: ScoreTable, n_bins: int) -> IntArray:
+    """Positions in a table of scores at which bins end that divide both classes evenly.
+
+    Both classes count alike, so that a rare class gets as many bins as a common one.
+    """
     mass = table.weights / np.maximum(table.weights.sum(axis=0), 1e-300)
     reached = np.cumsum(mass.sum(axis=1))
-    wanted = np.linspace(0, reached[-1], most - exact_cuts.size + 1)[1:-1]
-    edges = table.scores[np.minimum(np.searchsorted(reached, wanted), table.scores.size - 1)]
-    return np.union1d(edges, exact_cuts)
+    return np.searchsorted(reached, np.linspace(0, reached[-1], n_bins + 1)[1:-1])

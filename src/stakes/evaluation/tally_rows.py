@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stakes._arithmetic import places_among
+from stakes._arithmetic import places_among, table_of
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes.decide import mean_costs
 from stakes.errors import InputError
@@ -27,12 +27,12 @@ from stakes.evaluation.evidence import (
     ModelTallies,
     PairsOf,
 )
-from stakes.evaluation.folds import Folds
+from stakes.evaluation.folds import FitOnAll, Folds
 from stakes.evaluation.joint_bins import pair_counts, source_size
 from stakes.evaluation.limited_rules import LimitedRule, limited_blind, limited_rule, priced_on_all
 from stakes.evaluation.predictions import Predictions
 from stakes.evaluation.sentences import left_out
-from stakes.limits import costs_by_class, coverage_points
+from stakes.limits import coverage_points
 from stakes.report import (
     POSTERIOR_RULES,
     RECALIBRATED,
@@ -105,12 +105,19 @@ def evidence_of(
         calibrator=calibrator,
         partition_costs={n: each.costs for n, each in by_name.items() if each.costs is not None},
         left_out=(*(caveat for model in predictions for caveat in model.left_out), *unlimited),
-        maps={each.model: each.map_of_all for each in predictions if each.map_of_all is not None},
+        maps=dict(_maps_of_all(predictions)),
         repriced=_repriced(cases) if problem.limits else None,
         coverage=dict(_coverages(listed, decided, cases)),
         pairs=_pairs(cases, predictions, decided),
         most_sources=_most_sources(cases.truth.size),
     )
+
+
+def _maps_of_all(predictions: Sequence[Predictions]) -> Iterator[tuple[str, FitOnAll]]:
+    """The maps of the models that were recalibrated, fitted to all cases when they are called."""
+    for model in predictions:
+        if model.fitted is not None and model.fitted.on_all is not None:
+            yield model.model, model.fitted.on_all
 
 
 def _most_sources(n_cases: int) -> int:
@@ -191,8 +198,9 @@ def decided_by_rules(
     lost: list[Caveat] = []
     for model, rule in listed:
         if not cases.problem.limits or rule.name not in POSTERIOR_RULES:
-            fitted = model.partition_costs if rule.name in (RECALIBRATED, TUNED_APART) else None
-            decided.append(_Decided(rule, model.decisions(rule, cases.charges), fitted))
+            fitted = model.fitted if rule.name in (RECALIBRATED, TUNED_APART) else None
+            costs = None if fitted is None else fitted.costs
+            decided.append(_Decided(rule, model.decisions(rule, cases.charges), costs))
             continue
         try:
             limited = limited_rule(model, rule.name, folds)
@@ -242,8 +250,8 @@ def _coverages(
 
 def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> Points:
     hardness = mean_costs(model.believed(rule), cases.charges).min(axis=1)
-    charged = costs_by_class(cases.charges, cases.truth)[np.arange(codes.size), codes]
-    return coverage_of_rows(hardness, cases.mass, cases.mass * charged)
+    losses = cases.losses(codes, cases.charges)
+    return coverage_of_rows(hardness, cases.mass, cases.mass * losses)
 
 
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
@@ -373,8 +381,8 @@ def _predicted(model: Predictions, cases: Cases) -> Counts | None:
         return None
     else:
         decided = place[model.decided]
-    cells = np.bincount(cases.truth * size + decided, cases.weights, size * size)
-    return Counts(cells.reshape(size, size), classes=range(size), decisions=range(size))
+    table = table_of(cases.weights, [cases.truth, decided], (size, size))
+    return Counts(table, classes=range(size), decisions=range(size))
 
 
 def _most_probable(rows: FloatArray) -> npt.NDArray[Any]:

@@ -18,6 +18,7 @@ from stakes.evaluation import (
     Evidence,
     JointSample,
     ModelTallies,
+    ReportOptions,
     is_movable,
     left_out,
     named,
@@ -174,7 +175,7 @@ class EpochSums:
             raise InputError("the epoch must hold at least one case; there are none. Call update.")
         self._refuse_sizes()
         evidence = self._evidence(name, bins)
-        return report_of(evidence, replicates=_REPLICATES, seed=seed, level=_check.level(level))
+        return report_of(evidence, ReportOptions(_check.level(level), _REPLICATES, seed))
 
     def _refuse_sizes(self) -> None:
         """Refuse weights whose squares underflow or overflow."""
