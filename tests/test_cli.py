@@ -123,7 +123,8 @@ def test_models_are_guessed_and_the_guess_is_printed():
     assert done.exit_code == 0, done.stderr
     assert done.stderr == (
         "stakes: guessed from named.parquet: truth in column truth; p_good: P(fraud) in p_good; "
-        "poor_prob: P(fraud) in poor_prob. Not read: discount; name models with --model.\n"
+        "poor_prob: P(fraud) in poor_prob. "
+        "Not read: discount; if one is a model, name all.\n"
     )
 
 

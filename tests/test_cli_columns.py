@@ -24,7 +24,7 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked, truth_column
+from stakes.adapters.checked_columns import checked
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
@@ -32,7 +32,7 @@ from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import LabelColumn, spellings
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import RowArrays
-from stakes.cli.column_options import Request, posterior_columns, report_on
+from stakes.cli.column_options import posterior_columns, report_on, stated_columns
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
 
@@ -402,7 +402,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
 
 def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: Any) -> Columns:
     with source_of(csv_file(tmp_path, rows)) as source:
-        return checked(Request(**options).columns(source, problem), source, problem)
+        return checked(stated_columns(source, problem, **options), source, problem)
 
 
 def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
@@ -410,7 +410,7 @@ def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
 
 
 def read(source: FileSource, problem: Problem, **options: Any) -> RowArrays:
-    columns = Request(**options).columns(source, problem)
+    columns = stated_columns(source, problem, **options)
     return source.rows(columns, problem, source.count())
 
 
@@ -428,7 +428,7 @@ def guesses(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: A
     """What was said about guesses."""
     notes = Notes()
     with opened_files([str(csv_file(tmp_path, rows))], watch=notes) as source:
-        Request(**options).columns(source, problem)
+        stated_columns(source, problem, **options)
     return " ".join(notes.sentences)
 
 
@@ -506,7 +506,7 @@ def test_a_column_whose_name_says_model_is_never_left_out_in_silence(tmp_path, w
     with source_of(path) as source:
         told = f"column 'p_odd' of .*{message}.* name all models that you want"
         with pytest.raises(InputError, match=told):
-            report_on([str(path)], TWO, Request())
+            report_on([str(path)], TWO)
         assert list(read(source, TWO, models=("p",)).models) == ["p"]
 
 
@@ -769,7 +769,7 @@ def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
         source_of(csv_file(tmp_path, rows)) as source,
         pytest.raises(InputError, match=r"c10, c11, …\."),
     ):
-        truth_column(source, TWO, "y", ())
+        Columns.guess(source, TWO, y_true="y")
 
 
 # Memory ------------------------------------------------------------------------------------------

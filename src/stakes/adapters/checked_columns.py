@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import Columns, Predicted, columns_of, named_after_classes
+from stakes.adapters.columns import (
+    Columns,
+    Predicted,
+    columns_of,
+    described,
+    named_after_classes,
+)
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
@@ -136,23 +142,50 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 _PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds, not which model
 
 
-def guess(frame: Any, problem: Problem) -> Columns:
-    """The columns of the true classes and of the models; see `Columns.guess`."""
+def guess(
+    frame: Any,
+    problem: Problem,
+    y_true: str | None,
+    models: Mapping[str, Any] | None,
+    weights: str | None,
+    by: tuple[str, ...],
+    clusters: str | None,
+    key: str | None,
+) -> Columns:
+    """The columns that were stated, and guesses for the others; see `Columns.guess`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     with opened(frame) as source:
-        try:
-            y_true = truth_column(source, problem, None, problem.columns)
-        except InputError as error:
-            raise InputError(str(error), argument="frame") from None
-        return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
+        stated = {str(name): model(each, source, problem) for name, each in (models or {}).items()}
+        if weights is not None:
+            source.require_number(weights, "weights")
+        if y_true is not None:
+            source.require(y_true, "y_true")
+        known = Columns(y_true or "", stated, weights, by, clusters, key)
+        used = {*known.needed(problem)} - {""}  # named, and so no candidates for a guess
+        guesses, left = [], ""
+        if y_true is None:
+            known = replace(known, y_true=_guessed_truth(source, problem, used))
+            guesses.append(f"truth in column {known.y_true}")
+        if not stated:
+            found = _guessed_models(source, problem, used | {known.y_true})
+            known = replace(known, models=found)
+            guesses += [described(name, each, problem) for name, each in found.items()]
+            left = _left(source, known.needed(problem))
+        if guesses:
+            source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
+        return known
 
 
-def truth_column(
-    source: Source, problem: Problem, stated: str | None, used: Collection[str]
-) -> str:
-    """The column of the true classes: as stated, or else found by its name or its values."""
-    if stated is not None:
-        return source.require(stated)
+def _left(source: Source, used: Collection[str]) -> str:
+    """A sentence about columns of fractions that were not read, although they may be models."""
+    others = [name for name in source.types if name not in used and source.is_fraction(name)]
+    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+    listed = f"{', '.join(others[:5])}{more}"
+    return f" Not read: {listed}; if one is a model, name all." if others else ""
+
+
+def _guessed_truth(source: Source, problem: Problem, used: Collection[str]) -> str:
+    """The column of the true classes, found by its name or its values."""
     free = [column for column in source.types if column not in used]
     named = [column for column in free if column.lower() in _TRUTHS]
     if len(named) == 1:
@@ -183,7 +216,7 @@ def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> boo
 # Models ------------------------------------------------------------------------------------------
 
 
-def guessed_models(
+def _guessed_models(
     source: Source, problem: Problem, excluded: Collection[str]
 ) -> dict[str, Predicted]:
     """The models that the names of columns suggest, or else the only column of probabilities."""

@@ -148,11 +148,7 @@ class Source:
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
-        needed = [column for group in columns.read(problem).values() for column in group]
-        needed += [column_labels.column for column_labels in columns.labels(problem).values()]
-        needed += columns.groups
-        needed += [] if columns.key is None else [columns.key]
-        data = self._collected(*dict.fromkeys(needed))
+        data = self._collected(*columns.needed(problem))
         labels = columns.labels(problem)
         if columns.key is not None and (gaps := data[columns.key].null_count()):
             raise no_key(gaps, len(data))

@@ -28,7 +28,6 @@ from stakes.cli.options import (
     prediction_options,
     problem_option,
     read_problem,
-    request_of,
 )
 from stakes.cli.output import Terminal, put
 from stakes.problem import Problem
@@ -64,11 +63,9 @@ def audit(
     For two classes also: the threshold that each metric would choose for each model, and what a
     miss would have to cost, in false alarms, for that threshold to be the right one.
     """
-    request = request_of(options)
     problem = read_problem(problem_file)
-    calibrator = calibrator_named(options["calibrate"])
-    limit = options["memory_limit"]
-    report = report_on(files, problem, request, memory_limit=limit, calibrator=calibrator)
+    calibrator = calibrator_named(options.pop("calibrate"))
+    report = report_on(files, problem, calibrator=calibrator, **options)
     rows = [row for model in report.models for row in _implied(model)]
     put(_disagreement(report))
     if rows:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stakes._expression import Expression
-from stakes.cli.column_options import report_on
+from stakes.cli.column_options import COLUMNS, report_on
 from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
 from stakes.cli.options import (
     by_option,
@@ -20,7 +20,6 @@ from stakes.cli.options import (
     problem_option,
     read_problem,
     read_report,
-    request_of,
 )
 from stakes.cli.output import check_targets, notify, write
 from stakes.errors import InputError
@@ -28,6 +27,7 @@ from stakes.evaluation import MOST_REPLICATES
 from stakes.report import Report
 
 _PASSED = (
+    *COLUMNS,
     *("memory_limit", "engine", "master", "volume", "period"),
     *("level", "replicates", "seed", "margin"),
 )
@@ -141,7 +141,6 @@ def evaluate(
     FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input. The
     rows of several files are taken together.
     """
-    request = request_of(options)
     outputs = {kind: options[kind] for kind in ("html", "json", "markdown")}
     inputs = (*files, problem_file, options["baseline"] or problem_file)
     targets = check_targets(outputs, rule_out, inputs)
@@ -157,7 +156,6 @@ def evaluate(
     report = report_on(
         files,
         problem,
-        request,
         written=bool({"html", "json"} & set(targets)),
         posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),

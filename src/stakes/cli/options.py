@@ -14,7 +14,6 @@ from stakes import _check, calibration
 from stakes._check import FloatArray
 from stakes.adapters.report_on import memory_size
 from stakes.calibration import Calibrator
-from stakes.cli.column_options import Request
 from stakes.errors import InputError, StakesError
 from stakes.problem import Problem
 from stakes.report import Report
@@ -161,12 +160,6 @@ def in_options(error: StakesError) -> str:
     if argument.startswith("running_costs["):
         return str(error.renamed(f"--running-cost {literal_eval(argument[14:-1])}"))
     return str(error.renamed(_OPTIONS.get(argument, argument)))
-
-
-def request_of(options: dict[str, Any]) -> Request:
-    """Take the options that name columns out of all options."""
-    names = ("truth", "models", "scores", "weights", "by", "clusters", "key")
-    return Request(**{name: options.pop(name) for name in names if name in options})
 
 
 def read_problem(path: str) -> Problem:
