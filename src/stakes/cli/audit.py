@@ -28,6 +28,7 @@ from stakes.cli.options import (
     prediction_options,
     problem_option,
     read_problem,
+    seed_option,
 )
 from stakes.cli.output import Terminal, put
 from stakes.problem import Problem
@@ -48,13 +49,7 @@ from stakes.report import ModelQuality, Report
     help="Also draw this many pairs of classifiers with two classes, under costs about which "
     "nothing is known, and count those that each metric puts in the wrong order.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
+@seed_option
 def audit(
     files: tuple[str, ...], problem_file: str, pairs: int | None, seed: int, **options: Any
 ) -> None:

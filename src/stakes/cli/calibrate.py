@@ -20,6 +20,7 @@ from stakes.cli.options import (
     WEIGHTS,
     file_argument,
     memory_option,
+    out_option,
     problem_option,
     read_problem,
     written_shares,
@@ -120,9 +121,7 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
     show_default=True,
     help="Name of the new column; for more than two classes, the prefix before _CLASS.",
 )
-@click.option(
-    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
-)
+@out_option
 def apply(
     files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
 ) -> None:

@@ -16,10 +16,12 @@ from stakes.cli.options import (
     class_shares,
     file_argument,
     named_numbers,
+    posterior_prior_option,
     prediction_options,
     problem_option,
     read_problem,
     read_report,
+    seed_option,
 )
 from stakes.cli.output import check_targets, notify, write
 from stakes.errors import InputError
@@ -56,11 +58,7 @@ _PASSED = (
     metavar="URL",
     help="Where Spark runs, such as local[8], yarn or spark://host:7077; by default as configured.",
 )
-@click.option(
-    "--posterior-prior",
-    metavar="CLASS=SHARE,…",
-    help="The prior for which the posteriors hold; by default the shares of the data.",
-)
+@posterior_prior_option("by default the shares of the data.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -75,13 +73,7 @@ _PASSED = (
     show_default=True,
     help="Simulated samples behind the cost of miscalibration, with --calibrate none.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers, for folds and simulated samples.",
-)
+@seed_option
 @click.option(
     "--running-cost",
     "running_costs",

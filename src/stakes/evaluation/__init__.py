@@ -8,6 +8,7 @@ from stakes.evaluation.beliefs import read_unknown
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
+    LARGEST_COST,
     LIBRARIES,
     MOST_WEIGHT,
     Cases,
@@ -43,6 +44,7 @@ from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_
 __all__ = [
     "CLASS_BINS",
     "KEY_FOLDS",
+    "LARGEST_COST",
     "LIBRARIES",
     "MOST_REPLICATES",
     "MOST_TERMS",
