@@ -368,8 +368,8 @@ BAD = {
     ),
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
-        "column 'p' of big.csv must hold probabilities in [0, 1]; 1 of 2 rows do not, the first "
-        "being 1.5 in row 1 (counted from 0). If these are raw scores, pass them as scores.",
+        "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 do not, the "
+        "first being 1.5 at position 1. Pass raw scores as scores",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),

@@ -489,12 +489,12 @@ UNUSABLE = {
     "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
     "per cent": (
         [10.5, 90.0, 25.0],
-        r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*pass them as scores",
+        r"in \[0, 1\]; 3 of 3 do not.*Divide percentages by 100\. Pass raw scores as scores",
     ),
-    "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
+    "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 do not, .*Divide percentages by 100\."),
     "numbers below zero": (
         [-0.1, 0.5, 0.5],
-        r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 0 \(counted from 0\)",
+        r"in \[0, 1\]; 1 of 3 do not, the first being -0\.1 at position 0\.",
     ),
 }
 

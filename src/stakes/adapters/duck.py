@@ -23,7 +23,6 @@ from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
     Predicted,
-    columns_of,
     group_name,
     key_name,
     no_key,
@@ -47,7 +46,7 @@ from stakes.adapters.meant_texts import meant, typed, with_types
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
+from stakes.rows import Decisions
 
 K = TypeVar("K", bound=Hashable)
 
@@ -130,10 +129,7 @@ class FileSource(Source):
             if isinstance(model, Decisions):
                 models[name] = Decisions(arrays.labels["models", name])
                 continue
-            values = arrays.numbers["models", name]
-            if isinstance(model, Posteriors):
-                _refuse_beyond(self.name, columns_of(model), values)
-            models[name] = type(model)(values)
+            models[name] = type(model)(arrays.numbers["models", name])
         clusters = arrays.groups.get(columns.clusters or "")
         if clusters is not None and (gaps := int((clusters.codes < 0).sum())):
             known = LabelColumn(columns.clusters or "", "clusters")
@@ -361,7 +357,7 @@ def _lazy(connection: Any, table: str) -> Lazy:
 
 def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, before: int = 0) -> None:
     """Refuse missing numbers in rows (n,) or (n, K); `before` rows of the file precede these."""
-    for column, numbers in zip(columns, _apart(values), strict=True):
+    for column, numbers in zip(columns, values.reshape(len(values), -1).T, strict=True):
         gaps = np.flatnonzero(np.isnan(numbers))
         if gaps.size:
             where = f"column {column!r} of {source}"
@@ -371,33 +367,6 @@ def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, befor
                 f"Remove these rows, or fill them in.",
                 argument=where,
             )
-
-
-def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) -> None:
-    for column, numbers in zip(columns, _apart(values), strict=True):
-        beyond = np.flatnonzero((numbers < 0) | (numbers > 1))
-        if beyond.size:
-            where = f"column {column!r} of {source}"
-            raise InputError(
-                f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(numbers)} rows "
-                f"do not, the first being {numbers[beyond[0]]:g} in row {beyond[0]} (counted from "
-                f"0). {_remedy(len(columns), numbers)}",
-                argument=where,
-            )
-
-
-def _remedy(n_columns: int, numbers: FloatArray) -> str:
-    """Advice for numbers that are not probabilities: percentages or raw scores."""
-    if n_columns > 1:
-        return "Correct them, or name other columns."
-    percent = numbers.min() >= 0 and 10 < numbers.max() <= 100
-    divide = "If these are percentages, divide them by 100. " if percent else ""
-    return f"{divide}If these are raw scores, pass them as scores."
-
-
-def _apart(values: FloatArray) -> FloatArray:
-    """Rows (n,) or (n, K) as one array for each column."""
-    return values.reshape(len(values), -1).T
 
 
 def _floats(column: Any) -> FloatArray:
