@@ -368,7 +368,7 @@ BAD = {
     ),
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
-        "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 do not, the "
+        "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 does not, the "
         "first being 1.5 at position 1. Pass raw scores as scores",
     ),
     "gaps": (

@@ -494,7 +494,7 @@ UNUSABLE = {
     "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 do not, .*Divide percentages by 100\."),
     "numbers below zero": (
         [-0.1, 0.5, 0.5],
-        r"in \[0, 1\]; 1 of 3 do not, the first being -0\.1 at position 0\.",
+        r"in \[0, 1\]; 1 of 3 does not, the first being -0\.1 at position 0\.",
     ),
 }
 
