@@ -112,7 +112,7 @@ class ScoreTable(CellTally):
         weights: str | None = None,
         by: str | None = None,
         bins: Any = None,
-    ) -> Self:
+    ) -> ScoreTable:
         """Pool the scores in a column of a frame, in the engine that holds the frame.
 
         Parameters
@@ -139,19 +139,9 @@ class ScoreTable(CellTally):
         array([[1., 0.],
                [1., 1.]])
         """
-        from stakes.adapters.frame_tallies import score_parts
+        from stakes.adapters.frame_tallies import frame_scores
 
-        return cls._trusted(
-            **score_parts(
-                frame,
-                y_true=y_true,
-                scores=scores,
-                positive=positive,
-                weights=weights,
-                by=by,
-                bins=bins,
-            )
-        )
+        return frame_scores(frame, y_true, scores, positive, weights, by, bins)
 
     @classmethod
     def _of_codes(
