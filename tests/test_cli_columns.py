@@ -24,7 +24,7 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked
+from stakes.adapters.checked_columns import checked, posterior_columns
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
@@ -32,7 +32,7 @@ from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import LabelColumn, spellings
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import RowArrays
-from stakes.cli.column_options import posterior_columns, report_on, stated_columns
+from stakes.cli.column_options import report_on, stated_columns
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
 

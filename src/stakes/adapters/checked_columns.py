@@ -11,7 +11,6 @@ from stakes import _check
 from stakes._check import Label
 from stakes.adapters.columns import (
     Columns,
-    Predicted,
     columns_of,
     described,
     named_after_classes,
@@ -20,7 +19,7 @@ from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
+from stakes.rows import Decisions, Posteriors, Predicted
 
 _WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 
@@ -86,7 +85,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
             f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}."
         )
     if isinstance(columns, Posteriors):
-        return Posteriors(in_class_order(columns, source, problem))
+        return Posteriors(_in_class_order(columns, source, problem))
     names = columns_of(columns)
     if len(names) != 1:
         raise InputError(
@@ -98,7 +97,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     return type(columns)(require(names[0], "models"))
 
 
-def in_class_order(
+def _in_class_order(
     posteriors: Posteriors, source: Source, problem: Problem
 ) -> str | tuple[str, ...]:
     """The columns of posteriors: one for each class in order, or that of the second of two."""
@@ -115,6 +114,32 @@ def in_class_order(
     if posteriors.classes is None:
         return named_after_classes(columns, problem)
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
+
+
+def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
+    """The columns of posteriors of one model, in the order of the classes.
+
+    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
+    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
+    are put in order by their names.
+    """
+    if listed in source.types:
+        columns: tuple[str, ...] = (listed,)
+    else:
+        columns = _named_after(listed, source, problem) or tuple(listed.split(","))
+    ordered = _in_class_order(Posteriors(columns), source, problem)
+    if len(columns) == 1:
+        return ordered
+    by_name = tuple(
+        matches[0]
+        for label in problem.classes
+        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
+    )
+    return by_name if len(set(by_name)) == len(columns) else ordered
+
+
+def _is_named(column: str, names: Collection[str]) -> bool:
+    return any(column == name or column.endswith(f"_{name}") for name in names)
 
 
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
@@ -271,7 +296,7 @@ def _several_columns(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
     for name in _stems(free, problem):
-        columns = named_after(name, source, problem)
+        columns = _named_after(name, source, problem)
         if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
             continue
         if columns:
@@ -413,7 +438,7 @@ def _words(column: str) -> list[str]:
     return re.findall(r"[^\W_]+", column.lower()) or [""]
 
 
-def named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+def _named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
     """The columns NAME_CLASS of a model, one for each class, or () where one is missing."""
     columns = tuple(
         next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)

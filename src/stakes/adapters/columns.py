@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from stakes import _check
 from stakes.adapters.label_texts import LabelColumn
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
 
@@ -18,7 +18,6 @@ class Numbers(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
 
 
-Predicted: TypeAlias = Posteriors | Decisions | Scores  # here they hold names of columns
 Key = tuple[str, str]  # an argument, and the name of the model or column within it, or ""
 
 

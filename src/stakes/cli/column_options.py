@@ -7,24 +7,18 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from stakes.adapters.checked_columns import (
-    NOT_MEANT,
-    holds_probabilities,
-    in_class_order,
-    named_after,
-)
+from stakes.adapters.checked_columns import NOT_MEANT, holds_probabilities, posterior_columns
 from stakes.adapters.cluster import spark_files
-from stakes.adapters.columns import Columns, Predicted, columns_of, model_argument
+from stakes.adapters.columns import Columns, columns_of, model_argument
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
-from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source
 from stakes.cli.output import Terminal
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
 
 COLUMNS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
 
@@ -132,29 +126,3 @@ def _split(text: str, source: Source) -> tuple[str, str]:
             f"or a column alone."
         )
     return name, listed
-
-
-def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
-    """The columns of posteriors of one model, in the order of the classes.
-
-    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
-    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
-    are put in order by their names.
-    """
-    if listed in source.types:
-        columns: tuple[str, ...] = (listed,)
-    else:
-        columns = named_after(listed, source, problem) or tuple(listed.split(","))
-    ordered = in_class_order(Posteriors(columns), source, problem)
-    if len(columns) == 1:
-        return ordered
-    by_name = tuple(
-        matches[0]
-        for label in problem.classes
-        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
-    )
-    return by_name if len(set(by_name)) == len(columns) else ordered
-
-
-def _is_named(column: str, names: Sequence[str] | dict[str, int]) -> bool:
-    return any(column == name or column.endswith(f"_{name}") for name in names)

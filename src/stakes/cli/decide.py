@@ -28,7 +28,7 @@ from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
+from stakes.rows import DECISIONS, SCORES, WRAPPERS
 from stakes.rule import Rule
 
 # Takes predictions, (n,) or (n, K), and the columns on which costs depend, if any; returns labels.
@@ -158,8 +158,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
 
 
 def _of_rule(rule: Rule) -> Decide:
-    wrapped = Scores if rule.takes == SCORES else Posteriors
-    return lambda rows, data: rule.decide(wrapped(rows), data)
+    return lambda rows, data: rule.decide(WRAPPERS[rule.takes](rows), data)
 
 
 # By a problem ------------------------------------------------------------------------------------
