@@ -119,10 +119,10 @@ def frame_scores(
 def _pooled_stream(rows: FrameRows, bins: BitGrid | None) -> tuple[FloatArray, FloatArray]:
     """Distinct scores, or mean scores of bins, and the weights of both classes there."""
     if bins is not None:
-        pooled = pooled_stream(rows.hand(bins), bins, np.empty(0), exact=False)
+        pooled = pooled_stream(rows.stream(bins), bins, np.empty(0), exact=False)
         return pooled.mean, pooled.weights
     runs = SortedRuns()
-    rows.hand(None)(runs.add)
+    rows.stream(None)(runs.add)
     tables = list(runs.tables())
     weights = np.concatenate([table.weights.T for table in tables], axis=1).T
     return np.concatenate([table.scores for table in tables]), weights
@@ -152,7 +152,7 @@ def frame_bins(
         exact = EXACT_BYTES[weights is not None] * source.count() <= memory
         rows, _ = _scored_rows(source, columns, positive)
         if rows.streams:
-            return pooled_stream(rows.hand(grid), grid, np.empty(0), exact=exact)
+            return pooled_stream(rows.stream(grid), grid, np.empty(0), exact=exact)
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
         return pooled_bins(tally.sums, column_of(0))
 

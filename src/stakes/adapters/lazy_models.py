@@ -232,8 +232,8 @@ class LazyModel:
     def _score_bins(self, frame: Lazy) -> Bins:
         """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
         if self.exact and can_stream(frame):
-            hand = scores_of(frame, self.score, weighted=self.weighted)
-            return pooled_stream(hand, BitGrid(probabilities=False), np.empty(0), exact=True)
+            stream = scores_of(frame, self.score, weighted=self.weighted)
+            return pooled_stream(stream, BitGrid(probabilities=False), np.empty(0), exact=True)
         bins = pooled_bins(self._binned(frame, ScoreGrid()), self.score)
         if bins.exact:
             return bins
@@ -274,19 +274,19 @@ class LazyModel:
     def _streamed(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """The same tallies from a stream of P(second class)."""
         sums = PosteriorSums(self.moving)
-        stream = scores_of(frame, column_of(self.place), weighted=self.weighted)
+        scores = scores_of(frame, column_of(self.place), weighted=self.weighted)
 
-        def hand(add: Add) -> None:
-            def both(truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
-                sums.add(truth, scores, weights)
-                add(truth, scores, weights)
+        def stream(add: Add) -> None:
+            def both(truth: IntArray, score: FloatArray, weights: FloatArray | None) -> None:
+                sums.add(truth, score, weights)
+                add(truth, score, weights)
 
-            stream(both)
+            scores(both)
 
         stops = [end for steps in self._steps().values() for end, _ in steps[:-1]]
         # Bins split here keep the counts of decisions and of most probable classes exact.
         borders = np.unique([0.5, *stops])
-        bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=self.exact)
+        bins = pooled_stream(stream, BitGrid(probabilities=True), borders, exact=self.exact)
         with np.errstate(invalid="ignore"):
             losses, moved = np.asarray(sums.losses / masses), np.asarray(sums.moved / masses)
         predicted = Counts(sums.predicted, classes=range(2), decisions=range(2))
