@@ -46,7 +46,7 @@ from stakes.adapters.streamed_scores import (
 )
 from stakes.adapters.zoom_bins import TOTAL, Grid, ScoreGrid, UnitGrid, finer, pooled_bins
 from stakes.decide import class_ratios, shift_prior
-from stakes.evaluation import ModelTallies
+from stakes.evaluation import ModelTallies, mean_losses
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
 from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Predicted, Scores
@@ -319,10 +319,7 @@ class LazyModel:
     def deployed(self, table: ScoreTable) -> ScoreTable:
         """The score table with scores and class shares for the prior of the report."""
         if self.moving is not None:
-            scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)
-            weights = np.zeros((scores.size, 2))
-            np.add.at(weights, where.reshape(-1), table.weights)
-            table = ScoreTable(scores, weights, classes=self.problem.classes)
+            table = table._at(shift_prior(table.scores, *self.moving))
         prior = self.problem.prior
         return table if prior is None else table.with_prior(prior)
 
@@ -340,14 +337,10 @@ def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
 
 def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
     """Mean losses of each class, (2, K): log loss and Brier score."""
-
-    def per_class(name: str) -> FloatArray:
-        return table_of(arrays[f"{tag} {name}"], [arrays[TRUTH]], masses.shape)
-
     # Infinite losses are counted apart, because engines treat inf in sums differently.
-    surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)
+    sums = [arrays[f"{tag} {name}"] for name in ("log", "Brier", "ruled out")]
+    by_class = [table_of(each, [arrays[TRUTH]], masses.shape) for each in sums]
+    return mean_losses(np.stack(by_class), masses)
 
 
 def _counts(sums: Arrays, decided: Any, size: int) -> Counts:

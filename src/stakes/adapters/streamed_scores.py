@@ -21,10 +21,10 @@ from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
+from stakes.evaluation import RULES
 from stakes.problem import Problem
 from stakes.ranking import exact_bins
 from stakes.rule import cuts_of
-from stakes.scoring import Brier, LogLoss
 from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
 
 _BLOCK = 1 << 20  # rows at a time
@@ -74,7 +74,6 @@ def _array(column: Any) -> npt.NDArray[Any]:
 
 HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # relative rounding error of single precision
 EXACT_BYTES = 8, 16  # per case where ranks are exact, without and with a weight
-_RULES = (LogLoss(), Brier())
 Prior = FloatArray
 _SCORE = "score"
 Add = Callable[[IntArray, FloatArray, FloatArray | None], None]  # classes, scores, weights
@@ -187,7 +186,7 @@ class PosteriorSums:
 def _loss_sums(of_truth: FloatArray, of_other: FloatArray, worth: FloatArray) -> FloatArray:
     """Sums (2, 2) of the losses under each rule, by class."""
     return np.stack(
-        [weighted_sum(worth, rule.losses_of_two(of_truth, of_other), -1) for rule in _RULES]
+        [weighted_sum(worth, rule.losses_of_two(of_truth, of_other), -1) for rule in RULES]
     )
 
 

@@ -24,7 +24,14 @@ from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import MOST_REPLICATES, evaluate
-from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies, PairsOf
+from stakes.evaluation.evidence import (
+    RULES,
+    Evidence,
+    JointSample,
+    ModelTallies,
+    PairsOf,
+    mean_losses,
+)
 from stakes.evaluation.folds import (
     KEY_FOLDS,
     Fitted,
@@ -49,6 +56,7 @@ __all__ = [
     "MOST_REPLICATES",
     "MOST_TERMS",
     "MOST_WEIGHT",
+    "RULES",
     "Cases",
     "Changes",
     "Charges",
@@ -71,6 +79,7 @@ __all__ = [
     "is_movable",
     "leads_in_sample",
     "left_out",
+    "mean_losses",
     "named",
     "no_decision",
     "no_move",

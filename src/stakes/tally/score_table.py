@@ -289,6 +289,13 @@ class ScoreTable(CellTally):
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
         return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
 
+    def _at(self, scores: FloatArray) -> Self:
+        """The table at other scores, one for each of its own; equal ones are pooled."""
+        distinct, where = np.unique(scores, return_inverse=True)
+        weights = np.zeros((distinct.size, 2))
+        np.add.at(weights, where.reshape(-1), self.weights)
+        return type(self)(distinct, weights, classes=self.classes)
+
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all, over the union of their scores."""
         if not isinstance(other, ScoreTable):
