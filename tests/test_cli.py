@@ -123,7 +123,8 @@ def test_models_are_guessed_and_the_guess_is_printed():
     assert done.exit_code == 0, done.stderr
     assert done.stderr == (
         "stakes: guessed from named.parquet: truth in column truth; p_good: P(fraud) in p_good; "
-        "poor_prob: P(fraud) in poor_prob. Not read: discount; name models with --model.\n"
+        "poor_prob: P(fraud) in poor_prob. "
+        "Not read: discount; if one is a model, name all.\n"
     )
 
 
@@ -367,8 +368,8 @@ BAD = {
     ),
     "no probabilities": (
         ("evaluate", "big.csv", "-p", "fraud.toml", "--model", "p"),
-        "column 'p' of big.csv must hold probabilities in [0, 1]; 1 of 2 rows do not, the first "
-        "being 1.5 in row 1 (counted from 0). If these are raw scores, pass them as scores.",
+        "model p (column 'p' of big.csv) must hold probabilities in [0, 1]; 1 of 2 does not, the "
+        "first being 1.5 at position 1. Pass raw scores as scores",
     ),
     "gaps": (
         ("evaluate", "gap.csv", "-p", "fraud.toml", "--model", "new=p"),

@@ -24,15 +24,15 @@ import pyarrow.parquet
 
 from stakes import Decisions, Posteriors, Problem, Scores, _check
 from stakes._files import check_target, whole_file
-from stakes.adapters.checked_columns import checked, truth_column
+from stakes.adapters.checked_columns import checked, posterior_columns
 from stakes.adapters.columns import Columns, columns_of
 from stakes.adapters.data_files import Files, Format, engine_errors, located
 from stakes.adapters.duck import FileSource, opened_files
-from stakes.adapters.engine_work import Watch
-from stakes.adapters.label_texts import LabelColumn, spellings
+from stakes.adapters.engine_work import Advance, Watch
+from stakes.adapters.label_texts import spellings
 from stakes.adapters.report_on import memory_size
 from stakes.adapters.sources import RowArrays
-from stakes.cli.column_options import Request, posterior_columns, report_on
+from stakes.cli.column_options import report_on, stated_columns
 from stakes.cli.rewriting import rewrite
 from stakes.errors import InputError
 
@@ -63,10 +63,8 @@ def csv_file(folder: Path, rows: dict[str, Any], name: str = "rows.csv") -> Path
 
 
 def read_two(source: FileSource) -> tuple[list[int], list[float]]:
-    wanted = {"y": LabelColumn("truth", "classes", TWO.classes)}
-    n = source.count()
-    columns = source.read({"p": ("p",)}, wanted, n_rows=n, advance=lambda rows: None)
-    return columns.labels["y"].codes.tolist(), columns.numbers["p"].tolist()
+    rows = source.rows(Columns("truth", {"m": Scores("p")}), TWO, source.count())
+    return rows.y_true.codes.tolist(), rows.models["m"].values.tolist()
 
 
 # Formats -----------------------------------------------------------------------------------------
@@ -279,8 +277,7 @@ def test_text_that_is_not_in_utf_8_is_reported_with_its_line(tmp_path, line):
 
     def read() -> None:
         with source_of(tmp_path / "rows.csv") as source:
-            wanted = {"y": LabelColumn("truth", "groups")}
-            source.read({}, wanted, n_rows=line, advance=lambda rows: None)
+            source.rows(Columns("truth"), TWO, line)
 
     with pytest.raises(InputError, match=f"must be text in UTF-8; line {line} is not. Convert it"):
         read()
@@ -320,26 +317,22 @@ def test_labels_of_files_match_by_text(tmp_path, name, values, classes):
     else:
         pyarrow.feather.write_feather(table, str(tmp_path / name))
     with source_of(tmp_path / name) as source:
-        wanted = {"y": LabelColumn("y", "classes", tuple(classes))}
-        columns = source.read({}, wanted, n_rows=3, advance=lambda rows: None)
-    assert columns.labels["y"].codes.tolist() == [0, 1, 1]
+        rows = source.rows(Columns("y"), Problem.zero_one(classes), 3)
+    assert rows.y_true.codes.tolist() == [0, 1, 1]
 
 
 def test_whole_numbers_that_are_stored_as_fractions_lose_their_trailing_zero(tmp_path):
     pyarrow.parquet.write_table(pa.table({"y": [2.5, 3.0, -1e20]}), tmp_path / "rows.parquet")
     with source_of(tmp_path / "rows.parquet") as source:
-        columns = source.read(
-            {}, {"y": LabelColumn("y", "groups")}, n_rows=3, advance=lambda rows: None
-        )
-    assert columns.labels["y"].categories == ("2.5", "3", "-1e+20")
+        rows = source.rows(Columns("y"), Problem.zero_one(["2.5", "3", "-1e+20"]), 3)
+    assert rows.y_true.codes.tolist() == [0, 1, 2]
 
 
 def test_text_of_a_label_column_is_never_reinterpreted(tmp_path):
     rows = {"day": ["2024-01-01", "2024-1-1"], "p": [0.1, 0.2]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        wanted = {"day": LabelColumn("day", "groups")}
-        columns = source.read({}, wanted, n_rows=2, advance=lambda rows: None)
-    assert columns.labels["day"].categories == ("2024-01-01", "2024-1-1")
+        columns = source.rows(Columns("day"), Problem.zero_one(rows["day"]), 2)
+    assert columns.y_true.codes.tolist() == [0, 1]
 
 
 def test_labels_that_are_not_wanted_are_counted_and_shown(tmp_path):
@@ -357,15 +350,29 @@ def test_labels_in_many_blocks_get_one_set_of_codes(tmp_path):
     groups = np.random.default_rng(0).integers(0, 50, n)
     table = pa.table({"g": [f"g{k}" for k in groups], "p": np.linspace(0, 1, n)})
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
-    moved: list[int] = []
-    with source_of(tmp_path / "rows.parquet") as source:
-        wanted = {"g": LabelColumn("g", "groups")}
-        columns = source.read({"p": ("p",)}, wanted, n_rows=n, advance=moved.append)
-    names = np.array(columns.labels["g"].categories)
-    assert (names[columns.labels["g"].codes] == [f"g{k}" for k in groups]).all()
-    assert (columns.numbers["p"] == np.linspace(0, 1, n)).all()
-    assert sum(moved) == n
-    assert len(moved) > 1
+    steps = Steps()
+    problem = Problem.zero_one([f"g{k}" for k in range(50)])
+    with opened_files([str(tmp_path / "rows.parquet")], watch=steps) as source:
+        columns = Columns("g", {"m": Scores("p")}, by=("g",))
+        rows = source.rows(columns, problem, n)
+    assert (rows.y_true.codes == groups).all()
+    assert rows.by is not None
+    names = np.array(rows.by["g"].categories)
+    assert (names[rows.by["g"].codes] == [f"g{k}" for k in groups]).all()
+    assert (rows.models["m"].values == np.linspace(0, 1, n)).all()
+    assert sum(steps.moved) == n
+    assert len(steps.moved) > 1
+
+
+class Steps(Watch):
+    """Keeps how many rows each step of the work took."""
+
+    def __init__(self) -> None:
+        self.moved: list[int] = []
+
+    @contextmanager
+    def working(self, what: str, n_rows: int, *, steps: bool = True) -> Iterator[Advance]:
+        yield lambda rows, then="": self.moved.append(rows)
 
 
 def test_columns_that_nobody_asked_for_may_hold_anything(tmp_path):
@@ -377,7 +384,9 @@ def test_columns_that_nobody_asked_for_may_hold_anything(tmp_path):
 def test_a_gap_in_a_column_of_numbers_is_nan(tmp_path):
     rows = {"truth": ["legit", "fraud"], "p": [0.5, ""]}
     with source_of(csv_file(tmp_path, rows)) as source:
-        numbers = read_two(source)[1]
+        [(_, numbers)] = source.with_numbers(["p"], verbatim=False)
+        with pytest.raises(InputError, match=r"1 of 2 are missing .* in row 1"):
+            read_two(source)
     assert numbers[0] == 0.5
     assert np.isnan(numbers[1])
 
@@ -394,7 +403,7 @@ def test_a_file_that_vanishes_is_one_sentence(tmp_path):
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
     path = csv_file(tmp_path, ROWS)
     with source_of(path) as source, pytest.raises(InputError, match="changed while it was read"):
-        source.read({"p": ("p",)}, {}, n_rows=2, advance=lambda rows: None)
+        source.rows(stated_columns(source, TWO), TWO, 2)
 
 
 # Guesses -----------------------------------------------------------------------------------------
@@ -402,7 +411,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
 
 def plan(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: Any) -> Columns:
     with source_of(csv_file(tmp_path, rows)) as source:
-        return checked(Request(**options).columns(source, problem), source, problem)
+        return checked(stated_columns(source, problem, **options), source, problem)
 
 
 def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
@@ -410,7 +419,7 @@ def columns_by_name(columns: Columns) -> dict[str, tuple[str, ...]]:
 
 
 def read(source: FileSource, problem: Problem, **options: Any) -> RowArrays:
-    columns = Request(**options).columns(source, problem)
+    columns = stated_columns(source, problem, **options)
     return source.rows(columns, problem, source.count())
 
 
@@ -428,7 +437,7 @@ def guesses(tmp_path: Path, rows: dict[str, Any], problem: Problem, **options: A
     """What was said about guesses."""
     notes = Notes()
     with opened_files([str(csv_file(tmp_path, rows))], watch=notes) as source:
-        Request(**options).columns(source, problem)
+        stated_columns(source, problem, **options)
     return " ".join(notes.sentences)
 
 
@@ -489,12 +498,12 @@ UNUSABLE = {
     "nothing at all": ([""] * 3, r"must hold numbers; all entries are missing\."),
     "per cent": (
         [10.5, 90.0, 25.0],
-        r"in \[0, 1\]; 3 of 3 rows do not.*divide them by 100\. .*pass them as scores",
+        r"in \[0, 1\]; 3 of 3 do not.*Divide percentages by 100\. Pass raw scores as scores",
     ),
-    "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 rows do not, .*divide them by 100\."),
+    "whole per cent": ([10, 90, 25], r"in \[0, 1\]; 3 of 3 do not, .*Divide percentages by 100\."),
     "numbers below zero": (
         [-0.1, 0.5, 0.5],
-        r"in \[0, 1\]; 1 of 3 rows do not.*-0\.1 in row 0 \(counted from 0\)",
+        r"in \[0, 1\]; 1 of 3 does not, the first being -0\.1 at position 0\.",
     ),
 }
 
@@ -506,7 +515,7 @@ def test_a_column_whose_name_says_model_is_never_left_out_in_silence(tmp_path, w
     with source_of(path) as source:
         told = f"column 'p_odd' of .*{message}.* name all models that you want"
         with pytest.raises(InputError, match=told):
-            report_on([str(path)], TWO, Request())
+            report_on([str(path)], TWO)
         assert list(read(source, TWO, models=("p",)).models) == ["p"]
 
 
@@ -769,7 +778,7 @@ def test_a_file_with_many_columns_lists_some_of_them(tmp_path):
         source_of(csv_file(tmp_path, rows)) as source,
         pytest.raises(InputError, match=r"c10, c11, …\."),
     ):
-        truth_column(source, TWO, "y", ())
+        Columns.guess(source, TWO, y_true="y")
 
 
 # Memory ------------------------------------------------------------------------------------------

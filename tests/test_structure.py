@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import stakes
+import stakes.adapters
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "stakes"
@@ -73,7 +74,7 @@ FLOORS: dict[str, str] = {
     ),
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
-        "pandas_columns sources checked_columns cluster meant_texts duck expressions lazy "
+        "pandas_columns sources checked_columns cluster inferred_types duck expressions lazy "
         "zoom_bins streamed_scores frame_rows frame_tallies map_columns lazy_decisions case_costs "
         "lazy_models newton_sums class_maps refits joint_decisions engine_fits engine_evidence "
         "report_on"
@@ -149,8 +150,8 @@ DEFERRED = (
     (r"adapters", r"_report_on|Columns\.guess|_files|_spark_files|_relation", r"adapters"),
 )
 
-# A room whose files are its doors, so that each brings in its own foreign library only.
-DOORS = {"adapters"}
+# A room that says by file what others may import, so that each brings in its own foreign library.
+DOORS = {"adapters": stakes.adapters.DOORS}
 
 # Rooms that bring a foreign library in; all others live on numpy and scipy.
 GUESTS = {"adapters", "render", "plot", "torch", "sklearn", "displays", "cli"}
@@ -331,11 +332,34 @@ def test_a_name_that_a_room_does_not_export_is_not_imported_from_outside(module:
         f"{where(module, node.lineno)}: {node.module}.{alias.name}"
         for node in ast.walk(tree_of(module))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stakes.")
-        if (room := room_of(node.module or "")) not in (room_of(module), *DOORS)
+        if (room := room_of(node.module or "")) != room_of(module)
         for alias in node.names
-        if alias.name not in exported(f"stakes.{room}")
+        if alias.name not in offered(room, node.module or "")
     ]
     assert foreign == []
+
+
+def offered(room: str, module: str) -> Collection[str]:
+    """What other rooms may import from a module."""
+    if room in DOORS:
+        return DOORS[room].get(module.removeprefix(f"stakes.{room}").lstrip("."), ())
+    return exported(f"stakes.{room}")
+
+
+@pytest.mark.parametrize("room", DOORS)
+def test_every_door_of_a_room_leads_from_another_room_into_it(room: str) -> None:
+    used = {
+        (node.module, alias.name)
+        for module in modules()
+        if room_of(module) != room
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    doors = {
+        (f"stakes.{room}.{file}", name) for file, names in DOORS[room].items() for name in names
+    }
+    assert doors - used == set()
 
 
 @pytest.mark.parametrize("room", rooms())

@@ -4,3 +4,19 @@ DuckDB reads files (`duck`), which are then frames as any other (`sources`). A l
 columns exceed the memory limit is tallied by its engine (`engine_evidence`), with expressions that
 narwhals translates.
 """
+
+# What other rooms may import, by file: each brings in its own foreign library only, which an
+# `__all__` of the room would import all at once.
+DOORS = {
+    "checked_columns": ("NOT_MEANT", "holds_probabilities", "posterior_columns"),
+    "cluster": ("spark_files",),
+    "columns": ("Columns", "columns_of", "model_argument"),
+    "data_files": ("Format", "unnamed", "write_rows"),
+    "duck": ("FileSource", "opened_files", "refuse_gaps"),
+    "engine_work": ("Advance", "Watch"),
+    "frame": ("evaluate_frame", "frame_of", "report_frame"),
+    "frame_tallies": ("frame_bins", "frame_counts", "frame_losses", "frame_scores"),
+    "lazy_decisions": ("bayes_column", "rule_column"),
+    "report_on": ("counted", "memory_size"),
+    "sources": ("Source",),
+}

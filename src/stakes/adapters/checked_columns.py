@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from stakes import _check
 from stakes._check import Label
-from stakes.adapters.columns import Columns, Predicted, columns_of, named_after_classes
+from stakes.adapters.columns import (
+    Columns,
+    columns_of,
+    described,
+    named_after_classes,
+)
 from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source, opened
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
+from stakes.rows import Decisions, Posteriors, Predicted
 
 _WIDE = ("UInt64", "Int128", "UInt128")  # may exceed 2⁶³ − 1
 
@@ -80,7 +85,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
             f"of text; got {type(columns).__name__}. Write {{'new': 'p_new'}}."
         )
     if isinstance(columns, Posteriors):
-        return Posteriors(in_class_order(columns, source, problem))
+        return Posteriors(_in_class_order(columns, source, problem))
     names = columns_of(columns)
     if len(names) != 1:
         raise InputError(
@@ -92,7 +97,7 @@ def model(columns: Any, source: Source, problem: Problem) -> Predicted:
     return type(columns)(require(names[0], "models"))
 
 
-def in_class_order(
+def _in_class_order(
     posteriors: Posteriors, source: Source, problem: Problem
 ) -> str | tuple[str, ...]:
     """The columns of posteriors: one for each class in order, or that of the second of two."""
@@ -109,6 +114,32 @@ def in_class_order(
     if posteriors.classes is None:
         return named_after_classes(columns, problem)
     return tuple(columns[k] for k in posteriors._order("models", problem.classes))
+
+
+def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
+    """The columns of posteriors of one model, in the order of the classes.
+
+    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
+    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
+    are put in order by their names.
+    """
+    if listed in source.types:
+        columns: tuple[str, ...] = (listed,)
+    else:
+        columns = _named_after(listed, source, problem) or tuple(listed.split(","))
+    ordered = _in_class_order(Posteriors(columns), source, problem)
+    if len(columns) == 1:
+        return ordered
+    by_name = tuple(
+        matches[0]
+        for label in problem.classes
+        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
+    )
+    return by_name if len(set(by_name)) == len(columns) else ordered
+
+
+def _is_named(column: str, names: Collection[str]) -> bool:
+    return any(column == name or column.endswith(f"_{name}") for name in names)
 
 
 def holds_probabilities(column: str, source: Source, problem: Problem) -> bool:
@@ -136,23 +167,50 @@ _PROBABLE = {  # the first or last word in the name of a column of probabilities
 _PREFIXES = ("p_", "prob_", "proba_", "score_")  # which say what a column holds, not which model
 
 
-def guess(frame: Any, problem: Problem) -> Columns:
-    """The columns of the true classes and of the models; see `Columns.guess`."""
+def guess(
+    frame: Any,
+    problem: Problem,
+    y_true: str | None,
+    models: Mapping[str, Any] | None,
+    weights: str | None,
+    by: tuple[str, ...],
+    clusters: str | None,
+    key: str | None,
+) -> Columns:
+    """The columns that were stated, and guesses for the others; see `Columns.guess`."""
     _check.require("problem", problem, Problem, "Write Problem(costs), rows being classes.")
     with opened(frame) as source:
-        try:
-            y_true = truth_column(source, problem, None, problem.columns)
-        except InputError as error:
-            raise InputError(str(error), argument="frame") from None
-        return Columns(y_true, guessed_models(source, problem, {y_true, *problem.columns}))
+        stated = {str(name): model(each, source, problem) for name, each in (models or {}).items()}
+        if weights is not None:
+            source.require_number(weights, "weights")
+        if y_true is not None:
+            source.require(y_true, "y_true")
+        known = Columns(y_true or "", stated, weights, by, clusters, key)
+        used = {*known.needed(problem)} - {""}  # named, and so no candidates for a guess
+        guesses, left = [], ""
+        if y_true is None:
+            known = replace(known, y_true=_guessed_truth(source, problem, used))
+            guesses.append(f"truth in column {known.y_true}")
+        if not stated:
+            found = _guessed_models(source, problem, used | {known.y_true})
+            known = replace(known, models=found)
+            guesses += [described(name, each, problem) for name, each in found.items()]
+            left = _left(source, known.needed(problem))
+        if guesses:
+            source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
+        return known
 
 
-def truth_column(
-    source: Source, problem: Problem, stated: str | None, used: Collection[str]
-) -> str:
-    """The column of the true classes: as stated, or else found by its name or its values."""
-    if stated is not None:
-        return source.require(stated)
+def _left(source: Source, used: Collection[str]) -> str:
+    """A sentence about columns of fractions that were not read, although they may be models."""
+    others = [name for name in source.types if name not in used and source.is_fraction(name)]
+    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+    listed = f"{', '.join(others[:5])}{more}"
+    return f" Not read: {listed}; if one is a model, name all." if others else ""
+
+
+def _guessed_truth(source: Source, problem: Problem, used: Collection[str]) -> str:
+    """The column of the true classes, found by its name or its values."""
     free = [column for column in source.types if column not in used]
     named = [column for column in free if column.lower() in _TRUTHS]
     if len(named) == 1:
@@ -183,7 +241,7 @@ def _holds_classes(source: Source, column: str, classes: Sequence[Label]) -> boo
 # Models ------------------------------------------------------------------------------------------
 
 
-def guessed_models(
+def _guessed_models(
     source: Source, problem: Problem, excluded: Collection[str]
 ) -> dict[str, Predicted]:
     """The models that the names of columns suggest, or else the only column of probabilities."""
@@ -238,7 +296,7 @@ def _several_columns(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Models with one column for each class: NAME_CLASS, NAME_0 and so on, or CLASS alone."""
     for name in _stems(free, problem):
-        columns = named_after(name, source, problem)
+        columns = _named_after(name, source, problem)
         if set(columns) - set(free) or not _may_be_model(name, columns, source, problem):
             continue
         if columns:
@@ -380,7 +438,7 @@ def _words(column: str) -> list[str]:
     return re.findall(r"[^\W_]+", column.lower()) or [""]
 
 
-def named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
+def _named_after(name: str, source: Source, problem: Problem) -> tuple[str, ...]:
     """The columns NAME_CLASS of a model, one for each class, or () where one is missing."""
     columns = tuple(
         next((c for end in spellings([label]) if (c := f"{name}_{end}") in source.types), None)

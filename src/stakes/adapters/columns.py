@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from stakes import _check
 from stakes.adapters.label_texts import LabelColumn
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Labelled
 
 
@@ -18,7 +18,6 @@ class Numbers(Scores):
     """The column of finite numbers that are summed, such as the losses of the cases."""
 
 
-Predicted: TypeAlias = Posteriors | Decisions | Scores  # here they hold names of columns
 Key = tuple[str, str]  # an argument, and the name of the model or column within it, or ""
 
 
@@ -45,7 +44,18 @@ class Columns:
     key: str | None = None
 
     @classmethod
-    def guess(cls, frame: Any, problem: Problem) -> Columns:
+    def guess(
+        cls,
+        frame: Any,
+        problem: Problem,
+        *,
+        y_true: str | None = None,
+        models: Mapping[str, Any] | None = None,
+        weights: str | None = None,
+        by: Sequence[str] = (),
+        clusters: str | None = None,
+        key: str | None = None,
+    ) -> Columns:
         """Guess the columns of the true classes and of the models from names and values.
 
         A guess that is not safe is refused, with the columns among which to choose. A model has
@@ -57,11 +67,14 @@ class Columns:
             Whatever `stakes.evaluate_frame` takes.
         problem : Problem
             What is at stake; its labels help to find the columns.
+        y_true, models : as in `stakes.evaluate_frame`; guessed if left out
+        weights, by, clusters, key : the columns of the weights, the groups, the clusters and the
+            key, which are no candidates for a guess
 
         Returns
         -------
         Columns
-            The columns of the true classes and of the models.
+            The columns that were stated, and guesses for the others.
 
         Examples
         --------
@@ -74,7 +87,7 @@ class Columns:
         """
         from stakes.adapters.checked_columns import guess
 
-        return guess(frame, problem)
+        return guess(frame, problem, y_true, models, weights, tuple(by), clusters, key)
 
     def keys(self) -> Iterator[str]:
         """The names of the arguments of `evaluate_frame`, so that ``**columns`` passes them.
@@ -113,6 +126,24 @@ class Columns:
             From an argument and a name within it to the columns.
         """
         return {**self.numbers, **{("data", name): (name,) for name in problem.columns}}
+
+    def needed(self, problem: Problem) -> list[str]:
+        """The names of all columns that are read, each once.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is at stake; its costs may be expressions of columns.
+
+        Returns
+        -------
+        list of str
+            Columns of numbers, then of labels, of groups, and the key.
+        """
+        names = [column for group in self.read(problem).values() for column in group]
+        names += [known.column for known in self.labels(problem).values()]
+        names += [*self.groups, *([] if self.key is None else [self.key])]
+        return list(dict.fromkeys(names))
 
     def labels(self, problem: Labelled) -> dict[Key, LabelColumn]:
         """Columns of classes and decisions, by the argument that they belong to.

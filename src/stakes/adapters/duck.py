@@ -6,15 +6,14 @@ but also "0" and "1". Only the columns that are needed leave the engine, block b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from stakes._check import FloatArray
@@ -22,8 +21,6 @@ from stakes._files import temporary_folder
 from stakes._value import record
 from stakes.adapters.columns import (
     Columns,
-    Predicted,
-    columns_of,
     group_name,
     key_name,
     no_key,
@@ -42,30 +39,16 @@ from stakes.adapters.data_files import (
 )
 from stakes.adapters.engine_errors import frame_errors
 from stakes.adapters.engine_work import Watch
-from stakes.adapters.label_texts import Coded, Coder, GroupCoder, LabelColumn, text_name
-from stakes.adapters.meant_texts import meant, typed, with_types
+from stakes.adapters.inferred_types import typed, with_inferred, with_types
+from stakes.adapters.label_texts import Coder, GroupCoder, LabelColumn, text_name
 from stakes.adapters.sources import Lazy, RowArrays, Source, frame_source, without_rows
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import Decisions, Posteriors
-
-K = TypeVar("K", bound=Hashable)
 
 _BLOCK = 1 << 16  # rows at a time: a few columns of 8 bytes then fit into the cache
 _LEAST_MEMORY = 256 << 20  # DuckDB fails on simple queries with less
 _ARROW = "arrow_rows"  # the table of Arrow files
-_NO_GROUPS: Mapping[str, str] = {}
 _MOST_CATEGORIES = 10_000  # more are no slices
-
-
-@record
-class FileArrays(Generic[K]):
-    """Columns in memory, by the keys of the caller: numbers (n,) or (n, K), and labels."""
-
-    numbers: dict[K, FloatArray]
-    labels: dict[K, Coded]
-    groups: dict[str, Coded]  # by column
-    key: npt.NDArray[np.int64] | None  # from which folds are made
 
 
 @record
@@ -117,91 +100,63 @@ class FileSource(Source):
     # Rows ----------------------------------------------------------------------------------------
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
-        """The columns that are needed, and no others, in memory."""
-        numbers, labels = columns.read(problem), columns.labels(problem)
-        with self.watch.working(f"reading {self.name}", n_rows) as advance:
-            arrays = self.read(
-                numbers, labels, columns.groups, n_rows=n_rows, advance=advance, key=columns.key
-            )
-        for key, names in numbers.items():
-            refuse_gaps(self.name, names, arrays.numbers[key])
-        models: dict[str, Predicted] = {}
-        for name, model in columns.models.items():
-            if isinstance(model, Decisions):
-                models[name] = Decisions(arrays.labels["models", name])
-                continue
-            values = arrays.numbers["models", name]
-            if isinstance(model, Posteriors):
-                _refuse_beyond(self.name, columns_of(model), values)
-            models[name] = type(model)(values)
-        clusters = arrays.groups.get(columns.clusters or "")
-        if clusters is not None and (gaps := int((clusters.codes < 0).sum())):
-            known = LabelColumn(columns.clusters or "", "clusters")
-            raise known.refused(self.name, gaps, n_rows, None)
-        return RowArrays(
-            arrays.labels["y_true", ""],
-            models,
-            arrays.numbers.get(("weights", "")),
-            {column: arrays.groups[column] for column in columns.by} or None,
-            clusters,
-            {column: arrays.numbers["data", column] for column in problem.columns} or None,
-            arrays.key,
-        )
+        """The columns that are needed, and no others, in memory.
 
-    def read(
-        self,
-        numbers: Mapping[K, Sequence[str]],
-        labels: Mapping[K, LabelColumn],
-        groups: Mapping[str, str] = _NO_GROUPS,
-        *,
-        n_rows: int,
-        advance: Callable[[int], None],
-        key: str | None = None,
-    ) -> FileArrays[K]:
-        """Read numbers, one or several columns for each key, labels and groups of n rows.
-
-        `groups` maps a column to the argument that it belongs to.
         Columns of single precision keep it, because ties are decided within their rounding error.
         """
-        arrays: dict[K, npt.NDArray[Any]] = {
-            name: np.empty(
-                n_rows if len(group) == 1 else (n_rows, len(group)),
-                dtype=np.float32 if self.is_single(group) else np.float64,
+        numbers, labels = columns.read(problem), columns.labels(problem)
+        arrays = {
+            key: np.empty(
+                n_rows if len(names) == 1 else (n_rows, len(names)),
+                dtype=np.float32 if self.is_single(names) else np.float64,
             )
-            for name, group in numbers.items()
+            for key, names in numbers.items()
         }
-        coded = {name: Coder(known, n_rows) for name, known in labels.items()}
-        grouped = {column: GroupCoder(argument) for column, argument in groups.items()}
+        texts = {key: Coder(known, n_rows) for key, known in labels.items()}
+        groups = {column: GroupCoder(argument) for column, argument in columns.groups.items()}
         # Doubles would hold keys exactly only up to 2⁵³.
-        keys, gaps = None if key is None else np.empty(n_rows, dtype=np.int64), 0
-        plain = [column for group in numbers.values() for column in group]
-        as_text = [known.column for known in labels.values()]
-        at = 0
-        for batch in self._batches(self._selected(plain, as_text, list(groups), key)):
-            rows = slice(at, at + len(batch))
-            at += len(batch)
-            # The arrays were sized by an earlier count; a file that grew since is reported below.
-            if at > n_rows:
-                break
-            for name, group in numbers.items():
-                for k, column in enumerate(group):
-                    target = arrays[name] if len(group) == 1 else arrays[name][:, k]
+        keys, gaps = None if columns.key is None else np.empty(n_rows, dtype=np.int64), 0
+        for batch, rows in self._placed(columns, problem, n_rows):
+            for key, names in numbers.items():
+                for target, column in zip(_columns(arrays[key]), names, strict=True):
                     target[rows] = _floats(batch.column(column))
-            for name, coder in coded.items():
-                coder.add(rows, batch.column(text_name(labels[name].column)))
-            for column, group_coder in grouped.items():
+            for key, coder in texts.items():
+                coder.add(rows, batch.column(text_name(labels[key].column)))
+            for column, group_coder in groups.items():
                 group_coder.add(batch.column(group_name(column)))
             if keys is not None:
-                part = batch.column(key_name(key or ""))
+                part = batch.column(key_name(columns.key or ""))
                 keys[rows], gaps = part.fill_null(0).to_numpy(), gaps + part.null_count
-            advance(len(batch))
-        if at != n_rows:
-            raise InputError(f"{self.name} changed while it was read. Try again.")
         if gaps:
             raise no_key(gaps, n_rows)
-        known = {name: coder.coded(self.name) for name, coder in coded.items()}
-        named = {column: coder.coded(self._meant) for column, coder in grouped.items()}
-        return FileArrays(arrays, known, named, keys)
+        coded = {key: coder.coded(self.name) for key, coder in texts.items()}
+        named = {column: coder.coded(self._typed_groups) for column, coder in groups.items()}
+        for key, names in numbers.items():
+            refuse_gaps(self.name, names, arrays[key])
+        clusters = named.get(columns.clusters or "")
+        if clusters is not None and (without := int((clusters.codes < 0).sum())):
+            known = LabelColumn(columns.clusters or "", "clusters")
+            raise known.refused(self.name, without, n_rows, None)
+        return RowArrays.of(columns, problem, arrays, coded, named, keys)
+
+    def _placed(
+        self, columns: Columns, problem: Problem, n_rows: int
+    ) -> Iterator[tuple[pa.RecordBatch, slice]]:
+        """The needed columns in blocks of rows, and the places of these rows among all."""
+        numbers = [column for names in columns.read(problem).values() for column in names]
+        texts = [known.column for known in columns.labels(problem).values()]
+        selected, at = self._selected(numbers, texts, list(columns.groups), columns.key), 0
+        with self.watch.working(f"reading {self.name}", n_rows) as advance:
+            for batch in self._batches(selected):
+                rows = slice(at, at + len(batch))
+                at += len(batch)
+                # Arrays were sized by an earlier count; a file that grew since is reported below.
+                if at > n_rows:
+                    break
+                yield batch, rows
+                advance(len(batch))
+        if at != n_rows:
+            raise InputError(f"{self.name} changed while it was read. Try again.")
 
     def with_numbers(
         self, columns: Sequence[str], *, verbatim: bool
@@ -217,10 +172,10 @@ class FileSource(Source):
             rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.types))
             yield rows, np.column_stack([_floats(column) for column in batch.columns[width:]])
 
-    def _meant(self, distinct: Any) -> Any:
+    def _typed_groups(self, distinct: Any) -> Any:
         """Distinct groups of the type that they are meant to have."""
         values = self.connection.from_arrow(pa.table({"value": distinct}))
-        return meant(values, ["value"], self.files.format).to_arrow_table()["value"]
+        return with_inferred(values, ["value"], self.files.format).to_arrow_table()["value"]
 
     def lazy(
         self,
@@ -252,7 +207,7 @@ class FileSource(Source):
             with_types(relation, dict.fromkeys(wide, "DECIMAL(38, 0)")).to_parquet(copy)
             parsed = self.connection.sql(f"FROM read_parquet({literal(copy)})")
             names = [group_name(column) for column in groups]
-            copied: Lazy = nw.from_native(meant(parsed, names, self.files.format))
+            copied: Lazy = nw.from_native(with_inferred(parsed, names, self.files.format))
             return copied
 
     def _selected(
@@ -361,7 +316,7 @@ def _lazy(connection: Any, table: str) -> Lazy:
 
 def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, before: int = 0) -> None:
     """Refuse missing numbers in rows (n,) or (n, K); `before` rows of the file precede these."""
-    for column, numbers in zip(columns, _apart(values), strict=True):
+    for column, numbers in zip(columns, _columns(values), strict=True):
         gaps = np.flatnonzero(np.isnan(numbers))
         if gaps.size:
             where = f"column {column!r} of {source}"
@@ -373,30 +328,8 @@ def refuse_gaps(source: str, columns: tuple[str, ...], values: FloatArray, befor
             )
 
 
-def _refuse_beyond(source: str, columns: tuple[str, ...], values: FloatArray) -> None:
-    for column, numbers in zip(columns, _apart(values), strict=True):
-        beyond = np.flatnonzero((numbers < 0) | (numbers > 1))
-        if beyond.size:
-            where = f"column {column!r} of {source}"
-            raise InputError(
-                f"{where} must hold probabilities in [0, 1]; {beyond.size} of {len(numbers)} rows "
-                f"do not, the first being {numbers[beyond[0]]:g} in row {beyond[0]} (counted from "
-                f"0). {_remedy(len(columns), numbers)}",
-                argument=where,
-            )
-
-
-def _remedy(n_columns: int, numbers: FloatArray) -> str:
-    """Advice for numbers that are not probabilities: percentages or raw scores."""
-    if n_columns > 1:
-        return "Correct them, or name other columns."
-    percent = numbers.min() >= 0 and 10 < numbers.max() <= 100
-    divide = "If these are percentages, divide them by 100. " if percent else ""
-    return f"{divide}If these are raw scores, pass them as scores."
-
-
-def _apart(values: FloatArray) -> FloatArray:
-    """Rows (n,) or (n, K) as one array for each column."""
+def _columns(values: FloatArray) -> FloatArray:
+    """Rows (n,) or (n, K) as one array for each column, which writes through."""
     return values.reshape(len(values), -1).T
 
 

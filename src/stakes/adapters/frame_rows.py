@@ -160,17 +160,22 @@ class FrameRows:
         span = self.rows.select(low=score.min(), high=score.max()).collect()
         return _no_probabilities(float(span["low"][0]), float(span["high"][0]))
 
-    def hand(self, grid: BitGrid | None) -> Any:
+    def stream(self, grid: BitGrid | None) -> Any:
         """A function that passes classes, scores and weights to another, in checked blocks."""
-        unit = grid is not None and grid.probabilities
+        probabilities = grid is not None and grid.probabilities
 
         def refuse(scores: FloatArray | None) -> None:
             self.refuse()
-            if scores is not None and not within(scores, unit=unit):
+            if scores is not None and not within(scores, probabilities=probabilities):
                 raise _no_probabilities(scores.min(), scores.max())
 
-        score = column_of(0)
-        return scores_of(self.rows, score, weighted=self.weighted, refuse=refuse, unit=unit)
+        return scores_of(
+            self.rows,
+            column_of(0),
+            weighted=self.weighted,
+            refuse=refuse,
+            probabilities=probabilities,
+        )
 
     def summed(
         self,

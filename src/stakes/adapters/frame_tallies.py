@@ -1,7 +1,7 @@
 """Tallies of the columns of a frame, summed by its engine; only the tally leaves it.
 
-The functions return the fields of `Counts`, `ScoreTable` and `LossMoments`, equal to those that
-their constructors compute from arrays.
+The functions are what `from_frame` of each tally calls; the tallies equal those that constructors
+make of arrays.
 """
 
 from __future__ import annotations
@@ -35,23 +35,30 @@ from stakes.adapters.sources import Lazy, Source
 from stakes.adapters.streamed_scores import EXACT_BYTES, pooled_stream
 from stakes.adapters.zoom_bins import pooled_bins
 from stakes.rows import Decisions, Scores
-from stakes.tally import Bins, BitGrid, Labelled, SortedRuns, refuse_too_many
+from stakes.tally import (
+    Bins,
+    BitGrid,
+    Counts,
+    Labelled,
+    LossMoments,
+    ScoreTable,
+    SortedRuns,
+    refuse_too_many,
+)
 
 _SPREAD = 1e-2  # variance over mean square, below which losses are summed about their mean
 _MOST_CENTRES = 500  # engines nest as many conditions as there are centres
-Parts = dict[str, Any]
 
 
-def counts_parts(
+def frame_counts(
     frame: Any,
-    *,
     y_true: str,
     decisions: str,
     problem: Labelled,
     weights: str | None,
     by: str | None,
-) -> Parts:
-    """The fields of `Counts.from_frame`.
+) -> Counts:
+    """See `Counts.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import Counts, Problem
@@ -67,25 +74,24 @@ def counts_parts(
         shape, decided = (len(problem.classes), len(problem.decisions)), column_of(0)
         tally = rows.summed({TRUTH: shape[0], decided: shape[1]}, {WEIGHT: nw.col(WEIGHT)})
         sums = tally.cells([tally.sums[TRUTH], tally.sums[decided]], shape)
-    return {
-        "values": sums(WEIGHT),
-        "classes": problem.classes,
-        "decisions": problem.decisions,
-        "groups": tally.groups,
-    }
+    return Counts._trusted(
+        values=sums(WEIGHT),
+        classes=problem.classes,
+        decisions=problem.decisions,
+        groups=tally.groups,
+    )
 
 
-def score_parts(
+def frame_scores(
     frame: Any,
-    *,
     y_true: str,
     scores: str,
     positive: Label | None,
     weights: str | None,
     by: str | None,
     bins: BitGrid | None,
-) -> Parts:
-    """The fields of `ScoreTable.from_frame`.
+) -> ScoreTable:
+    """See `ScoreTable.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import ScoreTable
@@ -100,34 +106,30 @@ def score_parts(
         rows, classes = _scored_rows(source, columns, positive)
         if rows.streams:
             points, weight = _pooled_stream(rows, bins)
-            return {"scores": points, "weights": weight, "classes": classes, "groups": None}
+            return ScoreTable._trusted(scores=points, weights=weight, classes=classes, groups=None)
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=bins)
         points, place = tally.scores(binned=bins is not None)
         refuse_too_many(len(tally.groups or ()), 2 * len(points))
         sums = tally.cells([place, tally.sums[TRUTH]], (len(points), 2))
-    return {
-        "scores": points,
-        "weights": sums(WEIGHT),
-        "classes": classes,
-        "groups": tally.groups,
-    }
+    return ScoreTable._trusted(
+        scores=points, weights=sums(WEIGHT), classes=classes, groups=tally.groups
+    )
 
 
 def _pooled_stream(rows: FrameRows, bins: BitGrid | None) -> tuple[FloatArray, FloatArray]:
     """Distinct scores, or mean scores of bins, and the weights of both classes there."""
     if bins is not None:
-        pooled = pooled_stream(rows.hand(bins), bins, np.empty(0), exact=False)
+        pooled = pooled_stream(rows.stream(bins), bins, np.empty(0), exact=False)
         return pooled.mean, pooled.weights
     runs = SortedRuns()
-    rows.hand(None)(runs.add)
+    rows.stream(None)(runs.add)
     tables = list(runs.tables())
     weights = np.concatenate([table.weights.T for table in tables], axis=1).T
     return np.concatenate([table.scores for table in tables]), weights
 
 
-def score_bins(
+def frame_bins(
     frame: Any,
-    *,
     y_true: str,
     scores: str,
     grid: BitGrid,
@@ -135,7 +137,7 @@ def score_bins(
     weights: str | None,
     memory: int,
 ) -> Bins:
-    """The bins of `Bins.from_frame`.
+    """See `Bins.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes.tally import Bins, BitGrid
@@ -150,7 +152,7 @@ def score_bins(
         exact = EXACT_BYTES[weights is not None] * source.count() <= memory
         rows, _ = _scored_rows(source, columns, positive)
         if rows.streams:
-            return pooled_stream(rows.hand(grid), grid, np.empty(0), exact=exact)
+            return pooled_stream(rows.stream(grid), grid, np.empty(0), exact=exact)
         tally = rows.summed({TRUTH: 2}, {WEIGHT: nw.col(WEIGHT)}, scored=True, bins=grid)
         return pooled_bins(tally.sums, column_of(0))
 
@@ -170,16 +172,15 @@ def _scored_rows(
     return FrameRows.read(source, columns, two, stream=True), known[0]
 
 
-def loss_parts(
+def frame_losses(
     frame: Any,
-    *,
     y_true: str,
     losses: str | Sequence[str] | Mapping[str, str],
     classes: object,
     weights: str | None,
     by: str | None,
-) -> Parts:
-    """The fields of `LossMoments.from_frame`.
+) -> LossMoments:
+    """See `LossMoments.from_frame`.
 
     >>> import pyarrow as pa
     >>> from stakes import LossMoments
@@ -223,15 +224,15 @@ def loss_parts(
     products = np.empty((*weight.shape, len(named), len(named)))
     for i, j in _pairs(len(named)):
         products[..., i, j] = products[..., j, i] = total(f"{i} {j}")
-    return {
-        "centre": np.stack([total(_centre(i)) for i in range(len(named))], axis=-1),
-        "weight": weight,
-        "sums": np.stack([total(f"{i}") for i in range(len(named))], axis=-1),
-        "products": products,
-        "names": _check.labels("the names of the losses", named),
-        "classes": names,
-        "groups": tally.groups,
-    }
+    return LossMoments._about(
+        centre=np.stack([total(_centre(i)) for i in range(len(named))], axis=-1),
+        weight=weight,
+        sums=np.stack([total(f"{i}") for i in range(len(named))], axis=-1),
+        products=products,
+        names=_check.labels("the names of the losses", named),
+        classes=names,
+        groups=tally.groups,
+    )
 
 
 _GROUP = "group"

@@ -127,12 +127,12 @@ class Coded:
 
 
 class Coder:
-    """Collects the codes of a column of labels, block by block; blocks are arrays of PyArrow."""
+    """Collects the codes of a column of known labels, block by block; blocks are those of Arrow."""
 
     def __init__(self, column: LabelColumn, n_rows: int) -> None:
         self.codes = np.empty(n_rows, dtype=np.int32)
         self._column = column
-        self._places = {} if column.labels is None else spellings(column.labels)
+        self._places = spellings(column.labels or ())
         self._others: Counter[str | None] = Counter()
 
     def add(self, rows: slice, column: Any) -> None:
@@ -140,7 +140,7 @@ class Coder:
         encoded = column.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         # A lookup by dictionary codes touches each distinct label once instead of every row.
-        lookup = np.array([*map(self._place, texts), -1], dtype=np.int32)
+        lookup = np.array([*(self._places.get(text, -1) for text in texts), -1], dtype=np.int32)
         places = encoded.indices.fill_null(len(texts)).to_numpy()
         self.codes[rows] = lookup[places]
         if lookup[:-1].min(initial=0) < 0 or encoded.null_count:
@@ -149,18 +149,13 @@ class Coder:
                 {t: n for t, n, k in zip([*texts, None], sizes, lookup, strict=True) if n and k < 0}
             )
 
-    def _place(self, text: str) -> int:
-        if self._column.labels is None:
-            return self._places.setdefault(text, len(self._places))
-        return self._places.get(text, -1)
-
     def coded(self, source: str) -> Coded:
         """All rows as codes; labels that are unknown or missing are an error."""
         column = self._column
         if self._others:
             [(often, _)] = self._others.most_common(1)
             raise column.refused(source, self._others.total(), len(self.codes), often)
-        return Coded(self.codes, tuple(self._places) if column.labels is None else column.labels)
+        return Coded(self.codes, column.labels or ())
 
 
 class GroupCoder:
@@ -176,11 +171,11 @@ class GroupCoder:
         is_coded = hasattr(column.type, "index_type")
         self._blocks.append(column if is_coded else column.dictionary_encode())
 
-    def coded(self, meant: Callable[[Any], Any]) -> Coded:
-        """All rows as codes of their groups; `meant` are distinct values as they are meant."""
+    def coded(self, typed: Callable[[Any], Any]) -> Coded:
+        """All rows as codes of their groups; `typed` gives distinct values their type."""
         import pyarrow as pa
 
         whole = pa.chunked_array(self._blocks).unify_dictionaries().combine_chunks()
-        known = _check.groups(self._argument, meant(whole.dictionary))
+        known = _check.groups(self._argument, typed(whole.dictionary))
         codes = np.append(known.codes, -1).astype(np.int32)
         return Coded(codes[whole.indices.fill_null(len(known.codes)).to_numpy()], known.labels)

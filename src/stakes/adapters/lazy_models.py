@@ -20,7 +20,7 @@ from stakes.adapters.case_costs import (
     term_sums,
     with_perfect,
 )
-from stakes.adapters.columns import Predicted, columns_of
+from stakes.adapters.columns import columns_of
 from stakes.adapters.expressions import (
     Arrays,
     grouped,
@@ -46,10 +46,10 @@ from stakes.adapters.streamed_scores import (
 )
 from stakes.adapters.zoom_bins import TOTAL, Grid, ScoreGrid, UnitGrid, finer, pooled_bins
 from stakes.decide import class_ratios, shift_prior
-from stakes.evaluation import ModelTallies
+from stakes.evaluation import ModelTallies, mean_losses
 from stakes.problem import Problem
 from stakes.report import AS_DECIDED, BAYES, MOVED
-from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Scores
+from stakes.rows import DECISIONS, POSTERIORS, SCORES, Decisions, Posteriors, Predicted, Scores
 from stakes.tally import Bins, BitGrid, Counts, ScoreTable
 from stakes.thresholds import StakesTable, weighed
 
@@ -232,8 +232,8 @@ class LazyModel:
     def _score_bins(self, frame: Lazy) -> Bins:
         """The bins of raw scores; if they are not exact, a second pass refines the middle half."""
         if self.exact and can_stream(frame):
-            hand = scores_of(frame, self.score, weighted=self.weighted)
-            return pooled_stream(hand, BitGrid(probabilities=False), np.empty(0), exact=True)
+            stream = scores_of(frame, self.score, weighted=self.weighted)
+            return pooled_stream(stream, BitGrid(probabilities=False), np.empty(0), exact=True)
         bins = pooled_bins(self._binned(frame, ScoreGrid()), self.score)
         if bins.exact:
             return bins
@@ -274,19 +274,19 @@ class LazyModel:
     def _streamed(self, frame: Lazy, masses: FloatArray) -> Tallied:
         """The same tallies from a stream of P(second class)."""
         sums = PosteriorSums(self.moving)
-        stream = scores_of(frame, column_of(self.place), weighted=self.weighted)
+        scores = scores_of(frame, column_of(self.place), weighted=self.weighted)
 
-        def hand(add: Add) -> None:
-            def both(truth: IntArray, scores: FloatArray, weights: FloatArray | None) -> None:
-                sums.add(truth, scores, weights)
-                add(truth, scores, weights)
+        def stream(add: Add) -> None:
+            def both(truth: IntArray, score: FloatArray, weights: FloatArray | None) -> None:
+                sums.add(truth, score, weights)
+                add(truth, score, weights)
 
-            stream(both)
+            scores(both)
 
         stops = [end for steps in self._steps().values() for end, _ in steps[:-1]]
         # Bins split here keep the counts of decisions and of most probable classes exact.
         borders = np.unique([0.5, *stops])
-        bins = pooled_stream(hand, BitGrid(probabilities=True), borders, exact=self.exact)
+        bins = pooled_stream(stream, BitGrid(probabilities=True), borders, exact=self.exact)
         with np.errstate(invalid="ignore"):
             losses, moved = np.asarray(sums.losses / masses), np.asarray(sums.moved / masses)
         predicted = Counts(sums.predicted, classes=range(2), decisions=range(2))
@@ -319,10 +319,7 @@ class LazyModel:
     def deployed(self, table: ScoreTable) -> ScoreTable:
         """The score table with scores and class shares for the prior of the report."""
         if self.moving is not None:
-            scores, where = np.unique(shift_prior(table.scores, *self.moving), return_inverse=True)
-            weights = np.zeros((scores.size, 2))
-            np.add.at(weights, where.reshape(-1), table.weights)
-            table = ScoreTable(scores, weights, classes=self.problem.classes)
+            table = table._at(shift_prior(table.scores, *self.moving))
         prior = self.problem.prior
         return table if prior is None else table.with_prior(prior)
 
@@ -340,14 +337,10 @@ def _loss_sums(posteriors: list[str], tag: str) -> dict[str, nw.Expr]:
 
 def _losses(arrays: Arrays, masses: FloatArray, tag: str) -> FloatArray:
     """Mean losses of each class, (2, K): log loss and Brier score."""
-
-    def per_class(name: str) -> FloatArray:
-        return table_of(arrays[f"{tag} {name}"], [arrays[TRUTH]], masses.shape)
-
     # Infinite losses are counted apart, because engines treat inf in sums differently.
-    surprise = np.where(per_class("ruled out") > 0, np.inf, per_class("log"))
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.stack([surprise, per_class("Brier")]) / masses)
+    sums = [arrays[f"{tag} {name}"] for name in ("log", "Brier", "ruled out")]
+    by_class = [table_of(each, [arrays[TRUTH]], masses.shape) for each in sums]
+    return mean_losses(np.stack(by_class), masses)
 
 
 def _counts(sums: Arrays, decided: Any, size: int) -> Counts:

@@ -38,6 +38,7 @@ from stakes.decide import cheapest_decisions
 from stakes.errors import InputError
 from stakes.evaluation import (
     KEY_FOLDS,
+    RULES,
     Cases,
     DecisionRule,
     Fitted,
@@ -52,7 +53,7 @@ from stakes.evaluation import (
 from stakes.problem import Problem
 from stakes.report import POSTERIOR_RULES, RECALIBRATED, TUNED_APART, Caveat
 from stakes.rows import POSTERIORS, SCORES, Posteriors, Scores
-from stakes.scoring import Brier, LogLoss, class_means
+from stakes.scoring import class_means
 from stakes.tally import ScoreTable
 
 _BYTES = 64  # bytes of memory that a cell takes while it is read
@@ -199,7 +200,7 @@ def _exact(
     tallies = replace(tallies, recalibrated=repaired)
     if isinstance(model.predictions, Posteriors):
         return tallies
-    losses = class_means(posteriors, cases.truth, (LogLoss(), Brier()), 2, cases.weights)[1]
+    losses = class_means(posteriors, cases.truth, RULES, 2, cases.weights)[1]
     deployed = repaired if problem.prior is None else repaired.with_prior(cases.prior)
     return replace(tallies, deployed=deployed, deployed_losses=losses)
 

@@ -15,14 +15,7 @@ from typing import Any, cast
 
 from stakes import _check
 from stakes._value import record
-from stakes.adapters.columns import (
-    Columns,
-    Predicted,
-    columns_of,
-    group_name,
-    key_name,
-    no_key,
-)
+from stakes.adapters.columns import Columns, Key, group_name, key_name, no_key
 from stakes.adapters.engine_errors import frame_error, frame_errors
 from stakes.adapters.engine_work import Watch
 from stakes.adapters.label_texts import Coded, Coder, LabelColumn, shorter_times, text_name
@@ -30,7 +23,7 @@ from stakes.adapters.pandas_columns import for_arrow, with_decimals
 from stakes.adapters.partitions import Partitions
 from stakes.errors import InputError, extra
 from stakes.problem import Problem
-from stakes.rows import Decisions
+from stakes.rows import Predicted
 
 with extra("frames", "a frame"):
     import narwhals.stable.v2 as nw
@@ -56,6 +49,29 @@ class RowArrays:
     clusters: Any
     data: dict[str, Any] | None  # the columns that costs depend on
     key: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        columns: Columns,
+        problem: Problem,
+        numbers: Mapping[Key, Any],
+        labels: Mapping[Key, Any],
+        groups: Mapping[str, Any],
+        key: Any,
+    ) -> RowArrays:
+        """The arrays of `Columns.read`, `Columns.labels` and `Columns.groups`, by their keys."""
+        known = {**numbers, **labels}
+        models = {name: type(each)(known["models", name]) for name, each in columns.models.items()}
+        return cls(
+            known["y_true", ""],
+            models,
+            known.get(("weights", "")),
+            {column: groups[column] for column in columns.by} or None,
+            groups.get(columns.clusters or ""),
+            {column: known["data", column] for column in problem.columns} or None,
+            key,
+        )
 
 
 @record
@@ -148,39 +164,27 @@ class Source:
 
     def rows(self, columns: Columns, problem: Problem, n_rows: int) -> RowArrays:
         """The columns that are needed, and no others, in memory."""
-        needed = [column for group in columns.read(problem).values() for column in group]
-        needed += [column_labels.column for column_labels in columns.labels(problem).values()]
-        needed += columns.groups
-        needed += [] if columns.key is None else [columns.key]
-        data = self._collected(*dict.fromkeys(needed))
-        labels = columns.labels(problem)
+        data = self._collected(*columns.needed(problem))
         if columns.key is not None and (gaps := data[columns.key].null_count()):
             raise no_key(gaps, len(data))
 
-        def native(column: str | None) -> Any:
-            return None if column is None else data[column].to_native()
+        def numbers(names: tuple[str, ...]) -> Any:
+            return native(names[0]) if len(names) == 1 else data.select(*names).to_numpy()
 
-        def labelled(argument: str, name: str = "") -> Any:
-            known = labels[argument, name]
+        def native(column: str) -> Any:
+            return data[column].to_native()
+
+        def labelled(known: LabelColumn) -> Any:
             as_text = self._as_text(data, known)
             return self._coded(data, known) if as_text else native(known.column)
 
-        def predictions(name: str, model: Predicted) -> Predicted:
-            if isinstance(model, Decisions):
-                return Decisions(labelled("models", name))
-            names = columns_of(model)
-            if len(names) == 1:
-                return type(model)(native(names[0]))
-            return type(model)(data.select(*names).to_numpy())
-
-        return RowArrays(
-            labelled("y_true"),
-            {name: predictions(name, model) for name, model in columns.models.items()},
-            native(columns.weights),
-            {column: native(column) for column in columns.by} or None,
-            native(columns.clusters),
-            {column: native(column) for column in problem.columns} or None,
-            native(columns.key),
+        return RowArrays.of(
+            columns,
+            problem,
+            {key: numbers(names) for key, names in columns.read(problem).items()},
+            {key: labelled(known) for key, known in columns.labels(problem).items()},
+            {column: native(column) for column in columns.groups},
+            None if columns.key is None else native(columns.key),
         )
 
     def lazy(

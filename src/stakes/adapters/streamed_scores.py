@@ -21,10 +21,10 @@ from stakes.adapters.expressions import Arrays
 from stakes.adapters.lazy import TRUTH, WEIGHT
 from stakes.adapters.sources import Lazy
 from stakes.decide import cheapest_decisions, class_ratios, shift_prior
+from stakes.evaluation import RULES
 from stakes.problem import Problem
 from stakes.ranking import exact_bins
 from stakes.rule import cuts_of
-from stakes.scoring import Brier, LogLoss
 from stakes.tally import Bins, BinSums, BitGrid, SortedRuns, blocks
 
 _BLOCK = 1 << 20  # rows at a time
@@ -74,11 +74,10 @@ def _array(column: Any) -> npt.NDArray[Any]:
 
 HALF_SINGLE = float(np.finfo(np.float32).eps) / 2  # relative rounding error of single precision
 EXACT_BYTES = 8, 16  # per case where ranks are exact, without and with a weight
-_RULES = (LogLoss(), Brier())
 Prior = FloatArray
 _SCORE = "score"
 Add = Callable[[IntArray, FloatArray, FloatArray | None], None]  # classes, scores, weights
-Hand = Callable[[Add], None]
+Stream = Callable[[Add], None]
 
 
 def scores_of(
@@ -87,37 +86,38 @@ def scores_of(
     *,
     weighted: bool,
     refuse: Callable[[FloatArray | None], None] | None = None,
-    unit: bool = False,
-) -> Hand:
+    probabilities: bool = False,
+) -> Stream:
     """A function that passes classes, scores and weights of all rows to another, block by block.
 
-    With `refuse`, blocks are checked: scores must be numbers, or with `unit` probabilities. It is
-    called with the scores of the first block that has a bad score, class or weight, or with None
-    where the total of the weights is 0, or out of bounds.
+    With `refuse`, blocks are checked: scores must be numbers, or else `probabilities`. It is called
+    with the scores of the first block that has a bad score, class or weight, or with None where the
+    total of the weights is 0, or out of bounds.
     """
     columns = [nw.col(TRUTH).cast(nw.Int8), nw.col(score).alias(_SCORE)]
     rows = frame.select(*columns, *([nw.col(WEIGHT)] if weighted else []))
 
-    def hand(add: Add) -> None:
+    def stream(add: Add) -> None:
         total, bad = 0.0, None
-        with closing(blocks_of(rows)) as stream:
-            for block in stream:
+        with closing(blocks_of(rows)) as parts:
+            for block in parts:
                 if refuse is not None and not usable(block):
                     bad = block[_SCORE]
                     break
-                total += _handed(block, add)
+                total += _passed_on(block, add)
         if refuse is not None and (bad is not None or not LIGHTEST <= total <= HEAVIEST):
             refuse(bad)  # now that the stream is closed, so that it can query the engine
 
     def usable(block: Arrays) -> bool:
         weights = block.get(WEIGHT)
         weighed = weights is None or 0.0 <= weights.min() <= weights.max() <= HEAVIEST
-        return bool(weighed and block[TRUTH].min() >= 0 and within(block[_SCORE], unit=unit))
+        known = bool(weighed and block[TRUTH].min() >= 0)
+        return known and within(block[_SCORE], probabilities=probabilities)
 
-    return hand
+    return stream
 
 
-def _handed(block: Arrays, add: Add) -> float:
+def _passed_on(block: Arrays, add: Add) -> float:
     """Pass on the rows of positive weight; return their total weight."""
     truth, scores, weights = block[TRUTH], block[_SCORE], block.get(WEIGHT)
     if weights is not None and not weights.all():
@@ -128,14 +128,14 @@ def _handed(block: Arrays, add: Add) -> float:
     return float(scores.size if weights is None else weights.sum())
 
 
-def within(scores: FloatArray, *, unit: bool) -> bool:
-    """Whether no score is nan and, with `unit`, all are probabilities."""
+def within(scores: FloatArray, *, probabilities: bool) -> bool:
+    """Whether no score is nan and, with `probabilities`, all are probabilities."""
     low, high = scores.min(), scores.max()  # both are nan if one score is
-    return bool(0.0 <= low <= high <= 1.0 if unit else low <= high)
+    return bool(0.0 <= low <= high <= 1.0 if probabilities else low <= high)
 
 
 def pooled_stream(
-    hand: Hand,
+    stream: Stream,
     grid: BitGrid,
     borders: FloatArray,
     *,
@@ -144,10 +144,10 @@ def pooled_stream(
     """The bins of all scores; with `exact`, ranks are computed from single scores."""
     if exact:
         runs = SortedRuns()
-        hand(runs.add)
+        stream(runs.add)
         return exact_bins(runs, grid, borders)
     sums = BinSums(grid, borders)
-    hand(sums.add)
+    stream(sums.add)
     return sums.bins()
 
 
@@ -186,7 +186,7 @@ class PosteriorSums:
 def _loss_sums(of_truth: FloatArray, of_other: FloatArray, worth: FloatArray) -> FloatArray:
     """Sums (2, 2) of the losses under each rule, by class."""
     return np.stack(
-        [weighted_sum(worth, rule.losses_of_two(of_truth, of_other), -1) for rule in _RULES]
+        [weighted_sum(worth, rule.losses_of_two(of_truth, of_other), -1) for rule in RULES]
     )
 
 

@@ -28,7 +28,7 @@ from stakes.cli.options import (
     prediction_options,
     problem_option,
     read_problem,
-    request_of,
+    seed_option,
 )
 from stakes.cli.output import Terminal, put
 from stakes.problem import Problem
@@ -49,13 +49,7 @@ from stakes.report import ModelQuality, Report
     help="Also draw this many pairs of classifiers with two classes, under costs about which "
     "nothing is known, and count those that each metric puts in the wrong order.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
+@seed_option
 def audit(
     files: tuple[str, ...], problem_file: str, pairs: int | None, seed: int, **options: Any
 ) -> None:
@@ -64,11 +58,9 @@ def audit(
     For two classes also: the threshold that each metric would choose for each model, and what a
     miss would have to cost, in false alarms, for that threshold to be the right one.
     """
-    request = request_of(options)
     problem = read_problem(problem_file)
-    calibrator = calibrator_named(options["calibrate"])
-    limit = options["memory_limit"]
-    report = report_on(files, problem, request, memory_limit=limit, calibrator=calibrator)
+    calibrator = calibrator_named(options.pop("calibrate"))
+    report = report_on(files, problem, calibrator=calibrator, **options)
     rows = [row for model in report.models for row in _implied(model)]
     put(_disagreement(report))
     if rows:

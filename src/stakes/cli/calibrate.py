@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from stakes._check import FloatArray
 from stakes._files import write_whole
-from stakes.adapters.checked_columns import truth_column
 from stakes.adapters.columns import Columns
 from stakes.adapters.report_on import counted, memory_size
 from stakes.calibration import CalibrationMap, sealed_map
@@ -21,6 +20,7 @@ from stakes.cli.options import (
     WEIGHTS,
     file_argument,
     memory_option,
+    out_option,
     problem_option,
     read_problem,
     written_shares,
@@ -28,7 +28,7 @@ from stakes.cli.options import (
 from stakes.cli.output import notify, target_beside
 from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.errors import InputError
-from stakes.rows import Scores
+from stakes.rows import Posteriors, Scores
 
 _model_option = click.option(
     "--model",
@@ -77,12 +77,8 @@ def fit(
     limit = memory_size(memory_limit)
     with input_files(files) as source:
         columns = model_columns(model, source, problem)
-        if weights is not None:
-            source.require_number(weights)
-        truth_name = truth_column(source, problem, truth, {*columns, weights or ""})
-        if truth is None:
-            notify(f"guessed from {source.name}: truth in column {truth_name}.")
-        selection = Columns(truth_name, {"model": Scores(columns)}, weights)
+        models = {"model": Scores(columns) if len(columns) == 1 else Posteriors(columns)}
+        selection = Columns.guess(source, problem, y_true=truth, models=models, weights=weights)
         n_rows = counted(source)
         _refuse_large(source.name, n_rows, selection.n_bytes(problem, n_rows), limit)
         data = source.rows(selection, problem, n_rows)
@@ -125,9 +121,7 @@ def _refuse_large(source: str, n_rows: int, needed: int, limit: int) -> None:
     show_default=True,
     help="Name of the new column; for more than two classes, the prefix before _CLASS.",
 )
-@click.option(
-    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
-)
+@out_option
 def apply(
     files: tuple[str, ...], problem_file: str, model: str, map_file: str, column: str, out: str
 ) -> None:

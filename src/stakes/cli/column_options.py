@@ -5,100 +5,50 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any
 
-from stakes.adapters.checked_columns import (
-    NOT_MEANT,
-    guessed_models,
-    holds_probabilities,
-    in_class_order,
-    named_after,
-    truth_column,
-)
+from stakes.adapters.checked_columns import NOT_MEANT, holds_probabilities, posterior_columns
 from stakes.adapters.cluster import spark_files
-from stakes.adapters.columns import Columns, Predicted, columns_of, described, model_argument
+from stakes.adapters.columns import Columns, columns_of, model_argument
 from stakes.adapters.duck import FileSource, opened_files
 from stakes.adapters.frame import evaluate_frame
-from stakes.adapters.label_texts import spellings
 from stakes.adapters.sources import Source
 from stakes.cli.output import Terminal
 from stakes.errors import InputError
 from stakes.problem import Problem
 from stakes.render import refuse_too_long_to_write
 from stakes.report import Report
-from stakes.rows import Decisions, Posteriors, Scores
+from stakes.rows import Decisions, Posteriors, Predicted, Scores
+
+COLUMNS = ("truth", "models", "scores", "weights", "by", "clusters", "key")  # options
 
 
-@dataclass(frozen=True)
-class Request:
-    """The columns that the options name; empty or None for options that were left out."""
-
-    truth: str | None = None
-    models: tuple[str, ...] = ()
-    scores: tuple[str, ...] = ()
-    weights: str | None = None
-    by: tuple[str, ...] = ()
-    clusters: str | None = None
-    key: str | None = None
-
-    def columns(self, source: Source, problem: Problem) -> Columns:
-        """The columns of the truth and of all models; guesses are printed.
-
-        Parameters
-        ----------
-        source : Source
-            The data, whose columns are known.
-        problem : Problem
-            What is at stake.
-
-        Returns
-        -------
-        Columns
-            What is read from which column.
-        """
-        if self.weights is not None:
-            source.require_number(self.weights)
-        pairs = [stated_model(text, source, problem) for text in self.models]
-        pairs += [stated_scores(text, source) for text in self.scores]
-        models = dict(pairs)
-        if len(models) < len(pairs):
-            names = [name for name, _ in pairs]
-            twin = next(name for name in names if names.count(name) > 1)
-            raise InputError(
-                f"--model and --scores must have a name of its own for each model; {twin!r} "
-                f"appears twice. Write another before one of the columns, as in NAME=COLUMN."
-            )
-        stated = (self.weights, self.clusters, self.key, *self.by)
-        used = {column for column in stated if column is not None}
-        used.update(problem.columns)
-        used.update(column for model in models.values() for column in columns_of(model))
-        # Columns that the options or the costs name are no candidates for a guess.
-        truth = truth_column(source, problem, self.truth, used)
-        guesses = [] if self.truth is not None else [f"truth in column {truth}"]
-        left = ""
-        if not models:
-            models = guessed_models(source, problem, used | {truth})
-            guesses += [described(name, model, problem) for name, model in models.items()]
-            used.update(column for model in models.values() for column in columns_of(model))
-            left = _left(source, used | {truth})
-        if guesses:
-            source.watch.says(f"guessed from {source.name}: {'; '.join(guesses)}.{left}")
-        return Columns(truth, models, self.weights, self.by, self.clusters, self.key)
-
-
-def _left(source: Source, used: set[str]) -> str:
-    """A sentence about columns of fractions that were not read, although they may be models."""
-    others = [name for name in source.types if name not in used and source.is_fraction(name)]
-    more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-    listed = f"{', '.join(others[:5])}{more}"
-    return f" Not read: {listed}; name models with --model." if others else ""
+def stated_columns(
+    source: Source,
+    problem: Problem,
+    *,
+    truth: str | None = None,
+    models: Sequence[str] = (),
+    scores: Sequence[str] = (),
+    **others: Any,
+) -> Columns:
+    """The columns that the options name; guesses for those left out are printed."""
+    pairs = [_stated_model(text, source, problem) for text in models]
+    pairs += [stated_scores(text, source) for text in scores]
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twin = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"--model and --scores must have a name of its own for each model; {twin!r} "
+            f"appears twice. Write another before one of the columns, as in NAME=COLUMN."
+        )
+    return Columns.guess(source, problem, y_true=truth, models=named, **others)
 
 
 def report_on(
     files: Sequence[str],
     problem: Problem,
-    request: Request,
     *,
     engine: str | None = None,
     master: str | None = None,
@@ -108,15 +58,16 @@ def report_on(
     """The report on the predictions in files; one too long to be `written` is refused at once."""
     if master is not None and engine != "spark":
         raise InputError("--master must come with --engine spark. Add it, or leave this out.")
+    stated = {name: options.pop(name) for name in COLUMNS if name in options}
     with input_source(files, engine, master) as source:
-        columns = request.columns(source, problem)
+        columns = stated_columns(source, problem, **stated)
         if written:
             refuse_too_long_to_write(problem, len(columns.models))
         try:
             return evaluate_frame(source, problem, **columns, **options, engine=engine)
         except InputError as error:
             # An error about a column that was only guessed should say so.
-            guessed = not (request.models or request.scores)
+            guessed = not (stated.get("models") or stated.get("scores"))
             if guessed and error.argument in _named(columns.models, source.name):
                 raise InputError(f"{error}{NOT_MEANT}", argument=error.argument) from None
             raise
@@ -145,7 +96,7 @@ def input_files(files: Sequence[str]) -> AbstractContextManager[FileSource]:
 # Models as options state them --------------------------------------------------------------------
 
 
-def stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Predicted]:
+def _stated_model(text: str, source: Source, problem: Problem) -> tuple[str, Predicted]:
     """The name and the columns of a model stated as NAME, NAME=COLUMN or NAME=COLUMN,COLUMN."""
     name, listed = _split(text, source)
     if listed in source.types and not holds_probabilities(listed, source, problem):
@@ -175,29 +126,3 @@ def _split(text: str, source: Source) -> tuple[str, str]:
             f"or a column alone."
         )
     return name, listed
-
-
-def posterior_columns(listed: str, source: Source, problem: Problem) -> str | tuple[str, ...]:
-    """The columns of posteriors of one model, in the order of the classes.
-
-    They are stated as COLUMN (the probability of the second of two classes), as COLUMN,COLUMN,… or
-    as the common prefix of columns called PREFIX_CLASS. Columns that are named after the classes
-    are put in order by their names.
-    """
-    if listed in source.types:
-        columns: tuple[str, ...] = (listed,)
-    else:
-        columns = named_after(listed, source, problem) or tuple(listed.split(","))
-    ordered = in_class_order(Posteriors(columns), source, problem)
-    if len(columns) == 1:
-        return ordered
-    by_name = tuple(
-        matches[0]
-        for label in problem.classes
-        if len(matches := [c for c in columns if _is_named(c, spellings([label]))]) == 1
-    )
-    return by_name if len(set(by_name)) == len(columns) else ordered
-
-
-def _is_named(column: str, names: Sequence[str] | dict[str, int]) -> bool:
-    return any(column == name or column.endswith(f"_{name}") for name in names)

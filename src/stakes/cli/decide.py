@@ -15,13 +15,20 @@ from stakes._check import FloatArray
 from stakes.adapters.columns import columns_of
 from stakes.adapters.duck import FileSource
 from stakes.cli.column_options import input_files, model_columns, stated_scores
-from stakes.cli.options import class_shares, file_argument, in_file, read_problem
+from stakes.cli.options import (
+    class_shares,
+    file_argument,
+    in_file,
+    out_option,
+    posterior_prior_option,
+    read_problem,
+)
 from stakes.cli.output import notify, target_beside
 from stakes.cli.rewriting import check_column, is_formula, load_map, rewrite
 from stakes.decide import bayes_decisions, shift_prior
 from stakes.errors import InputError
 from stakes.problem import Problem
-from stakes.rows import DECISIONS, SCORES, Posteriors, Scores
+from stakes.rows import DECISIONS, SCORES, WRAPPERS
 from stakes.rule import Rule
 
 # Takes predictions, (n,) or (n, K), and the columns on which costs depend, if any; returns labels.
@@ -43,16 +50,12 @@ Decide = Callable[[FloatArray, dict[str, FloatArray] | None], Any]
     "class; for a rule of raw scores, their column. A rule knows the columns it was made from.",
 )
 @click.option("--map", "map_file", metavar="JSON", help="Recalibrate first, with a fitted map.")
-@click.option(
-    "--posterior-prior",
-    metavar="CLASS=SHARE,…",
-    help="The prior for which the posteriors hold; they are moved to the prior of the problem. "
-    "Those of a fitted map are moved anyway, from the prior that it was fitted for.",
+@posterior_prior_option(
+    "they are moved to the prior of the problem. Those of a fitted map are moved anyway, from the "
+    "prior that it was fitted for."
 )
 @click.option("--column", default="decision", show_default=True, help="Name of the new column.")
-@click.option(
-    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
-)
+@out_option
 @click.option(
     "--quote-formulas",
     is_flag=True,
@@ -155,8 +158,7 @@ def _read_rule(path: str, others: dict[str, str | None]) -> Rule:
 
 
 def _of_rule(rule: Rule) -> Decide:
-    wrapped = Scores if rule.takes == SCORES else Posteriors
-    return lambda rows, data: rule.decide(wrapped(rows), data)
+    return lambda rows, data: rule.decide(WRAPPERS[rule.takes](rows), data)
 
 
 # By a problem ------------------------------------------------------------------------------------

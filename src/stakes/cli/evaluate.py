@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stakes._expression import Expression
-from stakes.cli.column_options import report_on
+from stakes.cli.column_options import COLUMNS, report_on
 from stakes.cli.fail_if import EXPLAINED, GATES, Values, holds, read_gate, read_named_gate
 from stakes.cli.options import (
     by_option,
@@ -16,11 +16,12 @@ from stakes.cli.options import (
     class_shares,
     file_argument,
     named_numbers,
+    posterior_prior_option,
     prediction_options,
     problem_option,
     read_problem,
     read_report,
-    request_of,
+    seed_option,
 )
 from stakes.cli.output import check_targets, notify, write
 from stakes.errors import InputError
@@ -28,6 +29,7 @@ from stakes.evaluation import MOST_REPLICATES
 from stakes.report import Report
 
 _PASSED = (
+    *COLUMNS,
     *("memory_limit", "engine", "master", "volume", "period"),
     *("level", "replicates", "seed", "margin"),
 )
@@ -56,11 +58,7 @@ _PASSED = (
     metavar="URL",
     help="Where Spark runs, such as local[8], yarn or spark://host:7077; by default as configured.",
 )
-@click.option(
-    "--posterior-prior",
-    metavar="CLASS=SHARE,…",
-    help="The prior for which the posteriors hold; by default the shares of the data.",
-)
+@posterior_prior_option("by default the shares of the data.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -75,13 +73,7 @@ _PASSED = (
     show_default=True,
     help="Simulated samples behind the cost of miscalibration, with --calibrate none.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers, for folds and simulated samples.",
-)
+@seed_option
 @click.option(
     "--running-cost",
     "running_costs",
@@ -141,7 +133,6 @@ def evaluate(
     FILE is CSV, Parquet, JSON lines or Arrow, a glob of such files, or - for standard input. The
     rows of several files are taken together.
     """
-    request = request_of(options)
     outputs = {kind: options[kind] for kind in ("html", "json", "markdown")}
     inputs = (*files, problem_file, options["baseline"] or problem_file)
     targets = check_targets(outputs, rule_out, inputs)
@@ -157,7 +148,6 @@ def evaluate(
     report = report_on(
         files,
         problem,
-        request,
         written=bool({"html", "json"} & set(targets)),
         posterior_prior=posterior_prior,
         calibrator=calibrator_named(options["calibrate"]),

@@ -14,7 +14,6 @@ from stakes import _check, calibration
 from stakes._check import FloatArray
 from stakes.adapters.report_on import memory_size
 from stakes.calibration import Calibrator
-from stakes.cli.column_options import Request
 from stakes.errors import InputError, StakesError
 from stakes.problem import Problem
 from stakes.report import Report
@@ -73,12 +72,23 @@ problem_option = click.option(
     help="The problem file: what is at stake. stakes problem new writes one.",
 )
 
-
 by_option = click.option(
     "--by",
     multiple=True,
     metavar="COLUMN",
     help="Show the costs for each of these groups. Repeat it for several columns.",
+)
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
+
+out_option = click.option(
+    "--out", "-o", required=True, metavar="OUT", help="CSV, Parquet or JSON lines, by its name."
 )
 
 calibrate_option = click.option(
@@ -90,6 +100,12 @@ calibrate_option = click.option(
     help=f"Show every model recalibrated, too, out of fold: by {', '.join(CALIBRATORS)}, or "
     f"{NO_CALIBRATOR}. The first one chooses among others inside the folds.",
 )
+
+
+def posterior_prior_option(what_follows: str) -> Callable[[F], F]:
+    """The option that states the prior of the posteriors, and what follows from it."""
+    text = f"The prior for which the posteriors hold; {what_follows}"
+    return click.option("--posterior-prior", metavar="CLASS=SHARE,…", help=text)
 
 
 def _some_memory(context: click.Context, option: click.Parameter, size: str) -> str:
@@ -161,12 +177,6 @@ def in_options(error: StakesError) -> str:
     if argument.startswith("running_costs["):
         return str(error.renamed(f"--running-cost {literal_eval(argument[14:-1])}"))
     return str(error.renamed(_OPTIONS.get(argument, argument)))
-
-
-def request_of(options: dict[str, Any]) -> Request:
-    """Take the options that name columns out of all options."""
-    names = ("truth", "models", "scores", "weights", "by", "clusters", "key")
-    return Request(**{name: options.pop(name) for name in names if name in options})
 
 
 def read_problem(path: str) -> Problem:

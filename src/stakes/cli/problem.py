@@ -15,11 +15,9 @@ from stakes.cli.options import read_problem
 from stakes.cli.output import notify, put
 from stakes.decide import reachable_decisions
 from stakes.errors import InputError
-from stakes.evaluation import refuse_scale
+from stakes.evaluation import LARGEST_COST, refuse_scale
 from stakes.problem import Problem
 from stakes.regions import decision_regions
-
-_LARGEST_COST = 1e40  # the largest that evaluate accepts
 
 
 @click.group(no_args_is_help=False)
@@ -186,7 +184,7 @@ def _cost(label: str, decision: str, classes: list[str], decisions: list[str]) -
     """Ask what a decision costs for a class; the right decision costs 0 by default."""
     suits = len(classes) == len(decisions) and classes.index(label) == decisions.index(decision)
     question = f"What does it cost to choose {decision} when the truth is {label}?"
-    return _number(question, low=-_LARGEST_COST, high=_LARGEST_COST, default=0.0 if suits else None)
+    return _number(question, low=-LARGEST_COST, high=LARGEST_COST, default=0.0 if suits else None)
 
 
 def _prior(classes: list[str]) -> list[float] | None:

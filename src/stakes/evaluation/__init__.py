@@ -7,6 +7,7 @@ from stakes.evaluation.backwards import leads_in_sample
 from stakes.evaluation.build_report import report_of
 from stakes.evaluation.case_charges import MOST_TERMS, Charges, charges_of
 from stakes.evaluation.cases import (
+    LARGEST_COST,
     LIBRARIES,
     MOST_WEIGHT,
     Cases,
@@ -22,7 +23,14 @@ from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
 from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
-from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies, PairsOf
+from stakes.evaluation.evidence import (
+    RULES,
+    Evidence,
+    JointSample,
+    ModelTallies,
+    PairsOf,
+    mean_losses,
+)
 from stakes.evaluation.folds import (
     KEY_FOLDS,
     Fitted,
@@ -42,10 +50,12 @@ from stakes.evaluation.tally_rows import CLASS_BINS, decided_by_rules, hardness_
 __all__ = [
     "CLASS_BINS",
     "KEY_FOLDS",
+    "LARGEST_COST",
     "LIBRARIES",
     "MOST_REPLICATES",
     "MOST_TERMS",
     "MOST_WEIGHT",
+    "RULES",
     "Cases",
     "Changes",
     "Charges",
@@ -69,6 +79,7 @@ __all__ = [
     "is_movable",
     "leads_in_sample",
     "left_out",
+    "mean_losses",
     "named",
     "no_decision",
     "no_move",

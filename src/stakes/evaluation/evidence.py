@@ -29,6 +29,17 @@ from stakes.tally import Counts, JointCounts, ScoreTable
 RULES = (LogLoss(), Brier())  # the proper scoring rules whose losses `ModelTallies` holds
 
 
+def mean_losses(sums: FloatArray, masses: FloatArray) -> FloatArray:
+    """Mean losses (2, K) under `RULES`, from sums (3, K) over the cases of each class.
+
+    The last sum is the weight of cases whose class had probability 0. Their log losses are infinite
+    and are not summed: 0 · inf would be nan for cases without weight.
+    """
+    surprise = np.where(sums[2] > 0, np.inf, sums[0])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.stack([surprise, sums[1]]) / masses)
+
+
 @record
 class JointSample:
     """The joint decisions of all systems on some cases; clusters are the leading axis, if any.

@@ -112,17 +112,9 @@ class Bins:
         >>> bins.high, bins.exact
         (array([0.1, 0.4]), True)
         """
-        from stakes.adapters.frame_tallies import score_bins
+        from stakes.adapters.frame_tallies import frame_bins
 
-        return score_bins(
-            frame,
-            y_true=y_true,
-            scores=scores,
-            grid=grid,
-            positive=positive,
-            weights=weights,
-            memory=memory_limit,
-        )
+        return frame_bins(frame, y_true, scores, grid, positive, weights, memory_limit)
 
     @property
     def exact(self) -> bool:

@@ -117,7 +117,7 @@ class Counts(CellTally):
         problem: Labelled,
         weights: str | None = None,
         by: str | None = None,
-    ) -> Self:
+    ) -> Counts:
         """Count the decisions in a column of a frame, in the engine that holds the frame.
 
         Parameters
@@ -147,13 +147,9 @@ class Counts(CellTally):
         1  0  1
         """
         # Imported here, because the core does not depend on frames: only this call needs them.
-        from stakes.adapters.frame_tallies import counts_parts
+        from stakes.adapters.frame_tallies import frame_counts
 
-        return cls._trusted(
-            **counts_parts(
-                frame, y_true=y_true, decisions=decisions, problem=problem, weights=weights, by=by
-            )
-        )
+        return frame_counts(frame, y_true, decisions, problem, weights, by)
 
     @classmethod
     def from_labels(

@@ -150,7 +150,7 @@ class LossMoments(Tally):
         classes: object = None,
         weights: str | None = None,
         by: str | None = None,
-    ) -> Self:
+    ) -> LossMoments:
         """Sum the losses in columns of a frame, in the engine that holds the frame.
 
         Losses of a class and group that differ by less than a tenth of their size are summed about
@@ -180,13 +180,9 @@ class LossMoments(Tally):
         array([[1.],
                [4.]])
         """
-        from stakes.adapters.frame_tallies import loss_parts
+        from stakes.adapters.frame_tallies import frame_losses
 
-        return cls._about(
-            **loss_parts(
-                frame, y_true=y_true, losses=losses, classes=classes, weights=weights, by=by
-            )
-        )
+        return frame_losses(frame, y_true, losses, classes, weights, by)
 
     @property
     def class_weights(self) -> FloatArray:  # noqa: D102

@@ -112,7 +112,7 @@ class ScoreTable(CellTally):
         weights: str | None = None,
         by: str | None = None,
         bins: Any = None,
-    ) -> Self:
+    ) -> ScoreTable:
         """Pool the scores in a column of a frame, in the engine that holds the frame.
 
         Parameters
@@ -139,19 +139,9 @@ class ScoreTable(CellTally):
         array([[1., 0.],
                [1., 1.]])
         """
-        from stakes.adapters.frame_tallies import score_parts
+        from stakes.adapters.frame_tallies import frame_scores
 
-        return cls._trusted(
-            **score_parts(
-                frame,
-                y_true=y_true,
-                scores=scores,
-                positive=positive,
-                weights=weights,
-                by=by,
-                bins=bins,
-            )
-        )
+        return frame_scores(frame, y_true, scores, positive, weights, by, bins)
 
     @classmethod
     def _of_codes(
@@ -298,6 +288,13 @@ class ScoreTable(CellTally):
         stops = np.concatenate([starts[1:], [scores.size]]) - 1
         means = np.clip(means, scores[starts], scores[stops])  # rounding must not leave the bin
         return self._trusted(scores=means, weights=pooled, classes=self.classes, groups=None)
+
+    def _at(self, scores: FloatArray) -> Self:
+        """The table at other scores, one for each of its own; equal ones are pooled."""
+        distinct, where = np.unique(scores, return_inverse=True)
+        weights = np.zeros((distinct.size, 2))
+        np.add.at(weights, where.reshape(-1), self.weights)
+        return type(self)(distinct, weights, classes=self.classes)
 
     def __add__(self, other: Self) -> Self:
         """Tallies of two sets of cases as the tally of all, over the union of their scores."""

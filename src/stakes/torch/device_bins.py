@@ -12,6 +12,7 @@ from torch import Tensor
 from stakes._check import FloatArray, IntArray, Labels, labels, require
 from stakes._value import record
 from stakes.errors import InputError
+from stakes.evaluation import mean_losses
 from stakes.problem import Problem
 from stakes.ranking import auc
 from stakes.tally import Bins, BitGrid, ScoreTable
@@ -335,10 +336,7 @@ class DeviceBins:
         """Mean losses (2, 2) of each class, or None for raw scores."""
         if scale is Scale.SCORES:
             return None
-        sums = self.losses.cpu().numpy()
-        surprise = np.where(sums[2] > 0, np.inf, sums[0])
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.stack([surprise, sums[1]]) / bins.weights.sum(axis=0))
+        return mean_losses(self.losses.cpu().numpy(), bins.weights.sum(axis=0))
 
 
 def _losses(score: Tensor, positive: Tensor, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:

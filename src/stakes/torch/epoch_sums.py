@@ -21,6 +21,7 @@ from stakes.evaluation import (
     ReportOptions,
     is_movable,
     left_out,
+    mean_losses,
     named,
     report_of,
     rules_of,
@@ -145,10 +146,7 @@ class EpochSums:
 
     def losses(self) -> FloatArray:
         """Mean log loss and Brier score of each class, (2, K)."""
-        sums = self.proper.cpu().numpy()
-        surprise = np.where(sums[2] > 0, np.inf, sums[0])
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.stack([surprise, sums[1]]) / self.counts().class_weights)
+        return mean_losses(self.proper.cpu().numpy(), self.counts().class_weights)
 
     def numbers(self) -> dict[str, float]:
         """Cost, normalised cost and proper scores of all cases."""
@@ -268,7 +266,4 @@ def _of_probabilities(bins: BinnedScores) -> ScoreTable:
     """The table of P(second class); logits that give the same probability are pooled."""
     if bins.scale is Scale.PROBABILITIES:
         return bins.table
-    scores, where = np.unique(expit(bins.table.scores), return_inverse=True)
-    weights = np.zeros((scores.size, 2))
-    np.add.at(weights, where.reshape(-1), bins.table.weights)
-    return ScoreTable(scores, weights, classes=bins.classes)
+    return bins.table._at(expit(bins.table.scores))

@@ -1,4 +1,4 @@
-"""What texts in a column of a file are meant as: CSV files hold nothing but text, JSON no times.
+"""Types inferred from the texts of a column: CSV files hold nothing but text, JSON no times.
 
 All texts of a column decide together, so that neither the order of the rows nor a sample of them
 matters.
@@ -13,7 +13,7 @@ from stakes.adapters.data_files import Format, literal, quoted
 
 _DATE, _TIME = r"\d{4}-\d\d-\d\d", r"([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,6}0*)?)?"
 _NANOSECONDS = _TIME.replace("{1,6}", "{1,9}")
-_TIMES = {  # types of DuckDB, and what texts look like that are meant as such
+_TIMES = {  # types of DuckDB, and what their texts look like
     "TIMESTAMP": rf"{_DATE}([T ]{_TIME})?",
     "TIMESTAMP_NS": rf"{_DATE}([T ]{_NANOSECONDS})?",
     "TIMESTAMPTZ": rf"{_DATE}[T ]{_TIME}(Z|[-+]\d\d(:?\d\d)?)",
@@ -29,12 +29,12 @@ _VALUES = {
 _FORMS = {Format.CSV: _VALUES | _TIMES, Format.JSON: _TIMES}
 
 
-def meant(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
-    """A relation of DuckDB in which some columns of text have the type that they are meant to have.
+def with_inferred(rows: Any, columns: Sequence[str], file_format: Format) -> Any:
+    """A relation of DuckDB in which some columns of text have the type that all texts fit.
 
     >>> import duckdb
     >>> texts = duckdb.sql("SELECT * FROM (VALUES ('10', '01'), ('9', '1')) rows(age, code)")
-    >>> [str(kind) for kind in meant(texts, ["age", "code"], Format.CSV).types]
+    >>> [str(kind) for kind in with_inferred(texts, ["age", "code"], Format.CSV).types]
     ['BIGINT', 'VARCHAR']
     """
     types = typed(rows)
