@@ -38,7 +38,14 @@ from stakes.calibration.decomposition import (
     decompose_by_recalibration,
 )
 from stakes.calibration.logistic import coefficient_variances
-from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
+from stakes.calibration.maps import (
+    AffineLogs,
+    CalibrationMap,
+    decoded,
+    encoded,
+    from_json,
+    sealed_map,
+)
 from stakes.calibration.miscalibration_cost import (
     CostOfMiscalibration,
     cost_of_miscalibration,
@@ -64,6 +71,7 @@ from stakes.calibration.step_maps import Histogram, Isotonic, OneVsRestIsotonic
 
 __all__ = [
     "Affine",
+    "AffineLogs",
     "Band",
     "BetaMap",
     "CalibrationLine",
