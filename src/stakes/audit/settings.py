@@ -56,8 +56,8 @@ class ShareDistribution(Value, ABC):
     Shares that are small more often than not:
 
     >>> class MostlyRare(ShareDistribution):
-    ...     def __call__(self, rng, shape):
-    ...         return rng.beta(1, 2, shape)
+    ...     def __call__(self, rng, size):
+    ...         return rng.beta(1, 2, size)
     ...     def density(self, share):
     ...         return 2 * (1 - share)
     >>> MostlyRare().density(np.array([0.1, 0.9])).round(6), MostlyRare().support
@@ -70,7 +70,7 @@ class ShareDistribution(Value, ABC):
         return 0.0, 1.0
 
     @abstractmethod
-    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    def __call__(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Draw shares in [0, 1]."""
 
     @abstractmethod
@@ -103,9 +103,9 @@ class UniformShares(ShareDistribution):
     (0.5, array([1., 1.]))
     """
 
-    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    def __call__(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Draw shares in [0, 1]."""
-        return rng.random(shape)
+        return rng.random(size)
 
     def density(self, share: FloatArray) -> FloatArray:  # noqa: D102
         return np.ones_like(share)
@@ -124,7 +124,7 @@ class RateDistribution(Value, ABC):
     """
 
     @abstractmethod
-    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    def __call__(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Draw rates in [0, 1]."""
 
     @abstractmethod
@@ -158,9 +158,9 @@ class RisingRates(RateDistribution):
     0.5
     """
 
-    def __call__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    def __call__(self, rng: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
         """Draw by inverting the distribution function, 4(r − ½)²."""
-        rates = rng.random(shape)
+        rates = rng.random(size)
         np.sqrt(rates, out=rates)
         rates += 1
         rates /= 2
