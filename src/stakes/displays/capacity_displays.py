@@ -120,8 +120,8 @@ class CapacityDisplay(CurvesDisplay):
         lines = [model.line(name, grid, level) for name, model in ordered.items()]
         library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         label = problem.decisions[column]
-        own = label, _limit(problem, label), problem.unit
-        return cls._of_lines(lines, level, library, note, *own)
+        limit = _limit(problem, label)
+        return cls._of_lines(lines, level, library, note, label, limit, problem.unit)
 
     def _x_label(self) -> str:
         return f"capacity: share of cases that may get {self.decision}"

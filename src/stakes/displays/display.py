@@ -210,14 +210,14 @@ class CurvesDisplay(Display):
         level: float,
         library: str | None,
         note: str,
-        *own: Any,
+        *more_fields: Any,
         limits: tuple[float, float] | None = None,
         without_model: Mapping[str, FloatArray] | None = None,
         method: str = "",
     ) -> Self:
         """The display of the lines of the models, beside those of what needs no model.
 
-        `own` are the fields of the display itself. Without `limits` the vertical axis holds the
+        `more_fields` are those of the display itself. Without `limits` the vertical axis holds the
         bands of all models.
         """
         unaided = [
@@ -227,7 +227,7 @@ class CurvesDisplay(Display):
         how = f" ({method})" if method else ""
         bands = f"bands: {percent(level)} intervals, pointwise{how} · {note}"
         shown = limits_around(lines) if limits is None else limits
-        return cls((*lines, *unaided), level, bands, shown, library, *own)
+        return cls((*lines, *unaided), level, bands, shown, library, *more_fields)
 
     def columns(self) -> dict[str, Any]:
         """Model, point, value, and the limits of the interval; nan for reference lines.
