@@ -606,6 +606,20 @@ def test_nothing_is_left_for_later(module: str) -> None:
     assert re.findall(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b", text) == []
 
 
+@pytest.mark.parametrize("module", modules())
+def test_what_may_be_a_number_is_typed_as_numbers(module: str) -> None:
+    """Where a function unwraps what it returns, an array is not all that it may return."""
+    typed_as_arrays = [
+        where(module, node.lineno)
+        for _, function in functions(module)
+        if function.returns is None or ast.unparse(function.returns) != "Numbers"
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Call)
+        if ast.unparse(node.value.func) in ("unwrapped", "_check.unwrapped")
+    ]
+    assert typed_as_arrays == []
+
+
 # The project file --------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio, weighted_sum
-from stakes._check import FloatArray, unwrapped
+from stakes._check import FloatArray, Numbers, unwrapped
 from stakes._value import Value, record
 from stakes.calibration.calibrator import Calibrator
 from stakes.calibration.crossfit import cross_calibrate
@@ -50,19 +50,19 @@ class Decomposition(Value):
     (0.0019, 0.2024)
     """
 
-    score: FloatArray
-    miscalibration: FloatArray
-    discrimination: FloatArray
-    uncertainty: FloatArray
+    score: Numbers
+    miscalibration: Numbers
+    discrimination: Numbers
+    uncertainty: Numbers
 
     @property
-    def miscalibration_share(self) -> FloatArray:
+    def miscalibration_share(self) -> Numbers:
         """Miscalibration as a share of the score, which recalibration would save; nan for 0/0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return unwrapped(self.miscalibration / self.score)
 
     @property
-    def refinement(self) -> FloatArray:
+    def refinement(self) -> Numbers:
         """The score after recalibration, uncertainty − discrimination."""
         return unwrapped(self.uncertainty - self.discrimination)
 

@@ -41,22 +41,22 @@ class CostOfMiscalibration(Value):
     0.0
     """
 
-    actual: FloatArray
-    recalibrated: FloatArray
-    optimal: FloatArray
+    actual: Numbers
+    recalibrated: Numbers
+    optimal: Numbers
 
     @property
-    def calibration_loss(self) -> FloatArray:
+    def calibration_loss(self) -> Numbers:
         """Cost per case that recalibration saves."""
         return unwrapped(self.actual - self.recalibrated)
 
     @property
-    def threshold_loss(self) -> FloatArray:
+    def threshold_loss(self) -> Numbers:
         """Cost per case above the best thresholds, for two classes; never negative."""
         return unwrapped(self.actual - self.optimal)
 
     @property
-    def calibration_share(self) -> FloatArray:
+    def calibration_share(self) -> Numbers:
         """Calibration loss as a share of the actual cost; nan for 0/0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return unwrapped(self.calibration_loss / self.actual)

@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
+from stakes._check import BoolArray, FloatArray, IntArray, Numbers, unwrapped
 from stakes._value import Value, record
 from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.calibration.logistic import fit_line
@@ -289,7 +289,7 @@ def _observed(table: ScoreTable, bins: Binning, positive: FloatArray) -> FloatAr
 # One number or one test --------------------------------------------------------------------------
 
 
-def mean_score_gap(table: ScoreTable) -> FloatArray:
+def mean_score_gap(table: ScoreTable) -> Numbers:
     r"""Mean score minus share of positives, :math:`\pi_0 \bar s_0 - \pi_1 (1 - \bar s_1)`, (…).
 
     Calibrated scores have zero: a necessary condition that costs nothing (hernandez-orallo,
@@ -330,8 +330,8 @@ class CalibrationTest(Value):
     (0.0, 1.0)
     """
 
-    statistic: FloatArray
-    p_value: FloatArray
+    statistic: Numbers
+    p_value: Numbers
 
 
 def spiegelhalter(table: ScoreTable) -> CalibrationTest:
@@ -392,8 +392,8 @@ class CalibrationLine(Value):
     1.5
     """
 
-    intercept: FloatArray
-    slope: FloatArray
+    intercept: Numbers
+    slope: Numbers
     converged: BoolArray
 
 
@@ -432,7 +432,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     )
 
 
-def calibration_in_the_large(table: ScoreTable) -> FloatArray:
+def calibration_in_the_large(table: ScoreTable) -> Numbers:
     r"""The number to add to all log-odds so that the mean score is right, of shape (…).
 
     The intercept of a logistic regression on the log-odds of the score with slope one: zero for

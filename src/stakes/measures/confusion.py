@@ -158,7 +158,7 @@ def balanced_accuracy(counts: Counts) -> Numbers:
     return unwrapped(np.mean(recall(counts), axis=-1))
 
 
-def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
+def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> Numbers:
     """Share of cases that get the decision which stands for abstaining.
 
     Undefined without cases. Shape (...).
@@ -181,7 +181,7 @@ def abstention_rate(counts: Counts, *, decision: Label = "abstain") -> FloatArra
     return ratio(counts.values[..., _column(counts, decision)].sum(axis=-1), counts.n_cases)
 
 
-def coverage(counts: Counts, *, decision: Label = "abstain") -> FloatArray:
+def coverage(counts: Counts, *, decision: Label = "abstain") -> Numbers:
     """Share of cases that get any other decision than the one which stands for abstaining.
 
     Undefined without cases. Shape (...).
@@ -544,7 +544,7 @@ def mcc(counts: Counts) -> Numbers:
     return unwrapped(ratio(covariance, truth) * np.sqrt(ratio(truth, decided)))
 
 
-def _unlike_pairs(first: FloatArray, second: FloatArray) -> FloatArray:
+def _unlike_pairs(first: FloatArray, second: FloatArray) -> Numbers:
     """Sum of ``first_k second_l`` over k ≠ l."""
     # Summed directly: the total minus the pairs k = l would leave rounding errors instead of zero.
     return unwrapped(np.sum(first * elsewhere(second), axis=-1))

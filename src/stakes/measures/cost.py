@@ -74,7 +74,7 @@ def decision_rates(counts: Counts) -> FloatArray:
            [0.25, 0.25, 0.5 ]])
     """
     with np.errstate(invalid="ignore"):
-        return unwrapped(counts.values / counts.values.sum(axis=-1, keepdims=True))
+        return np.asarray(counts.values / counts.values.sum(axis=-1, keepdims=True))
 
 
 def expected_cost(counts: Counts, problem: Problem) -> Numbers:
@@ -128,7 +128,7 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     array([0.2, 2.7])
     """
     _refuse_mismatch(counts, problem)
-    return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
+    return np.einsum("...km,km->...k", decision_rates(counts), problem.costs)
 
 
 def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
@@ -154,7 +154,7 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     """
     prior = prior_of(counts, problem)[..., None]
     rates = np.where(prior > 0, decision_rates(counts), 0.0)
-    return unwrapped(prior * rates * problem.costs)
+    return np.asarray(prior * rates * problem.costs)
 
 
 def naive_cost(counts: Counts, problem: Problem) -> Numbers:

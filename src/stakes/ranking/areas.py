@@ -53,7 +53,7 @@ def _tournament(classes: FloatArray) -> tuple[FloatArray, FloatArray]:
     return won, classes
 
 
-def _pairs(weights: FloatArray) -> FloatArray:
+def _pairs(weights: FloatArray) -> Numbers:
     return unwrapped(weights[..., 0].sum(axis=-1) * weights[..., 1].sum(axis=-1))
 
 
@@ -208,7 +208,7 @@ def auc_of_hull(table: ScoreTable) -> Numbers:
     return unwrapped(np.minimum(ratio(np.reshape(areas, weights.shape[:-2]), _pairs(weights)), 1.0))
 
 
-def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:
+def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> Numbers:
     r"""Area under the ROC curve from false-alarm rate 0 up to a limit.
 
     .. math:: \int_0^m \mathrm{hit\ rate}\; d(\mathrm{false\ alarm\ rate})
@@ -244,7 +244,7 @@ def partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray
     return ratio(area, _pairs(table.weights))
 
 
-def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> FloatArray:
+def standardized_partial_auc(table: ScoreTable, *, max_false_alarm_rate: float) -> Numbers:
     r"""McClish's standardised partial area: ½ for blind scores, 1 for perfect ones.
 
     .. math:: \tfrac12 \left(1 + \frac{A - m^2/2}{m - m^2/2}\right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stakes._check import FloatArray, require, unwrapped
+from stakes._check import Numbers, require, unwrapped
 from stakes.conditions import Condition, CostProportions, Distribution
 from stakes.errors import InputError
 from stakes.tally import ScoreTable
@@ -12,7 +12,7 @@ from stakes.thresholds.case_losses import score_driven_losses
 from stakes.thresholds.methods import Method, Optimal
 
 
-def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> FloatArray:
+def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Numbers:
     r"""Mean loss over the operating conditions, when thresholds are chosen by a method.
 
     .. math:: L = \int_0^1 Q(T(c); c)\,dW(c), \quad
@@ -59,7 +59,7 @@ def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Fl
     return method.mean_loss(condition.population(table), condition.distribution)
 
 
-def h_measure(table: ScoreTable, distribution: Distribution) -> FloatArray:
+def h_measure(table: ScoreTable, distribution: Distribution) -> Numbers:
     r"""Hand's H: the share of the loss of blind decisions that optimal thresholds save.
 
     .. math:: H = 1 - \frac{L^o}{\int_0^1 \min\{2 c \pi_0, 2 (1-c) \pi_1\}\,dW(c)}

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import running_sum
-from stakes._check import FloatArray
+from stakes._check import FloatArray, Numbers
 from stakes._value import Value, record
 from stakes.conditions import Condition, Distribution, Point, Uniform
 from stakes.curve import Curve
@@ -109,7 +109,7 @@ class Method(Value, ABC):
         return self._curve(population)
 
     @abstractmethod
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`.
 
         Parameters
@@ -137,7 +137,7 @@ class Method(Value, ABC):
 class _Driven(Method):
     """A method whose decision about a case depends on the operating condition."""
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss: the mean over cases of what each costs, averaged over the conditions.
 
         Parameters
@@ -182,7 +182,7 @@ class _Blind(Method):
             values=values, classes=table.classes, decisions=None, groups=table.groups
         )
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss of the expected counts: false alarms cost 2E{c}, misses 2(1 − E{c}).
 
         Examples
@@ -455,7 +455,7 @@ class RateDriven(_Driven):
         """
         return _rate_threshold(table, _check.probabilities("value", value))
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss; if all c are equally likely, π₀π₁(1 − 2AUC) + 1/3.
 
         Examples
@@ -528,7 +528,7 @@ class Optimal(_Driven):
         position = np.searchsorted(share, _check.probabilities("value", value), side="right")
         return threshold_of_cut(table, cuts[position])
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss, table by table: each has a hull of its own.
 
         Examples
