@@ -10,7 +10,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.displays.display import CurvesDisplay, in_unit
+from stakes.displays.display import CurvesDisplay, in_unit, limits_around
 from stakes.displays.scored_cases import grid_of, read_named, read_posteriors
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
@@ -121,7 +121,8 @@ class CapacityDisplay(CurvesDisplay):
         library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         label = problem.decisions[column]
         limit = _limit(problem, label)
-        return cls._of_lines(lines, level, library, note, label, limit, problem.unit)
+        shared = {}, limits_around(lines), level, library, note
+        return cls._of_lines(lines, *shared, label, limit, problem.unit)
 
     def _x_label(self) -> str:
         return f"capacity: share of cases that may get {self.decision}"
@@ -214,7 +215,8 @@ class CoverageDisplay(CurvesDisplay):
         lines = [model.line(name, grid, level, price) for name, model in ordered.items()]
         library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         prices = np.array([model.curve.break_even(grid) for model in ordered.values()])
-        return cls._of_lines(lines, level, library, note, price, problem.unit, prices)
+        shared = {}, limits_around(lines), level, library, note
+        return cls._of_lines(lines, *shared, price, problem.unit, prices)
 
     def columns(self) -> dict[str, Any]:
         """The columns of all curves, and the price at which each coverage is the best.

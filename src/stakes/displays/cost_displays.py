@@ -61,28 +61,17 @@ class LossDisplay(CurvesDisplay):
         LossDisplay
             The display, ready to plot.
         """
+        needed = cls.probabilities
         cases = read_two_classes(
-            y_true,
-            models,
-            positive,
-            prevalence,
-            weights=weights,
-            clusters=clusters,
-            probabilities=cls.probabilities,
+            y_true, models, positive, prevalence, weights, clusters, probabilities=needed
         )
         grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
         level = _check.level(level)
         lines = [cls._mean(cases, name, grid, level).line(name, grid) for name in cases.scores]
         share = cases.prevalence
         blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
-        return cls._of_lines(
-            lines,
-            level,
-            cases.library,
-            cases.note,
-            limits=_limits(lines, blind),
-            without_model={"no model": blind},
-        )
+        unaided, limits = {"no model": blind}, _limits(lines, blind)
+        return cls._of_lines(lines, unaided, limits, level, cases.library, cases.note)
 
     @classmethod
     @abstractmethod

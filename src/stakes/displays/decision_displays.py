@@ -82,14 +82,8 @@ class DecisionCurveDisplay(CurvesDisplay):
         lines = [
             cases.mean_at([name], grid, values, level).line(name, grid) for name in cases.scores
         ]
-        return cls._of_lines(
-            lines,
-            level,
-            cases.library,
-            cases.note,
-            limits=_from_below(lines),
-            without_model=cls._without_model(cases.prevalence, grid),
-        )
+        unaided = cls._without_model(cases.prevalence, grid)
+        return cls._of_lines(lines, unaided, _from_below(lines), level, cases.library, cases.note)
 
     @classmethod
     def _values(cls, grid: FloatArray) -> FloatArray:
@@ -175,15 +169,9 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
             for place, name in enumerate(cases.scores)
             if name != reference
         ]
-        return cls._of_lines(
-            lines,
-            level,
-            cases.library,
-            cases.note,
-            limits=_around_zero(lines, cases.prevalence),
-            without_model={reference: np.zeros_like(grid)},
-            method="paired",
-        )
+        zero, limits = {reference: np.zeros_like(grid)}, _around_zero(lines, cases.prevalence)
+        notes = cases.library, cases.note
+        return cls._of_lines(lines, zero, limits, level, *notes, method="paired")
 
     def _y_label(self) -> str:
         *_, reference = short_names(line.name for line in self.lines)
@@ -231,13 +219,7 @@ def _read(
 ) -> tuple[ScoredCases, FloatArray]:
     """Cases of two classes with probabilities, and the thresholds at which a curve is drawn."""
     cases = read_two_classes(
-        y_true,
-        models,
-        positive,
-        prevalence,
-        weights=weights,
-        clusters=clusters,
-        probabilities=True,
+        y_true, models, positive, prevalence, weights, clusters, probabilities=True
     )
     reserved = [name for name in _NO_MODEL if name in cases.scores]
     if reserved:

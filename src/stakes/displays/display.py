@@ -207,27 +207,22 @@ class CurvesDisplay(Display):
     def _of_lines(
         cls,
         lines: Sequence[BandedLine],
+        without_model: Mapping[str, FloatArray],
+        limits: tuple[float, float],
         level: float,
         library: str | None,
         note: str,
         *more_fields: Any,
-        limits: tuple[float, float] | None = None,
-        without_model: Mapping[str, FloatArray] | None = None,
         method: str = "",
     ) -> Self:
-        """The display of the lines of the models, beside those of what needs no model.
-
-        `more_fields` are those of the display itself. Without `limits` the vertical axis holds the
-        bands of all models.
-        """
+        """The display of the lines of the models, beside those of what needs no model."""
         unaided = [
             BandedLine(name, lines[0].x, values, reference=True)
-            for name, values in (without_model or {}).items()
+            for name, values in without_model.items()
         ]
         how = f" ({method})" if method else ""
         bands = f"bands: {percent(level)} intervals, pointwise{how} · {note}"
-        shown = limits_around(lines) if limits is None else limits
-        return cls((*lines, *unaided), level, bands, shown, library, *more_fields)
+        return cls((*lines, *unaided), level, bands, limits, library, *more_fields)
 
     def columns(self) -> dict[str, Any]:
         """Model, point, value, and the limits of the interval; nan for reference lines.

@@ -244,9 +244,9 @@ def read_two_classes(
     models: Any,
     positive: Label | None,
     prevalence: float | None,
-    *,
     weights: object,
     clusters: object,
+    *,
     probabilities: bool,
 ) -> ScoredCases:
     """Read and check cases whose problem is that of two classes, at a prevalence if stated."""

@@ -9,7 +9,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
-from stakes.displays.display import CurvesDisplay, in_unit
+from stakes.displays.display import CurvesDisplay, in_unit, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
@@ -116,7 +116,8 @@ class CostByThresholdDisplay(CurvesDisplay):
         lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
         lines, best = zip(*lines_and_best, strict=True)
         note = cases.note + " · every case at its own costs" * bool(problem.columns)
-        return cls._of_lines(lines, level, cases.library, note, bayes, best, problem.unit)
+        shared = {}, limits_around(lines), level, cases.library, note
+        return cls._of_lines(lines, *shared, bayes, best, problem.unit)
 
     def _x_label(self) -> str:
         chances = all(line.x[0] == 0 and line.x[-1] == 1 for line in self.lines)

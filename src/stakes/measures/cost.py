@@ -128,7 +128,7 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     array([0.2, 2.7])
     """
     _refuse_mismatch(counts, problem)
-    return np.einsum("...km,km->...k", decision_rates(counts), problem.costs)
+    return np.asarray(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
 
 
 def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
