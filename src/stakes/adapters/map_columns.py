@@ -22,7 +22,6 @@ _LOG, _VALUE, _TOTAL = "log {}", "{} value", "{} total"
 _DEEPEST = 745.0  # no logarithm of a double is below minus this
 
 
-
 def n_steps(fitted: CalibrationMap) -> float:
     """The number of comparisons in the expression of a map; infinite where it has none.
 

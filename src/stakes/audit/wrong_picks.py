@@ -23,7 +23,7 @@ from stakes.audit.metric import (
     picked,
     read_models,
 )
-from stakes.audit.settings import ErrorSampler, read_errors
+from stakes.audit.misranking import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures import decision_rates
 from stakes.problem import Problem

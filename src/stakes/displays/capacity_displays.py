@@ -240,7 +240,6 @@ class CoverageDisplay(CurvesDisplay):
         return in_unit("cost per decided case", self.unit)
 
 
-
 @record
 class _Ordered:
     """What each case gains from a decision that has a price, by the predictions of one model.

@@ -243,7 +243,6 @@ def _with_no_model(cases: ScoredCases) -> ScoredCases:
     return ScoredCases(cases.cases, {**cases.scores, **extra}, cases.library)
 
 
-
 def _from_below(lines: list[BandedLine]) -> tuple[float, float]:
     """Limits of the vertical axis from a little below 0.
 

@@ -274,7 +274,6 @@ class CurvesDisplay(Display):
         return {}
 
 
-
 def in_unit(quantity: str, unit: str | None) -> str:
     """A label of an axis, with the unit of the costs if there is one."""
     return f"{quantity}, {unit}" if unit else quantity
