@@ -67,8 +67,7 @@ class Decomposition(Value):
     @property
     def miscalibration_share(self) -> Numbers:
         """Miscalibration as a share of the score, which recalibration would save; nan for 0/0."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return unwrapped(self.miscalibration / self.score)
+        return unwrapped(ratio(self.miscalibration, self.score))
 
     @property
     def refinement(self) -> Numbers:
@@ -273,8 +272,7 @@ class CostOfMiscalibration(Value):
     @property
     def calibration_share(self) -> Numbers:
         """Calibration loss as a share of the actual cost; nan for 0/0."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return unwrapped(self.calibration_loss / self.actual)
+        return unwrapped(ratio(self.calibration_loss, self.actual))
 
 
 def table_cost_of_miscalibration(table: ScoreTable, problem: Problem) -> CostOfMiscalibration:

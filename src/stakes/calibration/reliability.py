@@ -364,8 +364,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
     total = np.asarray(np.sum(table.weights * terms, axis=(-2, -1)))
     variance = table.weights.sum(axis=-1) @ (slant**2 * scores * (1 - scores))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = unwrapped(total / np.sqrt(variance))
+    statistic = unwrapped(ratio(total, np.sqrt(variance)))
     return CalibrationTest._trusted(
         statistic=statistic, p_value=unwrapped(2 * ndtr(-np.abs(statistic)))
     )

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._arithmetic import places_among
+from stakes._arithmetic import places_among, ratio
 from stakes._check import FloatArray, IntArray, Label, Numbers
 from stakes._value import Value, record
 from stakes.curve import Curve
@@ -116,8 +116,7 @@ class CoverageCurve(Value):
         [0.09, 0.397]
         """
         share = _check.reals("coverage", coverage)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return _check.unwrapped(np.where(share > 0, self.cost(share) / share, np.nan))
+        return _check.unwrapped(np.where(share > 0, ratio(self.cost(share), share), np.nan))
 
     def break_even(self, coverage: npt.ArrayLike) -> Numbers:
         """The price of an abstention at which that coverage is the best, elementwise.

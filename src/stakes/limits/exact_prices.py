@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes._value import record
 from stakes.limits.deployed_cases import ROUNDING, CountedCases
@@ -79,8 +80,8 @@ def leaving_prices(gains: FloatArray, counted: FloatArray) -> FloatArray:
     >>> leaving_prices(np.array([3.0, 1.0, -1.0]), np.array([0.5, 0.0, 0.0])).tolist()
     [6.0, inf, -inf]
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(counted > 0, gains / counted, np.where(gains >= 0, np.inf, -np.inf))
+    beyond = np.where(gains >= 0, np.inf, -np.inf)
+    return np.where(counted > 0, ratio(gains, counted), beyond)
 
 
 def grouped_breakpoints(falling: FloatArray, weights: FloatArray, span: float) -> Breakpoints:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -226,8 +227,7 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
     1.86
     """
     regret = problem.regret()  # its zeros are exact, so no tolerance is needed below
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return unwrapped(expected_cost(counts, regret) / naive_cost(counts, regret))
+    return unwrapped(ratio(expected_cost(counts, regret), naive_cost(counts, regret)))
 
 
 def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:

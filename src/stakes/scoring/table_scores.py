@@ -130,8 +130,7 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> Numbers:
     >>> float(normalized_table_score(ScoreTable([0.25], [[3, 1]]), HalfBrier()))
     1.0
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return unwrapped(table_score(table, rule) / rule.entropy(table.shares))
+    return unwrapped(ratio(table_score(table, rule), rule.entropy(table.shares)))
 
 
 def brier(table: ScoreTable) -> Numbers:
