@@ -108,7 +108,7 @@ def _ours(value: Any) -> bool:
 
 def _plain(value: Any) -> bool:
     """Whether it stands for a function: one, or one of the samplers, which are values."""
-    return inspect.isroutine(value) or type(value).__module__ == "stakes.audit.settings"
+    return inspect.isroutine(value) or type(value).__module__ == "stakes.audit.misranking"
 
 
 def _has_methods(value: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stakes.audit import FAMILIAR, AssessmentError, Loss, misranking, uniform_setting, wrong_picks
-from stakes.audit.settings import RisingRates
+from stakes.audit.misranking import RisingRates
 from stakes.errors import InputError
 from stakes.inference import AllCases, resample
 from stakes.measures import expected_cost

@@ -11,15 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from stakes import InputError, Problem
-from stakes.measures.clinical import (
-    diagnostic_odds_ratio,
-    informedness,
-    likelihood_ratio_negative,
-    likelihood_ratio_positive,
-    markedness,
-    net_benefit,
-    standardized_net_benefit,
-)
 from stakes.measures.confusion import (
     abstention_rate,
     accuracy,
@@ -28,17 +19,24 @@ from stakes.measures.confusion import (
     best_naive_f_beta,
     cohen_kappa,
     coverage,
+    diagnostic_odds_ratio,
     error_rate,
     f_beta,
     f_beta_of_averages,
     fowlkes_mallows,
+    informedness,
+    likelihood_ratio_negative,
+    likelihood_ratio_positive,
     macro_f_beta,
+    markedness,
     mcc,
     negative_predictive_value,
+    net_benefit,
     one_vs_rest,
     precision,
     recall,
     specificity,
+    standardized_net_benefit,
     weighted_kappa,
 )
 from stakes.measures.cost import (

@@ -471,7 +471,7 @@ def test_the_smooth_line_solves_the_equations_of_logistic_regression(design):
     cases = displays.scored_cases.read_scored(
         y, scores, problem, **{"weights": None, "clusters": None, **more}, probabilities=True
     ).cases
-    line = displays.smooth_line.smooth_line(cases, y, scores, scores, 0.95)
+    line = displays.reliability_display.smooth_line(cases, y, scores, scores, 0.95)
     residual = (y - line.value) * more.get("weights", np.ones(y.size))
     odds = np.log(scores / (1 - scores))
     assert abs(residual.sum()) < 4 / 2
@@ -489,7 +489,7 @@ def test_a_straight_line_has_the_error_that_two_slopes_have():
         y, scores, problem, weights=None, clusters=None, probabilities=True
     ).cases
     at = np.array([0.1, 0.6])
-    line = displays.smooth_line.smooth_line(cases, y, scores, at, 0.95)
+    line = displays.reliability_display.smooth_line(cases, y, scores, at, 0.95)
     logit = lambda p: np.log(p / (1 - p))  # noqa: E731
     slope = np.diff(logit(line.value)) / np.diff(logit(at))
     intercept = logit(line.value[0]) - slope * logit(at[0])
@@ -520,7 +520,7 @@ def test_one_slope_alone_is_that_of_firth():
     cases = displays.scored_cases.read_scored(
         y, scores, problem, weights=None, clusters=None, probabilities=True
     ).cases
-    line = displays.smooth_line.smooth_line(cases, y, scores, np.array([0.2, 0.7]), 0.95)
+    line = displays.reliability_display.smooth_line(cases, y, scores, np.array([0.2, 0.7]), 0.95)
     np.testing.assert_allclose(line.value, [3.5 / 13, 6.5 / 9], rtol=1e-6)
 
 
@@ -1015,8 +1015,8 @@ def test_a_capacity_display_names_the_decision_as_the_problem_does():
 
 
 def test_a_spline_is_linear_beyond_its_last_knot():
-    smooth_line = pytest.importorskip("stakes.displays.smooth_line")
-    beyond = smooth_line._spline(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.6, 0.9]))
+    module = pytest.importorskip("stakes.displays.reliability_display")
+    beyond = module._spline(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.3, 0.6, 0.9]))
     np.testing.assert_allclose(np.diff(beyond, 2, axis=1), 0, atol=1e-9)
 
 

@@ -69,9 +69,7 @@ PLAN: dict[str, tuple[str, ...]] = {
 
 # Folder → its files, from the ground up: each may import those before it.
 FLOORS: dict[str, str] = {
-    "_check": (
-        "kinds encoding frames labels numbers plain_kinds call_guard scales groups alignment shares"
-    ),
+    "_check": "kinds encoding labels numbers plain_kinds call_guard groups alignment shares",
     "adapters": (
         "engine_errors data_files report_tables engine_work label_texts columns frame partitions "
         "pandas_columns sources checked_columns cluster inferred_types duck expressions lazy "
@@ -80,22 +78,22 @@ FLOORS: dict[str, str] = {
         "report_on"
     ),
     "audit": (
-        "metric utility_space compliance suitability against_yield disagreement settings "
-        "implied_costs exact_misranking misranking wrong_picks"
+        "metric utility_space compliance suitability against_yield disagreement implied_costs "
+        "misranking exact_misranking wrong_picks"
     ),
     "calibration": (
         "maps fitting calibrator logistic crossfit step_maps multiclass reliability "
-        "calibration_errors decomposition miscalibration_cost affine select"
+        "calibration_errors decomposition affine select"
     ),
     "cli": (
         "output fail_if column_options options rewriting audit calibrate decide demo diff evaluate "
         "problem commands"
     ),
-    "conditions": "distributions condition conversions",
-    "curves": "bayes_error cost_curves decision ranks",
-    "decide": "cheapest bayes_rows priors",
+    "conditions": "distributions condition",
+    "curves": "bayes_error cost_curves ranks",
+    "decide": "bayes_rows priors",
     "displays": (
-        "scored_cases smooth_line display decision_displays cost_displays capacity_displays "
+        "scored_cases display decision_displays cost_displays capacity_displays "
         "reliability_display systems_display threshold_display"
     ),
     "evaluation": (
@@ -112,14 +110,12 @@ FLOORS: dict[str, str] = {
         "deployment multiplicity straight_moves contender_exits winner "
         "system_costs sampled_costs counted_costs loss_costs"
     ),
-    "limits": (
-        "batch_counts deployed_cases capacity one_price several_prices fitted_prices priced"
-    ),
-    "measures": "cost confusion clinical",
+    "limits": "batch_counts deployed_cases capacity exact_prices fitted_prices priced",
+    "measures": "cost confusion",
     "metrics": "row_costs metric_rows clinical_samples clinical_tables calibration_tables",
     "plot": "_style curve_plots band_plots table_plots",
     "problem": "_belief _limit _cost_matrix _cost_table _file _cases _charged _problem",
-    "ranking": "convex_hull roc points areas rescaling score_ranges",
+    "ranking": "convex_hull roc rescaling score_ranges",
     "regions": "partition remade axes borders sensitivity",
     "render": (
         "json line_picture layout rounding against systems limit_tables flip_tables tables "
@@ -132,7 +128,7 @@ FLOORS: dict[str, str] = {
     "sklearn": "responses splits bayes_classifier scorer estimator_report",
     "tally": "base read_rows bucket_sort distinct_scores counts loss_moments joint_counts "
     "score_table bit_bins binned_scores sorted_runs joint_scores",
-    "thresholds": "weighed_scores case_losses methods best loss",
+    "thresholds": "methods best",
     "torch": (
         "triton_kernels check_tensors triton_decisions triton_door device_bins device_cases "
         "device_losses exact_scores epoch_sums modules"
@@ -628,6 +624,20 @@ def test_function_bodies_stay_below_45_lines(module: str) -> None:
 def test_nothing_is_left_for_later(module: str) -> None:
     text = modules()[module].read_text(encoding="utf-8")
     assert re.findall(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b", text) == []
+
+
+@pytest.mark.parametrize("module", modules())
+def test_what_may_be_a_number_is_typed_as_numbers(module: str) -> None:
+    """Where a function unwraps what it returns, an array is not all that it may return."""
+    typed_as_arrays = [
+        where(module, node.lineno)
+        for _, function in functions(module)
+        if function.returns is None or ast.unparse(function.returns) != "Numbers"
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Call)
+        if ast.unparse(node.value.func) in ("unwrapped", "_check.unwrapped")
+    ]
+    assert typed_as_arrays == []
 
 
 # The project file --------------------------------------------------------------------------------

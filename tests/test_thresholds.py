@@ -46,9 +46,9 @@ from stakes.thresholds import (
     ScoreFixed,
     ScoreUniform,
     best_threshold,
-    case_losses,  # the module
     expected_loss,
     h_measure,
+    methods,  # the module
 )
 
 METHODS: dict[str, Method] = {
@@ -282,13 +282,13 @@ def test_tables_with_one_class_are_nan_without_warnings(method):
 @at_most(15)
 @given(rows=rows_in_unit)
 def test_many_scores_are_read_in_blocks_without_a_seam(method, rows):
-    from stakes.thresholds import case_losses
+    from stakes.thresholds import methods
 
     table, condition = table_of(rows), CostProportions(Beta(2, 3))
     whole = loss(table, method, condition)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(case_losses, "_LEAST", 1)
-        patch.setattr(case_losses, "_BLOCK", 2)
+        patch.setattr(methods, "_LEAST", 1)
+        patch.setattr(methods, "_BLOCK", 2)
         assert loss(table, method, condition) == pytest.approx(whole, abs=1e-13)
 
 
@@ -339,8 +339,8 @@ def test_H2_a_fixed_rate_does_not_depend_on_the_blocks_that_scores_are_read_in(s
     both = ScoreTable(table.scores, np.stack([table.weights, table.weights[::-1]]))
     whole = [RateFixed(r).expected_counts(both).values for r in (rate, 0.0, 1.0)]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(case_losses, "_BLOCK", 1)
-        patched.setattr(case_losses, "_LEAST", size)
+        patched.setattr(methods, "_BLOCK", 1)
+        patched.setattr(methods, "_LEAST", size)
         parts = [RateFixed(r).expected_counts(both).values for r in (rate, 0.0, 1.0)]
     np.testing.assert_allclose(parts[0], whole[0], atol=1e-12 * float(table.n_cases))
     for none, everybody in (whole[1:], parts[1:]):

@@ -59,7 +59,7 @@ def _inner_order(p: float) -> float:
 # Power means -------------------------------------------------------------------------------------
 
 
-def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> FloatArray:
+def power_mean(values: npt.ArrayLike, p: float, *, axis: int = -1) -> Numbers:
     r"""Mean of order p along an axis.
 
     .. math:: \Bigl(\frac1n \sum_i x_i^p\Bigr)^{1/p}
@@ -167,7 +167,7 @@ def _class_means(counts: Counts, mean: float) -> FloatArray:
     return diagonal(_associations(square(counts), mean))
 
 
-def general_f1(counts: Counts, *, average: float, mean: float = -1) -> FloatArray:
+def general_f1(counts: Counts, *, average: float, mean: float = -1) -> Numbers:
     r"""Power mean, of order `average`, of the F1 scores of all classes.
 
     .. math:: \phi^{a}(H_1, \dots, H_K), \qquad
@@ -196,7 +196,7 @@ def general_f1(counts: Counts, *, average: float, mean: float = -1) -> FloatArra
     return power_mean(_class_means(counts, mean), _order("average", average))
 
 
-def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
+def general_fowlkes_mallows(counts: Counts, *, average: float) -> Numbers:
     r"""Power mean, of order `average`, of the Fowlkes-Mallows indices of all classes.
 
     .. math:: \phi^{a}(G_1, \dots, G_K), \qquad G_k = N_{kk} / \sqrt{N_{k*} N_{*k}}
@@ -224,7 +224,7 @@ def general_fowlkes_mallows(counts: Counts, *, average: float) -> FloatArray:
 
 def _true_negatives(values: FloatArray) -> FloatArray:
     """True negatives of each class, (..., K): cases outside it that get another decision."""
-    return unwrapped(off_diagonal(elsewhere(values)).sum(axis=-2))
+    return np.asarray(off_diagonal(elsewhere(values)).sum(axis=-2))
 
 
 def f1_of_negatives(counts: Counts) -> FloatArray:
@@ -445,7 +445,7 @@ def pairwise(metric: Callable[[Counts], Numbers], counts: Counts) -> FloatArray:
 
 def all_against_all(
     metric: Callable[[Counts], Numbers], counts: Counts, *, average: float
-) -> FloatArray:
+) -> Numbers:
     """Power mean, of order `average`, of a metric over all pairs of classes.
 
     Both orders of a pair enter, so that renaming classes changes nothing even when the metric

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from stakes import Counts, Problem
 from stakes.agreement import cramers_phi
-from stakes.measures.clinical import likelihood_ratio_negative, likelihood_ratio_positive
 from stakes.measures.confusion import (
     accuracy,
     balanced_accuracy,
     cohen_kappa,
     f_beta,
+    likelihood_ratio_negative,
+    likelihood_ratio_positive,
     macro_f_beta,
     mcc,
     precision,

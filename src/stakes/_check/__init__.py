@@ -8,7 +8,6 @@ violate it, and the first of them), and the remedy.
 from stakes._check.alignment import aligned, least_weight, same_length, total_weight, weights
 from stakes._check.call_guard import guard
 from stakes._check.encoding import categories
-from stakes._check.frames import in_columns, refuse_lazy
 from stakes._check.groups import (
     ClusterLabels,
     Groups,
@@ -28,8 +27,10 @@ from stakes._check.kinds import (
     as_array,
     described,
     frozen,
+    in_columns,
     meant,
     one_of,
+    refuse_lazy,
     refuse_mixed,
     renamed,
     require,

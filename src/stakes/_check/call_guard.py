@@ -302,9 +302,7 @@ def _plain_check(parts: tuple[Any, ...]) -> Check | None:
         if not others:
             return check
         return lambda name, value: None if isinstance(value, others) else check(name, value)
-    if parts == (Iterable[object],):
-        return a_list
-    if parts == (Labels,):
+    if parts in ((Iterable[object],), (Labels,)):
         return a_list
     if len(parts) == 1 and get_origin(parts[0]) is tuple:
         return a_pair if parts[0] == tuple[float, float] else a_range

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes._check.encoding import Categories, categories
-from stakes._check.frames import refuse_lazy
-from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described
+from stakes._check.kinds import BoolArray, IntArray, Label, Labels, described, refuse_lazy
 from stakes._check.labels import (
     in_order,
     label_array,
@@ -23,11 +22,48 @@ from stakes._check.labels import (
     objects,
     plain,
 )
-from stakes._check.scales import places
 from stakes._value import record
 from stakes.errors import InputError
 
+# Words of a scale, the lowest first; those between slashes share a place.
+_SCALES = (
+    "january/jan february/feb march/mar april/apr may june/jun july/jul august/aug "
+    "september/sept/sep october/oct november/nov december/dec",
+    "monday/mon tuesday/tues/tue wednesday/wed thursday/thurs/thur/thu friday/fri saturday/sat "
+    "sunday/sun",
+    "verylow/lowest low/lower medium/middle/mid/moderate/average high/higher veryhigh/highest",
+    "tiny/xs small/s medium/m large/l huge/xl",
+)
+_PLACES = [
+    {word: place for place, words in enumerate(scale.split()) for word in words.split("/")}
+    for scale in _SCALES
+]
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
+
+def places(texts: Sequence[str]) -> list[tuple[int, int]] | None:
+    """The year in each text and its place on a scale; None unless all are words of one scale.
+
+    >>> places(["march 2024", "feb 2025"]), places(["Very low", "medium"]), places(["low", "Mon"])
+    ([(2024, 2), (2025, 1)], [(0, 0), (0, 2)], None)
+    """
+    years = [_YEAR.findall(text) for text in texts]
+    if max(map(len, years), default=2) > 1:
+        return None
+    words = [re.sub(r"[\s.,'/_-]", "", _YEAR.sub("", text)).lower() for text in texts]
+    scale = next((scale for scale in _PLACES if scale.keys() >= {*words}), None)
+    if scale is None:
+        return None
+    return [
+        (int(year[0]) if year else 0, scale[word]) for year, word in zip(years, words, strict=True)
+    ]
+
+
 MISSING = "(missing)"  # the group of cases without a label
+
+
+# Groups ------------------------------------------------------------------------------------------
+
 _ONE_COLUMN = "Pass one column, or a mapping from name to column."
 _READABLE = 10_000  # groups beyond which nobody reads their order, and natural order would be slow
 _BELOW, _ABOVE = ("<", "≤", "<=", "under", "below", "up to"), (">", "≥", ">=", "over", "above")

@@ -21,7 +21,6 @@ from stakes._check.encoding import (
     numbered_objects,
     text_positions,
 )
-from stakes._check.frames import refuse_frames
 from stakes._check.kinds import (
     BoolArray,
     IntArray,
@@ -32,6 +31,7 @@ from stakes._check.kinds import (
     frozen,
     listed,
     meant,
+    refuse_frames,
     shown,
     writable,
 )

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stakes._check.kinds import BoolArray, FloatArray, as_array, described, frozen
+from stakes._check.kinds import BoolArray, FloatArray, Numbers, as_array, described, frozen
 from stakes.errors import InputError
 
 
@@ -126,7 +126,7 @@ def masses(name: str, values: object) -> FloatArray:
     return array
 
 
-def unwrapped(values: Any) -> FloatArray:
+def unwrapped(values: Any) -> Numbers:
     """The array; one without dimensions becomes the number in it, which prints as a number."""
     return np.asarray(values, dtype=np.float64)[()]
 

@@ -7,8 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from stakes._check.frames import refuse_lazy
-from stakes._check.kinds import FloatArray, Labels, frozen, listed
+from stakes._check.kinds import FloatArray, Labels, frozen, listed, refuse_lazy
 from stakes._check.labels import FoundLabels, by_label
 from stakes._check.numbers import probabilities, reals, refuse, refuse_improbable
 from stakes.errors import InputError

@@ -19,10 +19,10 @@ from stakes.adapters.case_costs import group_cases, key_folds
 from stakes.adapters.expressions import ROWS, Arrays, grouped, high_of
 from stakes.adapters.lazy import FOLD, TRUTH, WEIGHT
 from stakes.adapters.lazy_models import LazyModel
-from stakes.adapters.map_columns import AffineLogs, with_affine
+from stakes.adapters.map_columns import with_affine
 from stakes.adapters.newton_sums import FITTING, Judged, Newton, Sets
 from stakes.adapters.sources import Lazy
-from stakes.calibration import CalibrationMap, Calibrator, Select, largest_finite
+from stakes.calibration import AffineLogs, CalibrationMap, Calibrator, Select, largest_finite
 from stakes.evaluation import KEY_FOLDS, left_out
 from stakes.report import RECALIBRATED, Caveat
 

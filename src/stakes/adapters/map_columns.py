@@ -7,7 +7,7 @@ steps, as columns of the frame, because an engine would otherwise compute common
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,29 +15,11 @@ import numpy as np
 from stakes._check import FloatArray
 from stakes.adapters.expressions import first_of, moved, stepped, sum_of, with_complement
 from stakes.adapters.sources import Lazy
-from stakes.calibration import CalibrationMap
+from stakes.calibration import AffineLogs, CalibrationMap
 
 MOST_STEPS = 2000  # most comparisons in an expression that goes to the engine
 _LOG, _VALUE, _TOTAL = "log {}", "{} value", "{} total"
 _DEEPEST = 745.0  # no logarithm of a double is below minus this
-
-
-class AffineLogs(NamedTuple):
-    """Posteriors p_k ∝ exp(b_k + Σ_j W_kj log q_j); logarithms are at least −limit."""
-
-    matrix: FloatArray  # (K, K)
-    intercepts: FloatArray  # (K,)
-    limit: float
-
-
-_AFFINE: dict[str, Callable[[Any], AffineLogs]] = {
-    "temperature": lambda of: AffineLogs(
-        np.eye(len(of.offsets)) / of.temperature, of.offsets / of.temperature, of.limit
-    ),
-    "vector": lambda of: AffineLogs(np.diag(of.slopes), of.intercepts, of.limit),
-    "full affine": lambda of: AffineLogs(of.matrix, of.intercepts, of.limit),
-    "beta": lambda of: AffineLogs(np.diag([of.b, of.a]), np.array([0.0, of.intercept]), of.limit),
-}
 
 
 def n_steps(fitted: CalibrationMap) -> float:
@@ -55,7 +37,7 @@ def n_steps(fitted: CalibrationMap) -> float:
         "histogram": lambda: each.cuts.size,
         "one vs rest isotonic": lambda: sum(map(n_steps, each.maps)),
     }
-    if fitted.kind in ("affine", "logistic", "identity", *_AFFINE):
+    if fitted.affine_logs is not None or fitted.kind in ("affine", "logistic", "identity"):
         return 0
     return sizes[fitted.kind]() if fitted.kind in sizes else np.inf
 
@@ -93,8 +75,8 @@ def with_mapped(
     if fitted.kind == "identity" and len(names) > 2:
         of: Any = fitted
         return moved(rows, columns, of.to_prior / of.from_prior, names)
-    if len(names) > 2:
-        return with_affine(rows, [_AFFINE[fitted.kind](fitted)], [], columns, names)
+    if fitted.affine_logs is not None and len(names) > 2:
+        return with_affine(rows, [fitted.affine_logs], [], columns, names)
     return with_complement(rows, second_class(fitted, nw.col(columns[-1])), names)
 
 
@@ -116,7 +98,7 @@ def _log_odds(fitted: Any, score: nw.Expr) -> nw.Expr:
     if fitted.kind in ("logistic", "affine"):
         line = score if fitted.kind == "logistic" else _bounded_log_odds(score, fitted.limit)
         return line * float(fitted.slope) + float(fitted.intercept)
-    matrix, intercepts, limit = _AFFINE[fitted.kind](fitted)
+    matrix, intercepts, limit = fitted.affine_logs
     slopes, intercept = matrix[1] - matrix[0], float(intercepts[1] - intercepts[0])
     logs = logarithm(1.0 - score, limit), logarithm(score, limit)
     return logs[0] * float(slopes[0]) + logs[1] * float(slopes[1]) + intercept

@@ -40,15 +40,16 @@ from stakes.audit.metric import (
     PositiveClass,
     familiar_metrics,
 )
-from stakes.audit.misranking import Misranking, misranking
-from stakes.audit.settings import (
+from stakes.audit.misranking import (
     AssessmentError,
+    Misranking,
     RateDistribution,
     RisingRates,
     Setting,
     ShareDistribution,
     UniformShares,
     gaussian_setting,
+    misranking,
     uniform_setting,
 )
 from stakes.audit.suitability import Suitability, suitability

@@ -25,7 +25,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes.audit.metric import Metric
-from stakes.audit.settings import (
+from stakes.audit.misranking import (
     RateDistribution,
     RateSampler,
     ShareDistribution,

@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray
 from stakes._text import text_table
 from stakes._value import Value, record
@@ -169,8 +170,7 @@ class CostRange(Value):
         """Lowest and highest cπ₀/(cπ₀ + (1−c)π₁); nan for 0/0, which a single class may have."""
         false_alarm = self.cost_proportion * self.shares[0]
         total = false_alarm + (1 - self.cost_proportion) * self.shares[1]
-        undefined = np.full(total.shape, np.nan)
-        return np.asarray(np.divide(false_alarm, total, out=undefined, where=total > 0))
+        return np.asarray(ratio(false_alarm, total))
 
 
 @record

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import mean_defined, ratio
 from stakes._check import BoolArray, FloatArray, Labels
 from stakes._text import html_table, text_table
 from stakes._value import Value, record
@@ -23,7 +24,7 @@ from stakes.audit.metric import (
     picked,
     read_models,
 )
-from stakes.audit.settings import ErrorSampler, read_errors
+from stakes.audit.misranking import ErrorSampler, read_errors
 from stakes.errors import InputError
 from stakes.measures import decision_rates
 from stakes.problem import Problem
@@ -306,7 +307,7 @@ def _fate(
         picks=shares.mean(axis=1),
         wrong=wrong.mean(axis=1),
         wrong_errors=wrong.std(axis=1) / np.sqrt(len(truth)),
-        wrong_if_known=_mean_of_defined(np.sum(known_shares * ~best, axis=-1)),
+        wrong_if_known=mean_defined(np.sum(known_shares * ~best, axis=-1).T),
         regret=regret.mean(axis=1),
         regret_errors=regret.std(axis=1) / np.sqrt(len(truth)),
         draws=len(truth),
@@ -315,15 +316,6 @@ def _fate(
     )
 
 
-def _mean_of_defined(values: FloatArray) -> FloatArray:
-    """Mean of the values that are not nan, along the last axis; nan where all are."""
-    known = ~np.isnan(values)
-    number = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.asarray(np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0))
-
-
 def _shares(picks: BoolArray) -> FloatArray:
     """Each pick's share among those that tie; nan where nothing could be picked."""
-    number = picks.sum(axis=-1, keepdims=True)
-    return np.asarray(np.divide(picks, number, out=np.full(picks.shape, np.nan), where=number > 0))
+    return ratio(picks, picks.sum(axis=-1, keepdims=True))

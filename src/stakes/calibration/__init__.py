@@ -32,17 +32,22 @@ from stakes.calibration.calibration_errors import (
 from stakes.calibration.calibrator import Calibrator, Identity, largest_finite, log_odds
 from stakes.calibration.crossfit import CheckedRows, cross_calibrate, fold_numbers, spread
 from stakes.calibration.decomposition import (
+    CostOfMiscalibration,
     Decomposition,
+    cost_of_miscalibration,
     decompose,
     decompose_by_cross_calibration,
     decompose_by_recalibration,
+    table_cost_of_miscalibration,
 )
 from stakes.calibration.logistic import coefficient_variances
-from stakes.calibration.maps import CalibrationMap, decoded, encoded, from_json, sealed_map
-from stakes.calibration.miscalibration_cost import (
-    CostOfMiscalibration,
-    cost_of_miscalibration,
-    table_cost_of_miscalibration,
+from stakes.calibration.maps import (
+    AffineLogs,
+    CalibrationMap,
+    decoded,
+    encoded,
+    from_json,
+    sealed_map,
 )
 from stakes.calibration.multiclass import FullAffine, VectorScaling
 from stakes.calibration.reliability import (
@@ -64,6 +69,7 @@ from stakes.calibration.step_maps import Histogram, Isotonic, OneVsRestIsotonic
 
 __all__ = [
     "Affine",
+    "AffineLogs",
     "Band",
     "BetaMap",
     "CalibrationLine",

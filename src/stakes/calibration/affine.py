@@ -24,7 +24,6 @@ from stakes.calibration.calibrator import (
     are_probabilities,
     bounded_logs,
     finite_logs,
-    in_shape_of,
     is_one_column,
     largest_finite,
     log_odds,
@@ -35,8 +34,14 @@ from stakes.calibration.calibrator import (
 )
 from stakes.calibration.fitting import RIDGE
 from stakes.calibration.logistic import LogisticFit, fit_line, fit_lines, fit_logistic
-from stakes.calibration.maps import CalibrationMap, require_positive, require_shape, require_two
-from stakes.calibration.multiclass import FittedVector, fit_slopes
+from stakes.calibration.maps import (
+    AffineLogs,
+    CalibrationMap,
+    require_positive,
+    require_shape,
+    require_two,
+)
+from stakes.calibration.multiclass import FittedVector, OfLogPosteriors, fit_slopes
 from stakes.rows import read_posteriors
 from stakes.scoring import posterior_pairs
 
@@ -276,6 +281,11 @@ class FittedBeta(CalibrationMap):
             _check.number(name, getattr(self, name), low=0)
         return self
 
+    @property
+    def affine_logs(self) -> AffineLogs:
+        """The map with the log-odds as the logit of the second class, and 0 for the first."""
+        return AffineLogs(np.diag([self.b, self.a]), np.array([0.0, self.intercept]), self.limit)
+
     def __call__(self, scores: object) -> FloatArray:
         """Calibrated posteriors, (n,) or (n, 2), from posteriors of the same shape."""
         log_negative, log_positive = bounded_logs(
@@ -342,7 +352,7 @@ def _rising_fit(first: FloatArray, second: FloatArray, cases: CalibrationCases) 
 
 
 @record
-class FittedTemperature(CalibrationMap):
+class FittedTemperature(OfLogPosteriors, CalibrationMap):
     r"""Posteriors :math:`p_k \propto (q_k e^{o_k})^{1/T}`.
 
     The offsets o move the scores to the prior of the fit first; without a prior they are zero.
@@ -360,17 +370,17 @@ class FittedTemperature(CalibrationMap):
 
     def _checked(self) -> Self:
         require_positive("temperature", self.temperature)
-        require_positive("limit", self.limit)
         require_shape("offsets", self.offsets, (len(self.classes),))
-        return self
+        return super()._checked()
 
-    def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        from scipy.special import softmax
+    @property
+    def affine_logs(self) -> AffineLogs:
+        """The map with one slope, 1/T, for every class."""
+        slopes = np.eye(len(self.offsets)) / self.temperature
+        return AffineLogs(slopes, self.offsets / self.temperature, self.limit)
 
-        rows = read_posteriors("scores", scores, self.classes)
-        logits = (bounded_logs(rows, self.limit) + self.offsets) / self.temperature
-        return in_shape_of(scores, softmax(logits, axis=1))
+    def _logits(self, logs: FloatArray) -> FloatArray:
+        return (logs + self.offsets) / self.temperature
 
 
 @record

@@ -24,7 +24,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import FloatArray, IntArray, unwrapped
+from stakes._check import FloatArray, IntArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.scoring import Binning, bin_sums, probability_scores, read_forecasts
 from stakes.tally import ScoreTable
@@ -37,7 +37,7 @@ _SHARES = np.array([0.5, 0.9, 1.0])  # quantiles: E50, E90 and Emax
 
 def calibration_error(
     tables: ScoreTable | Sequence[ScoreTable], bins: Binning, order: float
-) -> FloatArray:
+) -> Numbers:
     r"""Power mean, over cases, of the gap between mean score and share of positives of their bin.
 
     .. math:: \Big( \frac1T \sum_t \sum_b \frac{n_{tb}}{n_t}

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -27,6 +27,28 @@ _MOST = 1e200  # largest number in a map: products of larger ones overflow
 # Entries that are not fields of a map; `prior` is written by the command line.
 _AROUND = {"format", "version", "checksum", "prior"}
 _REMEDY = "Fit again, or pass the text as to_json wrote it."
+
+
+class AffineLogs(NamedTuple):
+    r"""Posteriors :math:`p_k \propto \exp(b_k + \sum_j W_{kj} \log q_j)` of posteriors q.
+
+    Attributes
+    ----------
+    matrix : (K, K) W
+    intercepts : (K,) b
+    limit : logarithms below −limit count as −limit
+
+    Examples
+    --------
+    >>> from stakes.calibration import Temperature
+    >>> fitted = Temperature().fit([0.2, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> (fitted.affine_logs.matrix * fitted.temperature).round(9).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    matrix: FloatArray
+    intercepts: FloatArray
+    limit: float
 
 
 class CalibrationMap(Value, ABC):
@@ -66,6 +88,11 @@ class CalibrationMap(Value, ABC):
     def monotone(self) -> bool:
         """Whether P(second class) of two is a monotonic function of the score."""
         return self._monotone_of_two and len(self.classes) == 2
+
+    @property
+    def affine_logs(self) -> AffineLogs | None:
+        """The map as an affine one of log-posteriors; None where it is not."""
+        return None
 
     @abstractmethod
     def __call__(self, scores: object) -> FloatArray:

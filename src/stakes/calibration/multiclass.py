@@ -6,6 +6,7 @@ regression, without penalty, of the class on the logarithms of the posteriors.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, NamedTuple, Protocol, Self
@@ -23,15 +24,37 @@ from stakes.calibration.calibrator import (
     read_posterior_cases,
 )
 from stakes.calibration.fitting import NARROW, LossAt, Objective, broad_axes, centred, fit_convex
-from stakes.calibration.maps import CalibrationMap, require_positive, require_shape
+from stakes.calibration.maps import AffineLogs, CalibrationMap, require_positive, require_shape
 from stakes.rows import read_posteriors
 
 _MANY = 30  # classes up to which all second derivatives are solved together
 _BLOCK = 1 << 16  # logits at a time, so that temporary arrays stay in the cache
 
 
+class OfLogPosteriors(ABC):
+    """A calibration map that turns log-posteriors, none of them below −limit, into logits."""
+
+    limit: float
+    classes: Labels
+
+    def _checked(self) -> Self:
+        require_positive("limit", self.limit)
+        return self
+
+    def __call__(self, scores: object) -> FloatArray:
+        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
+        from scipy.special import softmax
+
+        logs = bounded_logs(read_posteriors("scores", scores, self.classes), self.limit)
+        return in_shape_of(scores, softmax(self._logits(logs), axis=1))
+
+    @abstractmethod
+    def _logits(self, logs: FloatArray) -> FloatArray:
+        """Logits (n, K) of log-posteriors (n, K)."""
+
+
 @record
-class FittedVector(CalibrationMap):
+class FittedVector(OfLogPosteriors, CalibrationMap):
     r"""Posteriors :math:`p_k \propto e^{b_k} q_k^{a_k}`; the intercepts b sum to zero.
 
     Logarithms below −`limit` (those of posteriors of exactly 0 among them) are read as it.
@@ -48,25 +71,24 @@ class FittedVector(CalibrationMap):
     def _checked(self) -> Self:
         for name in ("slopes", "intercepts"):
             require_shape(name, getattr(self, name), (len(self.classes),))
-        require_positive("limit", self.limit)
-        return self
+        return super()._checked()
 
     @property
     def monotone(self) -> bool:
         """Whether there are two classes and both slopes have the same sign."""
         return len(self.slopes) == 2 and bool(self.slopes[0] * self.slopes[1] >= 0)
 
-    def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        from scipy.special import softmax
+    @property
+    def affine_logs(self) -> AffineLogs:
+        """The map with a diagonal matrix of slopes."""
+        return AffineLogs(np.diag(self.slopes), self.intercepts, self.limit)
 
-        rows = read_posteriors("scores", scores, self.classes)
-        logits = bounded_logs(rows, self.limit) * self.slopes + self.intercepts
-        return in_shape_of(scores, softmax(logits, axis=1))
+    def _logits(self, logs: FloatArray) -> FloatArray:
+        return logs * self.slopes + self.intercepts
 
 
 @record
-class FittedFullAffine(CalibrationMap):
+class FittedFullAffine(OfLogPosteriors, CalibrationMap):
     r"""Posteriors :math:`p_k \propto \exp(b_k + \sum_j W_{kj} \log q_j)`.
 
     The columns of W and the intercepts sum to zero, which leaves the posteriors as they are.
@@ -85,21 +107,20 @@ class FittedFullAffine(CalibrationMap):
         size = len(self.classes)
         require_shape("matrix", self.matrix, (size, size))
         require_shape("intercepts", self.intercepts, (size,))
-        require_positive("limit", self.limit)
-        return self
+        return super()._checked()
 
     @property
     def monotone(self) -> bool:
         """Whether there are two classes, and log q and log(1 − q) have opposite effects."""
         return len(self.matrix) == 2 and bool(np.prod(self.matrix[1] - self.matrix[0]) <= 0)
 
-    def __call__(self, scores: object) -> FloatArray:
-        """Posteriors, (n,) or (n, K), of posteriors of the same shape."""
-        from scipy.special import softmax
+    @property
+    def affine_logs(self) -> AffineLogs:
+        """The map itself."""
+        return AffineLogs(self.matrix, self.intercepts, self.limit)
 
-        rows = read_posteriors("scores", scores, self.classes)
-        logits = bounded_logs(rows, self.limit) @ self.matrix.T + self.intercepts
-        return in_shape_of(scores, softmax(logits, axis=1))
+    def _logits(self, logs: FloatArray) -> FloatArray:
+        return np.asarray(logs @ self.matrix.T + self.intercepts)
 
 
 @record

@@ -11,7 +11,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import ratio
-from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
+from stakes._check import BoolArray, FloatArray, IntArray, Numbers, unwrapped
 from stakes._value import Value, record
 from stakes.calibration.calibrator import largest_finite, log_odds
 from stakes.calibration.logistic import fit_line
@@ -289,7 +289,7 @@ def _observed(table: ScoreTable, bins: Binning, positive: FloatArray) -> FloatAr
 # One number or one test --------------------------------------------------------------------------
 
 
-def mean_score_gap(table: ScoreTable) -> FloatArray:
+def mean_score_gap(table: ScoreTable) -> Numbers:
     r"""Mean score minus share of positives, :math:`\pi_0 \bar s_0 - \pi_1 (1 - \bar s_1)`, (…).
 
     Calibrated scores have zero: a necessary condition that costs nothing (hernandez-orallo,
@@ -330,8 +330,8 @@ class CalibrationTest(Value):
     (0.0, 1.0)
     """
 
-    statistic: FloatArray
-    p_value: FloatArray
+    statistic: Numbers
+    p_value: Numbers
 
 
 def spiegelhalter(table: ScoreTable) -> CalibrationTest:
@@ -364,8 +364,7 @@ def spiegelhalter(table: ScoreTable) -> CalibrationTest:
     terms = np.stack([-scores * slant, (1 - scores) * slant], axis=-1)
     total = np.asarray(np.sum(table.weights * terms, axis=(-2, -1)))
     variance = table.weights.sum(axis=-1) @ (slant**2 * scores * (1 - scores))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = unwrapped(total / np.sqrt(variance))
+    statistic = unwrapped(ratio(total, np.sqrt(variance)))
     return CalibrationTest._trusted(
         statistic=statistic, p_value=unwrapped(2 * ndtr(-np.abs(statistic)))
     )
@@ -392,8 +391,8 @@ class CalibrationLine(Value):
     1.5
     """
 
-    intercept: FloatArray
-    slope: FloatArray
+    intercept: Numbers
+    slope: Numbers
     converged: BoolArray
 
 
@@ -432,7 +431,7 @@ def calibration_line(table: ScoreTable) -> CalibrationLine:
     )
 
 
-def calibration_in_the_large(table: ScoreTable) -> FloatArray:
+def calibration_in_the_large(table: ScoreTable) -> Numbers:
     r"""The number to add to all log-odds so that the mean score is right, of shape (…).
 
     The intercept of a logistic regression on the log-odds of the score with slope one: zero for

@@ -8,8 +8,10 @@ and net benefit into expected cost or relative economic value and back.
 """
 
 from stakes._check import guard
-from stakes.conditions.condition import Condition, CostProportions, Skews
-from stakes.conditions.conversions import (
+from stakes.conditions.condition import (
+    Condition,
+    CostProportions,
+    Skews,
     cost_from_net_benefit,
     cost_proportion_from_skew,
     net_benefit_from_cost,

@@ -12,16 +12,17 @@ from stakes._check import guard
 from stakes.curves.bayes_error import BayesErrorPlot, BayesErrorRate, bayes_error_plot
 from stakes.curves.cost_curves import (
     CostLines,
+    DecisionCurve,
     brier_curve,
     capacity_curve,
     cost_curve,
     cost_line,
     cost_lines,
     coverage_curve,
+    decision_curve,
     optimal_curve,
     rate_driven_curve,
 )
-from stakes.curves.decision import DecisionCurve, decision_curve
 from stakes.curves.ranks import (
     DetectionErrorTradeoff,
     Lift,

@@ -8,19 +8,17 @@ Takes rows.
 
 from stakes._check import guard
 from stakes.decide.bayes_rows import (
-    bayes_decision_indices,
-    bayes_decisions,
-    expected_costs,
-    label_array,
-    reachable_decisions,
-    refuse_limits,
-)
-from stakes.decide.cheapest import (
     MOST_WHOLE,
     ROUNDING,
+    bayes_decision_indices,
+    bayes_decisions,
     cheapest_decisions,
     costs_of_cases,
+    expected_costs,
+    label_array,
     mean_costs,
+    reachable_decisions,
+    refuse_limits,
     regrets,
     tie_slack,
 )

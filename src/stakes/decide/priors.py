@@ -7,7 +7,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Labels
 from stakes._value import Value, record
-from stakes.decide.cheapest import blocks
+from stakes.decide.bayes_rows import blocks
 from stakes.errors import InputError
 
 _LARGEST = 1e300  # largest ratio of a new share to an old one; sums of larger ones would overflow

@@ -10,7 +10,7 @@ from stakes import _check
 from stakes._check import BoolArray, FloatArray, IntArray, Label
 from stakes._value import record
 from stakes.decide import mean_costs
-from stakes.displays.display import CurvesDisplay, band_note, in_unit, limits_around
+from stakes.displays.display import CurvesDisplay, in_unit, limits_around
 from stakes.displays.scored_cases import grid_of, read_named, read_posteriors
 from stakes.errors import InputError
 from stakes.evaluation import Cases, frame_library
@@ -117,10 +117,12 @@ class CapacityDisplay(CurvesDisplay):
         most = max((model.need for model in ordered.values()), default=0.0) or 1.0
         grid = grid_of("capacities", capacities, np.linspace(0, most, _POINTS), inside=False)
         level = _check.level(level)
-        lines = tuple(model.line(name, grid, level) for name, model in ordered.items())
-        shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
+        lines = [model.line(name, grid, level) for name, model in ordered.items()]
+        library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         label = problem.decisions[column]
-        return cls(lines, *shared, label, _limit(problem, label), problem.unit)
+        limit = _limit(problem, label)
+        shared = {}, limits_around(lines), level, library, note
+        return cls._of_lines(lines, *shared, label, limit, problem.unit)
 
     def _x_label(self) -> str:
         return f"capacity: share of cases that may get {self.decision}"
@@ -210,10 +212,11 @@ class CoverageDisplay(CurvesDisplay):
         ordered = {
             name: _Selective.of(cases, name, predictions) for name, predictions in named.items()
         }
-        lines = tuple(model.line(name, grid, level, price) for name, model in ordered.items())
-        shared = _frame_of(lines, level, len(cases.truth), frame_library(y_true, models))
+        lines = [model.line(name, grid, level, price) for name, model in ordered.items()]
+        library, note = frame_library(y_true, models), f"{len(cases.truth)} cases"
         prices = np.array([model.curve.break_even(grid) for model in ordered.values()])
-        return cls(lines, *shared, price, problem.unit, prices)
+        shared = {}, limits_around(lines), level, library, note
+        return cls._of_lines(lines, *shared, price, problem.unit, prices)
 
     def columns(self) -> dict[str, Any]:
         """The columns of all curves, and the price at which each coverage is the best.
@@ -235,13 +238,6 @@ class CoverageDisplay(CurvesDisplay):
 
     def _y_label(self) -> str:
         return in_unit("cost per decided case", self.unit)
-
-
-def _frame_of(
-    lines: tuple[BandedLine, ...], level: float, n_cases: int, library: str | None
-) -> tuple[float, str, tuple[float, float], str | None]:
-    """The fields that both displays share: level, note, limits of the vertical axis, library."""
-    return level, band_note(level, f"{n_cases} cases"), limits_around(lines), library
 
 
 @record

@@ -10,14 +10,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, Label
 from stakes.conditions import CostProportions
-from stakes.displays.display import COST_PROPORTIONS, CurvesDisplay, band_note, extent
-from stakes.displays.scored_cases import (
-    PointwiseMean,
-    ScoredCases,
-    grid_of,
-    read_scored,
-    two_class_problem,
-)
+from stakes.displays.display import COST_PROPORTIONS, CurvesDisplay, extent
+from stakes.displays.scored_cases import PointwiseMean, ScoredCases, grid_of, read_two_classes
 from stakes.plot import BandedLine
 from stakes.scoring import HullBins, bin_sums
 from stakes.thresholds import Optimal, RateDriven
@@ -67,22 +61,17 @@ class LossDisplay(CurvesDisplay):
         LossDisplay
             The display, ready to plot.
         """
-        problem = two_class_problem(y_true, models, positive, prevalence)
         needed = cls.probabilities
-        cases = read_scored(
-            y_true, models, problem, weights=weights, clusters=clusters, probabilities=needed
+        cases = read_two_classes(
+            y_true, models, positive, prevalence, weights, clusters, probabilities=needed
         )
         grid = grid_of("cost_proportions", cost_proportions, COST_PROPORTIONS, inside=False)
         level = _check.level(level)
-        means = {name: cls._mean(cases, name, grid, level) for name in cases.scores}
-        lines = [
-            BandedLine(name, grid, mean.value, mean.low, mean.high) for name, mean in means.items()
-        ]
+        lines = [cls._mean(cases, name, grid, level).line(name, grid) for name in cases.scores]
         share = cases.prevalence
         blind = 2 * np.minimum(grid * (1 - share), (1 - grid) * share)
-        no_model = BandedLine("no model", grid, blind, reference=True)
-        note = band_note(level, cases.note)
-        return cls((*lines, no_model), level, note, _limits(lines, blind), cases.library)
+        unaided, limits = {"no model": blind}, _limits(lines, blind)
+        return cls._of_lines(lines, unaided, limits, level, cases.library, cases.note)
 
     @classmethod
     @abstractmethod

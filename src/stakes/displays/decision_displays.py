@@ -8,8 +8,8 @@ import numpy as np
 
 from stakes import _check
 from stakes._check import FloatArray, Label
-from stakes.displays.display import THRESHOLDS, CurvesDisplay, band_note, extent
-from stakes.displays.scored_cases import ScoredCases, grid_of, read_scored, two_class_problem
+from stakes.displays.display import THRESHOLDS, CurvesDisplay, extent
+from stakes.displays.scored_cases import ScoredCases, grid_of, read_two_classes
 from stakes.errors import InputError
 from stakes.plot import BandedLine, short_names
 
@@ -80,15 +80,10 @@ class DecisionCurveDisplay(CurvesDisplay):
         cases, grid = _read(y_true, models, positive, prevalence, thresholds, weights, clusters)
         values, level = cls._values(grid), _check.level(level)
         lines = [
-            _line(name, place, grid, cases, [name], values, level)
-            for place, name in enumerate(cases.scores)
+            cases.mean_at([name], grid, values, level).line(name, grid) for name in cases.scores
         ]
-        unaided = [
-            BandedLine(name, grid, line, reference=True)
-            for name, line in cls._without_model(cases.prevalence, grid).items()
-        ]
-        note = band_note(level, cases.note)
-        return cls((*lines, *unaided), level, note, _from_below(lines), cases.library)
+        unaided = cls._without_model(cases.prevalence, grid)
+        return cls._of_lines(lines, unaided, _from_below(lines), level, cases.library, cases.note)
 
     @classmethod
     def _values(cls, grid: FloatArray) -> FloatArray:
@@ -170,14 +165,13 @@ class NetBenefitDifferenceDisplay(CurvesDisplay):
         value, level = _benefits(grid), _check.level(level)
         pairs = (value[..., :, None] - value[..., None, :]).reshape(*value.shape[:-1], -1)
         lines = [
-            _line(name, place, grid, others, [name, reference], pairs, level)
+            others.mean_at([name, reference], grid, pairs, level).line(name, grid, place=place)
             for place, name in enumerate(cases.scores)
             if name != reference
         ]
-        zero = BandedLine(reference, grid, np.zeros_like(grid), reference=True)
-        note = band_note(level, cases.note, method="paired")
-        limits = _around_zero(lines, cases.prevalence)
-        return cls((*lines, zero), level, note, limits, cases.library)
+        zero, limits = {reference: np.zeros_like(grid)}, _around_zero(lines, cases.prevalence)
+        notes = cases.library, cases.note
+        return cls._of_lines(lines, zero, limits, level, *notes, method="paired")
 
     def _y_label(self) -> str:
         *_, reference = short_names(line.name for line in self.lines)
@@ -223,9 +217,9 @@ def _read(
     weights: object,
     clusters: object,
 ) -> tuple[ScoredCases, FloatArray]:
-    problem = two_class_problem(y_true, models, positive, prevalence)
-    cases = read_scored(
-        y_true, models, problem, weights=weights, clusters=clusters, probabilities=True
+    """Cases of two classes with probabilities, and the thresholds at which a curve is drawn."""
+    cases = read_two_classes(
+        y_true, models, positive, prevalence, weights, clusters, probabilities=True
     )
     reserved = [name for name in _NO_MODEL if name in cases.scores]
     if reserved:
@@ -247,19 +241,6 @@ def _with_no_model(cases: ScoredCases) -> ScoredCases:
     n_cases = len(cases.cases.truth)
     extra = {"treat all": np.full(n_cases, np.inf), "treat none": np.full(n_cases, -np.inf)}
     return ScoredCases(cases.cases, {**cases.scores, **extra}, cases.library)
-
-
-def _line(
-    name: str,
-    place: int,
-    grid: FloatArray,
-    cases: ScoredCases,
-    models: list[str],
-    values: FloatArray,
-    level: float,
-) -> BandedLine:
-    mean = cases.mean_at(models, grid, values, level)
-    return BandedLine(name, grid, mean.value, mean.low, mean.high, place=place)
 
 
 def _from_below(lines: list[BandedLine]) -> tuple[float, float]:

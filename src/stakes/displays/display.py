@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -203,6 +203,27 @@ class CurvesDisplay(Display):
         """Names of the models."""
         return tuple(line.name for line in self.lines if not line.reference)
 
+    @classmethod
+    def _of_lines(
+        cls,
+        lines: Sequence[BandedLine],
+        without_model: Mapping[str, FloatArray],
+        limits: tuple[float, float],
+        level: float,
+        library: str | None,
+        note: str,
+        *more_fields: Any,
+        method: str = "",
+    ) -> Self:
+        """The display of the lines of the models, beside those of what needs no model."""
+        unaided = [
+            BandedLine(name, lines[0].x, values, reference=True)
+            for name, values in without_model.items()
+        ]
+        how = f" ({method})" if method else ""
+        bands = f"bands: {percent(level)} intervals, pointwise{how} · {note}"
+        return cls((*lines, *unaided), level, bands, limits, library, *more_fields)
+
     def columns(self) -> dict[str, Any]:
         """Model, point, value, and the limits of the interval; nan for reference lines.
 
@@ -251,12 +272,6 @@ class CurvesDisplay(Display):
     def _verticals(self) -> dict[str, float]:
         """Values of x to mark, by name."""
         return {}
-
-
-def band_note(level: float, *more: str, method: str = "") -> str:
-    """The note of a display: what its bands are, and whatever else it should mention."""
-    how = f" ({method})" if method else ""
-    return " · ".join([f"bands: {percent(level)} intervals, pointwise{how}", *more])
 
 
 def in_unit(quantity: str, unit: str | None) -> str:

@@ -22,6 +22,7 @@ from stakes.evaluation import (
 )
 from stakes.inference import profile_bounds, profile_threshold, unchecked_cost_support
 from stakes.measures import decision_rates, prior_of
+from stakes.plot import BandedLine
 from stakes.problem import Problem
 from stakes.rows import Decisions, Posteriors, Scores
 from stakes.tally import Counts, ScoreTable, two_classes
@@ -85,6 +86,10 @@ class PointwiseMean:
     value: FloatArray
     low: FloatArray
     high: FloatArray
+
+    def line(self, name: str, x: FloatArray, **style: Any) -> BandedLine:
+        """The means as a line with its band."""
+        return BandedLine(name, x, self.value, self.low, self.high, **style)
 
 
 @record
@@ -232,6 +237,23 @@ def read_scored(
         for name, predictions in named.items()
     }
     return ScoredCases(cases, scores, frame_library(y_true, models))
+
+
+def read_two_classes(
+    y_true: Any,
+    models: Any,
+    positive: Label | None,
+    prevalence: float | None,
+    weights: object,
+    clusters: object,
+    *,
+    probabilities: bool,
+) -> ScoredCases:
+    """Read and check cases whose problem is that of two classes, at a prevalence if stated."""
+    problem = two_class_problem(y_true, models, positive, prevalence)
+    return read_scored(
+        y_true, models, problem, weights=weights, clusters=clusters, probabilities=probabilities
+    )
 
 
 def _score(name: str, predictions: Any, classes: Labels, probabilities: bool) -> FloatArray:

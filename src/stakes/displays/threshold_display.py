@@ -9,7 +9,7 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray
 from stakes._value import record
-from stakes.displays.display import CurvesDisplay, band_note, in_unit, limits_around
+from stakes.displays.display import CurvesDisplay, in_unit, limits_around
 from stakes.displays.scored_cases import PointwiseMean, ScoredCases, read_scored
 from stakes.errors import InputError
 from stakes.evaluation import charges_of
@@ -115,10 +115,9 @@ class CostByThresholdDisplay(CurvesDisplay):
         bayes = problem.threshold if chances and not problem.columns else float("nan")
         lines_and_best = [_cost_line(cases, name, chances, bayes, level) for name in cases.scores]
         lines, best = zip(*lines_and_best, strict=True)
-        remarks = ["every case at its own costs"] if problem.columns else []
-        note = band_note(level, cases.note, *remarks)
-        limits = limits_around(lines)
-        return cls(lines, level, note, limits, cases.library, bayes, best, problem.unit)
+        note = cases.note + " · every case at its own costs" * bool(problem.columns)
+        shared = {}, limits_around(lines), level, cases.library, note
+        return cls._of_lines(lines, *shared, bayes, best, problem.unit)
 
     def _x_label(self) -> str:
         chances = all(line.x[0] == 0 and line.x[-1] == 1 for line in self.lines)
@@ -158,8 +157,7 @@ def _cost_line(
     at = float(np.clip(best.threshold, grid[0], grid[-1]))
     mark = None if np.isnan(best.threshold) else (at, best.cost)
     detail = f", best at {best.threshold:.3g}".replace("-", "−")
-    line = BandedLine(name, grid, mean.value, mean.low, mean.high, mark=mark, detail=detail)
-    return line, best.threshold
+    return mean.line(name, grid, mark=mark, detail=detail), best.threshold
 
 
 def _best(cases: ScoredCases, name: str) -> BestThreshold:

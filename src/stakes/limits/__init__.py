@@ -17,8 +17,8 @@ from stakes.limits.capacity import (
     limited_column,
 )
 from stakes.limits.deployed_cases import ROUNDING, deployed_cases, refuse_lost
+from stakes.limits.exact_prices import Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.limits.fitted_prices import FittedPrices
-from stakes.limits.one_price import Breakpoints, grouped_breakpoints, leaving_prices, price_at
 from stakes.limits.priced import LimitCheck, PricedLimits, plus, price_limits, priced_cases
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
-from stakes._arithmetic import places_among
-from stakes._check import FloatArray, IntArray, Label
+from stakes._arithmetic import places_among, ratio
+from stakes._check import FloatArray, IntArray, Label, Numbers
 from stakes._value import Value, record
 from stakes.curve import Curve
 from stakes.decide import cheapest_decisions, mean_costs
@@ -47,7 +47,7 @@ class CapacityCurve(Value):
     shares: FloatArray
     prices: FloatArray
 
-    def price(self, share: npt.ArrayLike) -> FloatArray:
+    def price(self, share: npt.ArrayLike) -> Numbers:
         """What one more case with the decision saves at a capacity, elementwise.
 
         It is 0 where there is more capacity than needed, and nan outside [0, 1].
@@ -96,7 +96,7 @@ class CoverageCurve(Value):
     shares: FloatArray
     break_even_prices: FloatArray
 
-    def selective_cost(self, coverage: npt.ArrayLike) -> FloatArray:
+    def selective_cost(self, coverage: npt.ArrayLike) -> Numbers:
         """Cost per decided case, elementwise; nan where none is decided.
 
         Parameters
@@ -116,10 +116,9 @@ class CoverageCurve(Value):
         [0.09, 0.397]
         """
         share = _check.reals("coverage", coverage)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return _check.unwrapped(np.where(share > 0, self.cost(share) / share, np.nan))
+        return _check.unwrapped(np.where(share > 0, ratio(self.cost(share), share), np.nan))
 
-    def break_even(self, coverage: npt.ArrayLike) -> FloatArray:
+    def break_even(self, coverage: npt.ArrayLike) -> Numbers:
         """The price of an abstention at which that coverage is the best, elementwise.
 
         The more an abstention costs, the fewer cases it is worth it for; above ``break_even(1)``,
@@ -401,7 +400,7 @@ def costs_by_class(costs: FloatArray | CaseCosts, truth: IntArray) -> FloatArray
     return charged
 
 
-def _within(shares: FloatArray, prices: FloatArray) -> FloatArray:
+def _within(shares: FloatArray, prices: FloatArray) -> Numbers:
     """Prices at shares within [0, 1]; nan elsewhere."""
     return _check.unwrapped(np.where((shares >= 0) & (shares <= 1), prices, np.nan))
 

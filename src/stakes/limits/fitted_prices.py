@@ -11,8 +11,7 @@ from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.errors import InputError
 from stakes.limits.deployed_cases import ROUNDING, CountedCases
-from stakes.limits.one_price import one_price
-from stakes.limits.several_prices import priced_costs, refuse_infeasible, several_prices
+from stakes.limits.exact_prices import exact_prices, one_price, priced_costs, refuse_infeasible
 
 _ROUNDING = 1e-12  # relative: a cost this close to its lower bound has reached it
 _NUDGE = 1e-8  # of a price, or of the span of costs: beyond rounding, so that it decides ties
@@ -83,7 +82,7 @@ def fit_prices(
         solution = _first_kept(cases, signed, decide, (np.array([side]) for side in sides))
         dual = _dual_of_one(cases, price, solution[1])
     else:
-        prices, dual = several_prices(cases, start=start)
+        prices, dual = exact_prices(cases, start=start)
         solution = _cheapest_kept(cases, signed, decide, prices)
     # At the price itself, tied cases would have to be decided at random. The prices of the
     # deterministic rule lie a little to one side, where the limit is kept.
@@ -151,7 +150,7 @@ def _cheapest_kept(
         # or two.
         tighter = np.where(least_broken > ROUNDING, np.maximum(2 * tighter, least_broken), tighter)
         bounds = cases.bounds - cases.signs * tighter
-        prices = several_prices(cases, bounds, start=prices).prices
+        prices = exact_prices(cases, bounds, start=prices).prices
     raise _no_rule(cases)
 
 

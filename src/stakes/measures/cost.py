@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Numbers, unwrapped
 from stakes.errors import InputError
 from stakes.problem import Problem
@@ -73,7 +74,7 @@ def decision_rates(counts: Counts) -> FloatArray:
            [0.25, 0.25, 0.5 ]])
     """
     with np.errstate(invalid="ignore"):
-        return unwrapped(counts.values / counts.values.sum(axis=-1, keepdims=True))
+        return np.asarray(counts.values / counts.values.sum(axis=-1, keepdims=True))
 
 
 def expected_cost(counts: Counts, problem: Problem) -> Numbers:
@@ -127,7 +128,7 @@ def expected_cost_per_class(counts: Counts, problem: Problem) -> FloatArray:
     array([0.2, 2.7])
     """
     _refuse_mismatch(counts, problem)
-    return unwrapped(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
+    return np.asarray(np.einsum("...km,km->...k", decision_rates(counts), problem.costs))
 
 
 def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
@@ -153,7 +154,7 @@ def cost_shares(counts: Counts, problem: Problem) -> FloatArray:
     """
     prior = prior_of(counts, problem)[..., None]
     rates = np.where(prior > 0, decision_rates(counts), 0.0)
-    return unwrapped(prior * rates * problem.costs)
+    return np.asarray(prior * rates * problem.costs)
 
 
 def naive_cost(counts: Counts, problem: Problem) -> Numbers:
@@ -225,8 +226,7 @@ def normalized_cost(counts: Counts, problem: Problem) -> Numbers:
     1.86
     """
     regret = problem.regret()  # its zeros are exact, so no tolerance is needed below
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return unwrapped(expected_cost(counts, regret) / naive_cost(counts, regret))
+    return unwrapped(ratio(expected_cost(counts, regret), naive_cost(counts, regret)))
 
 
 def relative_economic_value(counts: Counts, problem: Problem) -> Numbers:

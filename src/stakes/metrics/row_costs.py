@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stakes import _check, measures
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray
 from stakes.decide import bayes_decisions
 from stakes.errors import InputError
@@ -96,8 +97,7 @@ def normalized_cost(
     # Regrets, not costs: an amount that all decisions of a case share must not change the result.
     losses = _case_losses(y_true, y_pred, problem, sample_weight, costs)
     regret, of_constants = losses[1], losses[2:].min()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(regret / of_constants)
+    return float(ratio(regret, of_constants))
 
 
 def utility_yield(

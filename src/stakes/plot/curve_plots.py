@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stakes import _check
+from stakes._check import FloatArray
 from stakes.calibration import Band, Reliability
 from stakes.curve import Curve
 from stakes.curves import DecisionCurve, DetectionErrorTradeoff, PrecisionRecall
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SMOOTH = 33  # points for each piece of a quadratic or odds curve
+_MARK: dict[str, Any] = {"color": GREY, "linewidth": 1, "linestyle": ":"}
+_COVERAGE = "coverage: share of cases decided"
 
 
 def cost_curves(
@@ -53,15 +56,11 @@ def cost_curves(
     >>> cost_curves(lines, ax=Figure().subplots()).get_xlabel()
     'cost proportion'
     """
-    ax = axes_for(ax)
-    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
-        points = curve.points(_SMOOTH)
-        ax.plot(points["x"], points["y"], label=name, **style)
-    if at is not None:
-        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
-    ax.set_xlim(0, 1)
+    points = {name: curve.points(_SMOOTH) for name, curve in curves.items()}
+    lines = {name: (each["x"], each["y"]) for name, each in points.items()}
+    ax = _over_shares(lines, x=x, y="loss", at=at, ax=ax)
     ax.set_ylim(bottom=0)
-    return finish(ax, x=x, y="loss", legend=True)
+    return ax
 
 
 def capacity_curves(
@@ -95,15 +94,11 @@ def capacity_curves(
     >>> ax.get_ylabel()
     'cost per case, EUR'
     """
-    ax = axes_for(ax)
-    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
-        corners = curve.cost.columns()
-        ax.plot(corners["x"], corners["y"], label=name, **style)
-    if at is not None:
-        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
-    ax.set_xlim(0, 1)
+    corners = {name: curve.cost.columns() for name, curve in curves.items()}
+    lines = {name: (each["x"], each["y"]) for name, each in corners.items()}
     decision = plain(next(iter(curves.values())).decision)
-    return finish(ax, x=f"capacity: share of {decision}", y=_per_case(unit), legend=True)
+    x, y = f"capacity: share of {decision}", _in_unit("cost per case", unit)
+    return _over_shares(lines, x=x, y=y, at=at, ax=ax)
 
 
 def coverage_curves(
@@ -135,13 +130,10 @@ def coverage_curves(
     >>> coverage_curves({"forest": curve}, ax=Figure().subplots()).get_ylabel()
     'cost per case'
     """
-    ax = axes_for(ax)
-    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
-        ax.plot(curve.shares, curve.selective_cost(curve.shares), label=name, **style)
-    if at is not None:
-        ax.axvline(at, color=GREY, linewidth=1, linestyle=":")
-    ax.set_xlim(0, 1)
-    return finish(ax, x="coverage: share of cases decided", y=_per_case(unit), legend=True)
+    lines = {
+        name: (curve.shares, curve.selective_cost(curve.shares)) for name, curve in curves.items()
+    }
+    return _over_shares(lines, x=_COVERAGE, y=_in_unit("cost per case", unit), at=at, ax=ax)
 
 
 def break_even_curves(
@@ -173,19 +165,36 @@ def break_even_curves(
     >>> break_even_curves({"forest": curve}, unit="EUR", ax=Figure().subplots()).get_ylabel()
     'price of an abstention, EUR'
     """
-    ax = axes_for(ax)
-    for (name, style), curve in zip(styles(curves), curves.values(), strict=True):
-        shares = np.append(0.0, curve.shares)
-        ax.plot(shares, curve.break_even(shares), label=name, drawstyle="steps-pre", **style)
+    shares = {name: np.append(0.0, curve.shares) for name, curve in curves.items()}
+    lines = {name: (shares[name], curve.break_even(shares[name])) for name, curve in curves.items()}
+    price = _in_unit("price of an abstention", unit)
+    ax = _over_shares(lines, x=_COVERAGE, y=price, ax=ax, drawstyle="steps-pre")
     if at is not None:
-        ax.axhline(at, color=GREY, linewidth=1, linestyle=":")
+        ax.axhline(at, **_MARK)
+    return ax
+
+
+def _over_shares(
+    lines: Mapping[str, tuple[FloatArray, FloatArray]],
+    *,
+    x: str,
+    y: str,
+    at: float | None = None,
+    ax: Axes | None,
+    **drawn: Any,
+) -> Axes:
+    """Draw lines over shares or proportions, from 0 to 1, one of which may be marked."""
+    ax = axes_for(ax)
+    for (name, style), line in zip(styles(lines), lines.values(), strict=True):
+        ax.plot(*line, label=name, **style, **drawn)
+    if at is not None:
+        ax.axvline(at, **_MARK)
     ax.set_xlim(0, 1)
-    price = f"price of an abstention{f', {plain(unit)}' if unit else ''}"
-    return finish(ax, x="coverage: share of cases decided", y=price, legend=True)
+    return finish(ax, x=x, y=y, legend=True)
 
 
-def _per_case(unit: str | None) -> str:
-    return f"cost per case, {plain(unit)}" if unit else "cost per case"
+def _in_unit(quantity: str, unit: str | None) -> str:
+    return f"{quantity}, {plain(unit)}" if unit else quantity
 
 
 def roc(
@@ -342,7 +351,7 @@ def decision_curves(
     _net_benefit(ax, first.treat_all, label="all", color=GREY, linewidth=1)
     ax.plot([0, 1], [0, 0], label="nobody", color=INK, linewidth=1)
     if threshold is not None:
-        ax.axvline(threshold, color=GREY, linewidth=1, linestyle=":")
+        ax.axvline(threshold, **_MARK)
     top = first.prevalence
     ax.set(xlim=(0, 1), ylim=(-0.25 * top, 1.1 * top))
     return finish(ax, x="threshold probability", y="net benefit", legend=True)

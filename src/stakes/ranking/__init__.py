@@ -9,28 +9,30 @@ Takes tallies.
 """
 
 from stakes._check import guard
-from stakes.ranking.areas import (
+from stakes.ranking.convex_hull import Hull, hull, hull_cuts, single
+from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
+from stakes.ranking.roc import (
+    Roc,
     auc,
     auc_of_hull,
     average_precision,
+    equal_error_rate,
     gini,
+    is_convex,
     kendall_distance,
+    kolmogorov_smirnov,
     mann_whitney_u,
     partial_auc,
-    standardized_partial_auc,
-    weighted_auc,
-)
-from stakes.ranking.convex_hull import Hull, hull, hull_cuts, single
-from stakes.ranking.points import (
-    equal_error_rate,
-    kolmogorov_smirnov,
     precision_at_recall,
     recall_at_precision,
+    roc,
+    roc_hull,
     sensitivity_at_specificity,
     specificity_at_sensitivity,
+    standardized_partial_auc,
+    weighted_auc,
+    weights_above,
 )
-from stakes.ranking.rescaling import convexified, evenly_spaced, isotonic, midpoint_spaced
-from stakes.ranking.roc import Roc, is_convex, roc, roc_hull, weights_above
 from stakes.ranking.score_ranges import Certified, certified, exact_bins
 
 __all__ = [

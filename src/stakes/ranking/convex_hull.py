@@ -9,7 +9,7 @@ import numpy as np
 
 from stakes import _check
 from stakes._arithmetic import LARGEST_WHOLE, are_whole
-from stakes._check import BoolArray, FloatArray, IntArray, unwrapped
+from stakes._check import BoolArray, FloatArray, IntArray
 from stakes._value import Value, record, remembered
 from stakes.tally import ScoreTable
 
@@ -38,7 +38,7 @@ def scaled(weights: FloatArray) -> FloatArray:
     )
     if np.all((most == 0) | ((most > 1e-60) & (most < 1e60))):
         return weights
-    return unwrapped(np.ldexp(weights, -np.frexp(most)[1]))
+    return np.asarray(np.ldexp(weights, -np.frexp(most)[1]))
 
 
 def single(table: ScoreTable, what: str) -> FloatArray:

@@ -17,8 +17,8 @@ import numpy as np
 from stakes import _check
 from stakes._check import FloatArray, IntArray, Numbers
 from stakes._value import Value, record
-from stakes.ranking.areas import auc, mann_whitney_u
 from stakes.ranking.convex_hull import hull_cuts
+from stakes.ranking.roc import auc, mann_whitney_u
 from stakes.tally import Bins, BitGrid, ScoreTable, SortedRuns
 
 _EACH = 1 << 10  # distinct scores that a range keeps, and a bin of raw scores has at most

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, Label, Labels
 from stakes._value import Value, record
 from stakes.conditions import Condition
@@ -274,9 +275,8 @@ class StraightAxis(Axis):
 def root(costs: EndpointCosts) -> FloatArray:
     """Where a line from the first number at 0 to the second at 1 crosses zero; nan if nowhere."""
     start, end = costs
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # A line that only touches zero at an endpoint does not change sign: that is no crossing.
-        return np.where(start * end < 0, start / (start - end), np.nan)
+    # A line that only touches zero at an endpoint does not change sign: that is no crossing.
+    return np.where(start * end < 0, ratio(start, start - end), np.nan)
 
 
 @record

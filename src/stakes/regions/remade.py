@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stakes import _check
+from stakes._arithmetic import ratio
 from stakes._check import FloatArray, IntArray
 from stakes._value import Value, record
 from stakes.curve import Curve
@@ -109,8 +110,7 @@ def _changes(
     (start, slope), (low, high) = lines, bounds
     pairs = list(combinations(range(start.shape[1]), 2))
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cross = (start[:, second] - start[:, first]) / (slope[:, first] - slope[:, second])
+    cross = ratio(start[:, second] - start[:, first], slope[:, first] - slope[:, second])
     inside = np.where((cross > low) & (cross < high), cross, high)
     points = np.concatenate([np.sort(inside, axis=1), np.full((len(start), 1), high)], axis=1)
     now = decided

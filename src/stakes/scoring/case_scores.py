@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stakes import _check
-from stakes._arithmetic import weighted_sum
+from stakes._arithmetic import ratio, weighted_sum
 from stakes._check import FloatArray, IntArray, Labels
 from stakes.errors import InputError
 from stakes.rows import Posteriors, frame_columns, read_posteriors
@@ -311,8 +311,7 @@ def normalized_score(
     """
     forecasts = read_forecasts(y_true, posteriors, classes, weights)
     mean, shares = expected_score(forecasts, rule, weights, prior)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(mean / rule.entropy(shares))
+    return float(ratio(mean, rule.entropy(shares)))
 
 
 def score_moments(

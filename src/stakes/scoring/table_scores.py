@@ -72,7 +72,7 @@ def posterior_pairs(positive: FloatArray) -> FloatArray:
     return np.stack([1 - positive, positive], axis=-1)
 
 
-def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
+def table_score(table: ScoreTable, rule: ScoringRule) -> Numbers:
     r"""Mean loss per case under any rule for two classes, of shape (…).
 
     .. math:: \frac{1}{n} \sum_s \sum_k w_{sk} S(s, k)
@@ -111,7 +111,7 @@ def table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     return ratio(unwrapped(total), table.n_cases)
 
 
-def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
+def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> Numbers:
     """Mean loss divided by that of forecasting the class shares, of shape (…); 1 is naive.
 
     With one class only there is no uncertainty: it is nan if the loss is also zero, else inf.
@@ -130,8 +130,7 @@ def normalized_table_score(table: ScoreTable, rule: ScoringRule) -> FloatArray:
     >>> float(normalized_table_score(ScoreTable([0.25], [[3, 1]]), HalfBrier()))
     1.0
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return unwrapped(table_score(table, rule) / rule.entropy(table.shares))
+    return unwrapped(ratio(table_score(table, rule), rule.entropy(table.shares)))
 
 
 def brier(table: ScoreTable) -> Numbers:
@@ -199,7 +198,7 @@ def mean_absolute_error(table: ScoreTable) -> Numbers:
     return ratio(np.asarray(np.sum(table.weights * losses, axis=(-2, -1))), table.n_cases)
 
 
-def calibration_loss(table: ScoreTable, bins: Binning) -> FloatArray:
+def calibration_loss(table: ScoreTable, bins: Binning) -> Numbers:
     r"""Squared distance between mean score and share of positives, averaged over bins: (…).
 
     .. math:: CL = \frac{1}{n} \sum_b n_b (\bar s_b - \bar y_b)^2
@@ -231,7 +230,7 @@ def calibration_loss(table: ScoreTable, bins: Binning) -> FloatArray:
     return ratio(np.asarray(np.sum(pooled.mass * gaps**2, axis=-1)), table.n_cases)
 
 
-def refinement_loss(table: ScoreTable, bins: Binning) -> FloatArray:
+def refinement_loss(table: ScoreTable, bins: Binning) -> Numbers:
     r"""Uncertainty that remains within bins, of shape (…).
 
     .. math:: RL = \frac{1}{n} \sum_b n_b \bar y_b (1 - \bar y_b)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from stakes._check import guard
 from stakes.simulate.gaussian import GaussianWorld, SimulatedCases, gaussian_classes
 from stakes.simulate.random_counts import (
-    Sampler,
+    ProbabilitySampler,
     fixed,
     random_confusion,
     rising_rates,
@@ -21,7 +21,7 @@ from stakes.simulate.random_counts import (
 
 __all__ = [
     "GaussianWorld",
-    "Sampler",
+    "ProbabilitySampler",
     "SimulatedCases",
     "fixed",
     "gaussian_classes",

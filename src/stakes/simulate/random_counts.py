@@ -11,7 +11,7 @@ from stakes._check import FloatArray
 from stakes.errors import InputError
 from stakes.tally import Counts
 
-Sampler = Callable[["np.random.Generator", tuple[int, ...]], FloatArray]
+ProbabilitySampler = Callable[["np.random.Generator", tuple[int, ...]], FloatArray]
 """Draws an array of the given shape. A scipy distribution becomes one by
 ``lambda rng, size: distribution.rvs(size=size, random_state=rng)``."""
 
@@ -23,8 +23,8 @@ def random_confusion(
     n_problems: int,
     n_models: int,
     *,
-    share: Sampler,
-    correct_rates: Sampler,
+    share: ProbabilitySampler,
+    correct_rates: ProbabilitySampler,
     rng: np.random.Generator,
 ) -> Counts:
     r"""Draw confusion tables of two classes: one class share per problem, rates for each model.
@@ -117,7 +117,7 @@ def uniform_shares(rng: np.random.Generator, size: tuple[int, ...]) -> FloatArra
     return np.asarray(rng.random(size))
 
 
-def fixed(value: float) -> Sampler:
+def fixed(value: float) -> ProbabilitySampler:
     """Make a sampler that always draws this probability.
 
     Parameters
@@ -138,7 +138,7 @@ def fixed(value: float) -> Sampler:
 
 
 def _drawn(
-    name: str, sampler: Sampler, rng: np.random.Generator, size: tuple[int, ...]
+    name: str, sampler: ProbabilitySampler, rng: np.random.Generator, size: tuple[int, ...]
 ) -> FloatArray:
     """What a sampler draws, checked at the border."""
     draws = _check.probabilities(name, sampler(rng, size))

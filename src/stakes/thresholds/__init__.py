@@ -8,8 +8,14 @@ Takes tallies.
 """
 
 from stakes._check import guard
-from stakes.thresholds.best import BestThreshold, best_threshold
-from stakes.thresholds.loss import expected_loss, h_measure
+from stakes.thresholds.best import (
+    BestThreshold,
+    ByThreshold,
+    StakesTable,
+    best_threshold,
+    stakes_table,
+    weighed,
+)
 from stakes.thresholds.methods import (
     Method,
     Optimal,
@@ -19,9 +25,10 @@ from stakes.thresholds.methods import (
     ScoreDriven,
     ScoreFixed,
     ScoreUniform,
+    expected_loss,
+    h_measure,
     population_of,
 )
-from stakes.thresholds.weighed_scores import ByThreshold, StakesTable, stakes_table, weighed
 
 __all__ = [
     "BestThreshold",

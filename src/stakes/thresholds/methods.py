@@ -12,32 +12,132 @@ the share of positives in the segment.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stakes import _check
 from stakes._arithmetic import running_sum
-from stakes._check import FloatArray
+from stakes._check import FloatArray, IntArray, Numbers, require, unwrapped
 from stakes._value import Value, record
-from stakes.conditions import Condition, Distribution, Point, Uniform
+from stakes.conditions import Condition, CostProportions, Distribution, Point, Uniform
 from stakes.curve import Curve
 from stakes.errors import InputError
 from stakes.ranking import auc, hull, isotonic, single
 from stakes.tally import Counts, ScoreTable
-from stakes.thresholds.case_losses import (
-    CaseLosses,
-    both_classes,
-    mean_over_cases,
-    parted_at_rate,
-    per_case,
-    rate_blocks,
-    score_blocks,
-    score_driven_losses,
-    threshold_of_cut,
-    weighted,
-)
+
+# Weights (..., B, 2) of a block of scores; losses of a negative and of a positive case there.
+CaseLosses: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+
+_BLOCK = 1 << 16  # numbers in a block, leading axes included
+_LEAST = 64  # scores in a block
+
+
+def _block_size(table: ScoreTable) -> int:
+    return max(_BLOCK // max(prod(table.leading), 1), _LEAST)
+
+
+def score_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Weights (..., B, 2) and scores (B,)."""
+    size = _block_size(table)
+    for start in range(0, table.scores.size, size):
+        block = slice(start, start + size)
+        yield table.weights[..., block, :], table.scores[block]
+
+
+def rate_blocks(table: ScoreTable) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Weights (..., B, 2), and the shares of all cases that lie below and up to each score."""
+    cases = np.asarray(table.n_cases)[..., None]
+    # Blocks continue the running sum of the one before; tables without cases divide by one.
+    before, divisor = np.zeros_like(cases), np.where(cases > 0, cases, 1.0)
+    for weights, _ in score_blocks(table):
+        edges = np.concatenate([before, weights[..., 0] + weights[..., 1]], axis=-1)
+        running_sum(edges, out=edges)
+        before = edges[..., -1:].copy()
+        edges /= divisor
+        yield weights, edges[..., :-1], edges[..., 1:]
+
+
+def both_classes(table: ScoreTable) -> npt.NDArray[np.bool_]:
+    """Whether there are negatives as well as positives, (...,)."""
+    return np.asarray(np.all(table.class_weights > 0, axis=-1))
+
+
+def weighted(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Sum (...,) of values (..., B), or of one value for all, times weights (..., B)."""
+    of_each = np.broadcast_to(values, weights.shape)
+    return np.asarray(np.einsum("...s,...s->...", weights, of_each))
+
+
+def mean_over_cases(blocks: Iterable[CaseLosses], class_weights: FloatArray) -> FloatArray:
+    """Mean loss (...,) per case, for weights (..., 2) of classes; nan where one is absent."""
+    losses = np.zeros((2, *class_weights.shape[:-1]))
+    for weights, *of_class in blocks:
+        for k in (0, 1):
+            losses[k] += weighted(weights[..., k], of_class[k])
+    return per_case(losses.sum(axis=0), class_weights)
+
+
+def per_case(losses: FloatArray, class_weights: FloatArray) -> FloatArray:
+    """Sums of losses (...,) over the number of cases; nan where a class is absent."""
+    both, undefined = np.all(class_weights > 0, axis=-1), class_weights[..., 0] * np.nan
+    cases = class_weights.sum(axis=-1)
+    return np.asarray(np.divide(losses, cases, out=np.asarray(undefined), where=both))
+
+
+def parted_at_rate(table: ScoreTable, rate: float) -> FloatArray:
+    """Weight (..., 2, 2) of each class below and above a share of all cases, from the lowest score.
+
+    The cases of the score that the rate falls on are divided in proportion. It lies in one block
+    of scores, the only one whose scores are looked at.
+    """
+    size, n_scores = _block_size(table), table.scores.size
+    blocks = np.add.reduceat(table.weights, np.arange(0, n_scores, size), axis=-2)
+    through = running_sum(blocks[..., 0] + blocks[..., 1])
+    target = rate * through[..., -1:]
+    block = np.argmax(through >= target, axis=-1)[..., None]  # the first that reaches the target
+    place = np.arange(through.shape[-1])
+    below, above = (
+        np.sum(blocks, axis=-2, where=chosen[..., None])
+        for chosen in (place < block, place > block)
+    )
+    score = block * size + np.arange(min(size, n_scores))
+    exists = score < n_scores  # the last block may have fewer
+    chosen = np.minimum(score, n_scores - 1)[..., None]
+    weights = np.take_along_axis(table.weights, chosen, axis=-2) * exists[..., None]
+    mass = weights[..., 0] + weights[..., 1]
+    before, after = (
+        np.take_along_axis(np.append(np.zeros_like(target), through, axis=-1), cut, axis=-1)
+        for cut in (block, block + 1)
+    )
+    # Rounding must not move a score beyond its block: a rate of one leaves none above.
+    reached = np.minimum(before + running_sum(mass), after)
+    share = np.clip((reached - target) / np.where(mass > 0, mass, 1.0), 0.0, 1.0)
+    parts = [
+        [weighted(weights[..., k], 1 - share), weighted(weights[..., k], share)] for k in (0, 1)
+    ]
+    inside = np.moveaxis(np.asarray(parts), (0, 1), (-2, -1))
+    return np.asarray(inside + np.stack([below, above], axis=-1))
+
+
+def score_driven_losses(
+    scores: FloatArray, distribution: Distribution
+) -> tuple[FloatArray, FloatArray]:
+    """Mean loss of a negative and of a positive case of each score, if the threshold is c."""
+    alarm = distribution.moment(1, -np.inf, scores)
+    return 2 * alarm, 2 * distribution.upper_moment(scores)
+
+
+def threshold_of_cut(table: ScoreTable, cut: IntArray) -> FloatArray:
+    """Threshold above which ``scores[cut:]`` lie; -inf stands for all cases.
+
+    The lowest finite number separates a lowest score of -inf from the others.
+    """
+    lowest = np.finfo(np.float64).min
+    return np.where(cut > 0, np.maximum(table.scores[np.maximum(cut, 1) - 1], lowest), -np.inf)
 
 
 class Method(Value, ABC):
@@ -109,7 +209,7 @@ class Method(Value, ABC):
         return self._curve(population)
 
     @abstractmethod
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss (...,) over a distribution of cost proportions; see `expected_loss`.
 
         Parameters
@@ -137,7 +237,7 @@ class Method(Value, ABC):
 class _Driven(Method):
     """A method whose decision about a case depends on the operating condition."""
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss: the mean over cases of what each costs, averaged over the conditions.
 
         Parameters
@@ -182,7 +282,7 @@ class _Blind(Method):
             values=values, classes=table.classes, decisions=None, groups=table.groups
         )
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss of the expected counts: false alarms cost 2E{c}, misses 2(1 − E{c}).
 
         Examples
@@ -455,7 +555,7 @@ class RateDriven(_Driven):
         """
         return _rate_threshold(table, _check.probabilities("value", value))
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss; if all c are equally likely, π₀π₁(1 − 2AUC) + 1/3.
 
         Examples
@@ -528,7 +628,7 @@ class Optimal(_Driven):
         position = np.searchsorted(share, _check.probabilities("value", value), side="right")
         return threshold_of_cut(table, cuts[position])
 
-    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> FloatArray:
+    def mean_loss(self, table: ScoreTable, distribution: Distribution) -> Numbers:
         """Expected loss, table by table: each has a hull of its own.
 
         Examples
@@ -602,3 +702,91 @@ def _check_scores(table: ScoreTable, low: float, high: float, method: str) -> No
         f"distinct scores do not, the first being {scores[bad[0]]:g} at position {bad[0]}. "
         f"Calibrate them first, for example with stakes.calibration.Isotonic or Affine."
     )
+
+
+# Losses over conditions --------------------------------------------------------------------------
+
+
+def expected_loss(table: ScoreTable, method: Method, condition: Condition) -> Numbers:
+    r"""Mean loss over the operating conditions, when thresholds are chosen by a method.
+
+    .. math:: L = \int_0^1 Q(T(c); c)\,dW(c), \quad
+              Q(t; c) = 2\{c\,\pi_0\,FPR(t) + (1-c)\,\pi_1\,FNR(t)\}
+
+    With skews, the classes have equal shares. The sum is exact for every named distribution, also
+    at atoms: a score equal to the threshold gets the negative decision. nan where one of the
+    classes is absent. Shape (...,), the leading axes of the table; hernandez-orallo, eq 4 and 5.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    method : how thresholds are chosen, such as `ScoreDriven()`
+    condition : distribution of cost proportions or skews
+
+    Returns
+    -------
+    mean loss, (…)
+
+    Examples
+    --------
+    If the cost proportion is the threshold, and all proportions are equally likely, the expected
+    loss is the Brier score:
+
+    >>> from stakes.conditions import CostProportions
+    >>> from stakes.tally import ScoreTable
+    >>> from stakes.thresholds import RateDriven, ScoreDriven
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(float(expected_loss(table, ScoreDriven(), CostProportions())), 6)
+    0.158125
+
+    If the threshold is set by the rate of positive decisions, it is 1/3 + π₀π₁(1 - 2 AUC), here
+    for an AUC of 3/4:
+
+    >>> round(float(expected_loss(table, RateDriven(), CostProportions())), 6)
+    0.208333
+    """
+    require("method", method, Method, "Write ScoreDriven(), Optimal() or another.")
+    if not isinstance(condition, Condition):
+        raise InputError(
+            f"condition must say what the distribution is about; got {condition!r}. "
+            f"Wrap it: CostProportions(distribution) or Skews(distribution)."
+        )
+    return method.mean_loss(condition.population(table), condition.distribution)
+
+
+def h_measure(table: ScoreTable, distribution: Distribution) -> Numbers:
+    r"""Hand's H: the share of the loss of blind decisions that optimal thresholds save.
+
+    .. math:: H = 1 - \frac{L^o}{\int_0^1 \min\{2 c \pi_0, 2 (1-c) \pi_1\}\,dW(c)}
+
+    One for a perfect ranking, zero when the scores say nothing; higher is better. The
+    distribution is over cost proportions: Hand (2009) proposed Beta(2, 2), Hand and Anagnostopoulos
+    `Beta.hand` in 2012; `Beta.severity` is the default of their R package, and what reports show.
+    Scores that rank in reverse are not turned round. nan where a class is absent or where blind
+    decisions cost nothing. Shape (...,); hernandez-orallo, section 8.
+
+    Parameters
+    ----------
+    table : distinct scores and the weight of each class at them, (…, S, 2)
+    distribution : distribution of cost proportions, such as `Beta(2, 2)`
+
+    Returns
+    -------
+    H, (…), between 0 and 1
+
+    Examples
+    --------
+    >>> from stakes.conditions import Beta
+    >>> from stakes.tally import ScoreTable
+    >>> table = ScoreTable.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> round(float(h_measure(table, Beta(2, 2))), 6)
+    0.5
+    """
+    condition = CostProportions(distribution)
+    negative, positive = np.moveaxis(table.shares, -1, 0)
+    # Blind decisions are the optimal ones if all cases have the same score, the share of positives.
+    alarm, miss = score_driven_losses(positive, condition.distribution)
+    blind = negative * alarm + positive * miss
+    undefined = np.full(blind.shape, np.nan)
+    loss = expected_loss(table, Optimal(), condition)
+    return unwrapped(1 - np.divide(loss, blind, out=undefined, where=blind > 0))
