@@ -28,6 +28,12 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
+from stakes.inference.effective_cases import (
+    alike_cases,
+    design_factors,
+    unseen_mistake,
+    variance_between,
+)
 from stakes.inference.likelihood import Support, stacked
 from stakes.inference.sampling import CostErrors
 
@@ -519,30 +525,27 @@ class LossSample:
             variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
             sums, known = self._cluster_sums(pulls[None])
-            variance = max(variance, self._between_clusters(sums[0] ** 2))
-        expected = float(kish @ plain)
-        ratio = expected / variance if variance > 0 else 1.0
-        for r, size, part in self._unseen(values, squares, reach):
-            if known[r] and variance + part > 0:
-                ratio = min(ratio, (expected + kish[r] * part) / (variance + size * part))
-        return np.asarray(known * ratio / kish)
+            variance = max(variance, variance_between(sums.T, np.asarray(self.degrees)).item())
+        unseen = self._unseen(values, squares, reach)
+        return design_factors(plain, kish, np.asarray(variance), known, unseen)
 
     def _unseen(
         self, values: FloatArray, squares: FloatArray, reach: tuple[FloatArray, FloatArray]
-    ) -> Iterator[tuple[int, float, float]]:
-        """Stratum, size and part of one unseen mistake of each class, as in `effective_cases`."""
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """What one unseen mistake of each class adds to either variance, (K,), for each reach."""
+        size, shown = np.ones(self.n_classes), np.zeros(self.n_classes)
+        influence = np.zeros((len(reach), self.n_classes))
         for k in np.flatnonzero(self._class_mass > 0).tolist():
             r = 0 if self.prior is None else k
             rows, share = np.flatnonzero(self.truth == k), self.shares[r] / self._masses[r]
             weights = self._weights(rows)
             stratum = self._strata[r]
             mean = np.average(values[stratum], weights=self._weights(stratum))
-            size, shown = self._alike(values, rows), float(weights @ squares[rows])
-            for bound in reach:
-                apart = (np.average(bound[rows], weights=weights) - mean) * share
-                mistake = size * float(apart) ** 2
-                if mistake > 1e-9 * shown:
-                    yield r, size, mistake / (1 + (shown / mistake) ** 4)
+            size[k], shown[k] = self._alike(values, rows), weights @ squares[rows]
+            for bound, out in zip(reach, influence, strict=True):
+                out[k] = (np.average(bound[rows], weights=weights) - mean) * share
+        for each in influence:
+            yield unseen_mistake(size, each, shown)
 
     def _alike(self, values: FloatArray, rows: IntArray) -> float:
         """How much cases of one class weigh that are alike: one, or those of a cluster."""
@@ -552,16 +555,11 @@ class LossSample:
         codes, apart = self.clusters[rows], values[rows] - np.average(values[rows], weights=weights)
         masses, sums = np.bincount(codes, weights), np.bincount(codes, weights * apart)
         plain, most = float(weights @ apart**2), float(masses @ masses / masses.sum())
-        return max(case, min(float(sums @ sums) / plain, most) if plain > 0 else most)
+        return float(alike_cases(*map(np.asarray, (case, sums @ sums, plain, most))))
 
     def _kish(self, rows: IntArray | slice) -> float:
         weights = self._weights(rows)
         return float(self._squares(rows).sum() / weights.sum()) if weights.any() else 1.0
-
-    def _between_clusters(self, squares: FloatArray) -> float:
-        degrees, total = max(self.degrees, 1.0), squares.sum()
-        another = max(degrees - 2, 0.0) / degrees * (total + squares.max(initial=0.0))
-        return float(degrees / (degrees + 1) * max(total, another))
 
 
 # A few hundred bins in place of a million losses -------------------------------------------------
