@@ -102,19 +102,19 @@ def effective_factors(
     if cells.plain:
         return np.ones((*weights.shape[:-2], 1, cells.n_classes if by_class else 1))
     strata = cells.indicator(by_class=by_class)
-    pulls = _pulls(weights, values, strata)
-    plain = (weights * pulls**2) @ strata
+    influence = _influence(weights, values, strata)
+    plain = (weights * influence**2) @ strata
     kish, variance = np.ones_like(plain), plain.sum(axis=-1)
     if cells.squares is not None:
         squares = cells.squares[..., None, :]
         kish = kish * _ratio(squares @ strata, weights @ strata)
         classes = cells.indicator(by_class=True)
         usual = weights * (_ratio(squares @ classes, weights @ classes) @ classes.T)
-        variance = np.maximum(np.sum(usual * pulls**2, -1), np.sum(squares * pulls**2, -1))
+        variance = np.maximum(np.sum(usual * influence**2, -1), np.sum(squares * influence**2, -1))
     known = np.ones(())
     if cells.clusters is not None:
         shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
-        variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
+        variance = np.maximum(variance, _between(cells, influence, shares @ strata.T))
         known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
     unseen = _unseen(cells, values, bounds, strata) if bounds else ()
     return design_factors(plain, kish, variance, known, unseen)
@@ -158,13 +158,13 @@ def _unseen(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """What one unseen mistake of each class adds to either variance, (…, P, K), for each bound."""
     weights, classes = cells.weights[..., None, :], cells.indicator(by_class=True)
-    masses, pulls = weights @ classes, _pulls(weights, values, strata)
+    masses, influence = weights @ classes, _influence(weights, values, strata)
     size = np.ones_like(masses)
     if cells.squares is not None:
         size = _ratio(cells.squares[..., None, :] @ classes, masses)
     if cells.clusters is not None:
-        size = _together(cells, _pulls(weights, values, classes), classes, size)
-    shown = (weights * pulls**2) @ classes
+        size = _together(cells, _influence(weights, values, classes), classes, size)
+    shown = (weights * influence**2) @ classes
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
     for bound in bounds:
@@ -184,7 +184,7 @@ def unseen_mistake(
 
 
 def _together(
-    cells: Cells, pulls: FloatArray, classes: FloatArray, case: FloatArray
+    cells: Cells, influence: FloatArray, classes: FloatArray, case: FloatArray
 ) -> FloatArray:
     """How many cases of each class are alike in a cluster, (…, P, K), from a case to all of them.
 
@@ -193,9 +193,9 @@ def _together(
     assert cells.clusters is not None
     weights, masses = cells.weights[..., None, :], cells.weights[..., None, :] @ classes
     most = _ratio(np.sum((cells.clusters @ classes) ** 2, axis=-2, keepdims=True), masses)
-    plain = (weights * pulls**2) @ classes
-    masks = classes.T > 0
-    parts = [cells.clusters[..., mask] @ np.swapaxes(pulls[..., mask], -1, -2) for mask in masks]
+    plain = (weights * influence**2) @ classes
+    columns = np.swapaxes(influence, -1, -2)
+    parts = [cells.clusters[..., mask] @ columns[..., mask, :] for mask in classes.T > 0]
     between = np.stack([np.sum(part**2, axis=-2) for part in parts], axis=-1)
     return alike_cases(case, between, plain, most)
 
@@ -208,7 +208,7 @@ def alike_cases(
     return np.maximum(case, np.minimum(shown, most))
 
 
-def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
+def _influence(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
     """The influence z of each cell, see above, (…, P, C); 0 where only rounding is left."""
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
@@ -217,12 +217,12 @@ def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> Float
     return np.asarray(apart / (np.where(total > 0, total, 1.0) @ strata.T))
 
 
-def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
+def _between(cells: Cells, influence: FloatArray, shares: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
     assert cells.clusters is not None
-    # Without a cluster the mean moves by its pull over the share of the stratum that remains.
+    # Without a cluster the mean moves by its influence over the share of the stratum that remains.
     outside = np.where(shares < 1, 1 - shares, 1.0)
-    sums = (cells.clusters / outside) @ np.swapaxes(pulls, -1, -2)  # (…, G, P)
+    sums = (cells.clusters / outside) @ np.swapaxes(influence, -1, -2)  # (…, G, P)
     return variance_between(sums, cells.degrees)
 
 

@@ -221,9 +221,9 @@ class LossSample:
                 parts.append(self.shares[r] * (total / self._masses[r]))
         return float(np.sum(parts))
 
-    def _pulls(self, values: FloatArray) -> FloatArray:
+    def _influence(self, values: FloatArray) -> FloatArray:
         """The influence (n,) of each case on a mean, per unit of its weight."""
-        pulls = np.zeros(values.size)
+        influence = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
                 # An amount that all share has no influence, but would take digits from it.
@@ -233,8 +233,8 @@ class LossSample:
                     if self.weights is None
                     else self._weights(rows) @ of_class / mass
                 )
-                pulls[rows] = (of_class - mean) * (share / mass)
-        return pulls
+                influence[rows] = (of_class - mean) * (share / mass)
+        return influence
 
     def errors(self, fitting: FloatArray | None) -> CostErrors:
         """Costs of all systems and the covariance of their errors, as `cost_errors` has them.
@@ -257,15 +257,15 @@ class LossSample:
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
-        pulls = np.stack([self._pulls(loss) for loss in self.losses])
+        influence = np.stack([self._influence(loss) for loss in self.losses])
         if self.clusters is not None:
-            degrees, covariance = self._between(pulls)
+            degrees, covariance = self._between(influence)
         else:
             weights = self.weights
             if weights is not None:
-                pulls *= np.sqrt(weights if self.whole else self._squares(slice(None)))
-            pulls *= np.sqrt(self._more)
-            degrees, covariance = np.inf, pulls @ pulls.T
+                influence *= np.sqrt(weights if self.whole else self._squares(slice(None)))
+            influence *= np.sqrt(self._more)
+            degrees, covariance = np.inf, influence @ influence.T
         return CostErrors._trusted(
             names=self.names,
             costs=costs,
@@ -288,11 +288,11 @@ class LossSample:
             each[rows] = n / (n - 1) if n > 1 else 0.0
         return each
 
-    def _between(self, pulls: FloatArray) -> tuple[float, FloatArray]:
+    def _between(self, influence: FloatArray) -> tuple[float, FloatArray]:
         """Degrees of freedom and covariance (J, J) of clusters, leaving one out at a time."""
-        sums, known = self._cluster_sums(pulls)
+        sums, known = self._cluster_sums(influence)
         if not known.all():
-            return 0.0, np.full((len(pulls),) * 2, np.nan)
+            return 0.0, np.full((len(influence),) * 2, np.nan)
         degrees = self._n_clusters - 1.0
         return degrees, np.asarray(sums @ sums.T * (degrees / (degrees + 1)))
 
@@ -301,11 +301,11 @@ class LossSample:
         assert self.clusters is not None
         return int(np.count_nonzero(np.bincount(self.clusters)))
 
-    def _cluster_sums(self, pulls: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sums (J, G) of pulls over clusters, and the strata (R,) that several clusters hold."""
+    def _cluster_sums(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Influence (J, G) of each cluster, and the strata (R,) that several clusters hold."""
         assert self.clusters is not None
         size = int(self.clusters.max()) + 1
-        sums, known = np.zeros((len(pulls), size)), np.ones(len(self.shares))
+        sums, known = np.zeros((len(influence), size)), np.ones(len(self.shares))
         for r, (share, rows) in enumerate(zip(self.shares, self._strata, strict=True)):
             if share == 0 or self._masses[r] == 0:
                 continue
@@ -313,8 +313,8 @@ class LossSample:
             shares = np.bincount(codes, weights, size) / self._masses[r]
             outside = np.where(shares < 1, 1 - shares, 1.0)
             known[r] = np.count_nonzero(shares) > 1
-            for pull, out in zip(pulls, sums, strict=True):
-                out += np.bincount(codes, weights * pull[rows], size) / outside
+            for each, out in zip(influence, sums, strict=True):
+                out += np.bincount(codes, weights * each[rows], size) / outside
         return sums, known
 
     def class_sums(self, name: Label) -> FloatArray:
@@ -514,8 +514,8 @@ class LossSample:
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
             return ones
-        pulls, weights = self._pulls(values), self._weights(slice(None))
-        squares = pulls**2
+        influence, weights = self._influence(values), self._weights(slice(None))
+        squares = influence**2
         plain = np.array([self._weights(rows) @ squares[rows] for rows in self._strata])
         kish, variance, known = ones, plain.sum(), ones
         if not self.whole:
@@ -524,7 +524,7 @@ class LossSample:
             usual = sum(self._kish(rows) * (weights[rows] @ squares[rows]) for rows in classes)
             variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
-            sums, known = self._cluster_sums(pulls[None])
+            sums, known = self._cluster_sums(influence[None])
             variance = max(variance, variance_between(sums.T, np.asarray(self.degrees)).item())
         unseen = self._unseen(values, squares, reach)
         return design_factors(plain, kish, np.asarray(variance), known, unseen)
