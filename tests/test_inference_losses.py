@@ -14,7 +14,7 @@ from stakes.inference import (
     profile_threshold,
     ratio_bounds,
 )
-from stakes.inference.loss_ratios import _beyond_root
+from stakes.inference.loss_costs import _beyond_root
 from stakes.inference.losses import bin_codes, bins_of, value_at_rank
 from stakes.tally import JointCounts
 

@@ -143,7 +143,7 @@ def _newton_lines(
     intercept, slope = _discriminant(row[None], negative, positive).T
     for _ in range(_STEPS):
         odds = intercept[:, None] + slope[:, None] * row
-        surplus, spread, _, _ = _pulls(odds, weight, negative, positive)
+        surplus, spread, _, _ = _case_derivatives(odds, weight, negative, positive)
         gradient = surplus.sum(axis=1), _dots(surplus, row)
         flat, mixed, steep = spread.sum(axis=1), _dots(spread, row), _dots(spread, square)
         determinant = flat * steep - mixed**2
@@ -185,10 +185,10 @@ def _covariance(
     bread = np.linalg.pinv((design * (weights * chance * (1 - chance))) @ design.T)
     if owner is None:
         return np.asarray(bread)
-    pulls = np.stack([np.bincount(owner, row) for row in design * (weights * residual)])
-    count = pulls.shape[1]
+    influence = np.stack([np.bincount(owner, row) for row in design * (weights * residual)])
+    count = influence.shape[1]
     # The sandwich of Huber and White, by clusters; the factor corrects for their number.
-    meat = pulls @ pulls.T * (count / max(count - 1, 1))
+    meat = influence @ influence.T * (count / max(count - 1, 1))
     return np.asarray(bread @ meat @ bread)
 
 
@@ -332,12 +332,12 @@ def _losses(
     odds = np.full(weight.size, parameters[0])
     for row, slope in zip(features, parameters[1:], strict=True):
         odds += row * slope
-    surplus, spread, small, missed = _pulls(odds, weight, negative, positive)
+    surplus, spread, small, missed = _case_derivatives(odds, weight, negative, positive)
     loss = _dot(weight, np.log1p(small)) + _dot(missed, np.abs(odds))
     return loss, *_derivatives(features, surplus, spread), missed.sum()
 
 
-def _pulls(
+def _case_derivatives(
     odds: FloatArray, weight: FloatArray, negative: FloatArray, positive: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Derivatives of the losses of cases in their log-odds, the first and the second.
@@ -366,11 +366,11 @@ def _derivatives(
     gradient, hessian = np.empty(size), np.empty((size, size))
     gradient[0], hessian[0, 0] = surplus.sum(), spread.sum()
     for j, row in enumerate(features, 1):
-        pull = row * spread
+        spread_of_row = row * spread
         gradient[j] = _dot(row, surplus)
-        hessian[0, j] = hessian[j, 0] = pull.sum()
+        hessian[0, j] = hessian[j, 0] = spread_of_row.sum()
         for k in range(j, size):
-            hessian[j, k] = hessian[k, j] = _dot(pull, features[k - 1])
+            hessian[j, k] = hessian[k, j] = _dot(spread_of_row, features[k - 1])
     return gradient, hessian
 
 

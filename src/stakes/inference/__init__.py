@@ -61,8 +61,7 @@ from stakes.inference.intervals import (
 )
 from stakes.inference.jackknife import Jackknife, jackknife
 from stakes.inference.likelihood import Support, profile_bounds, profile_ratio, widened
-from stakes.inference.loss_costs import LossCosts, loss_costs
-from stakes.inference.loss_ratios import ratio_bounds
+from stakes.inference.loss_costs import LossCosts, loss_costs, ratio_bounds
 from stakes.inference.losses import LossSample
 from stakes.inference.mcnemar import McNemar, mcnemar
 from stakes.inference.multiplicity import Pairwise, holm, holm_pairs, max_t

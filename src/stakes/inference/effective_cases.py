@@ -39,7 +39,7 @@ others in single ones, the class shows too little of the former, and coverage ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -102,25 +102,47 @@ def effective_factors(
     if cells.plain:
         return np.ones((*weights.shape[:-2], 1, cells.n_classes if by_class else 1))
     strata = cells.indicator(by_class=by_class)
-    pulls = _pulls(weights, values, strata)
-    plain = (weights * pulls**2) @ strata
+    influence = _influence(weights, values, strata)
+    plain = (weights * influence**2) @ strata
     kish, variance = np.ones_like(plain), plain.sum(axis=-1)
     if cells.squares is not None:
         squares = cells.squares[..., None, :]
         kish = kish * _ratio(squares @ strata, weights @ strata)
         classes = cells.indicator(by_class=True)
         usual = weights * (_ratio(squares @ classes, weights @ classes) @ classes.T)
-        variance = np.maximum(np.sum(usual * pulls**2, -1), np.sum(squares * pulls**2, -1))
-    # Kish's factor within each stratum, and one factor for all that brings the total variance to
-    # the one that the estimate really has.
-    expected, known = np.sum(kish * plain, axis=-1), np.ones(())
+        variance = np.maximum(np.sum(usual * influence**2, -1), np.sum(squares * influence**2, -1))
+    known = np.ones(())
     if cells.clusters is not None:
         shares = _ratio(cells.clusters @ strata, (weights @ strata))  # (…, G, R)
-        variance = np.maximum(variance, _between(cells, pulls, shares @ strata.T))
+        variance = np.maximum(variance, _between(cells, influence, shares @ strata.T))
         known = (np.sum(shares > 0, axis=-2) > 1)[..., None, :]
+    unseen = _unseen(cells, values, bounds, strata) if bounds else ()
+    return design_factors(plain, kish, variance, known, unseen)
+
+
+def design_factors(
+    plain: FloatArray,
+    kish: FloatArray,
+    variance: FloatArray,
+    known: FloatArray,
+    unseen: Iterable[tuple[FloatArray, FloatArray]],
+) -> FloatArray:
+    """Factors (…, R) from sums over the cases of each stratum.
+
+    Parameters
+    ----------
+    plain : (…, R) variances that equal cases would have
+    kish : (…, R) sums of squared weights over sums of weights
+    variance : (…) the variance that the estimate really has
+    known : (…, R) whether a stratum lies in several clusters
+    unseen : what one unseen mistake of each class adds to either variance, (…, K) each
+    """
+    # Kish's factor within each stratum, and one factor for all that brings the total variance to
+    # the one that the estimate really has.
+    expected = np.sum(kish * plain, axis=-1)
     # Where all cases cost the same there is no variance to compare: only Kish's factor remains.
     ratio = _ratio(expected, variance)
-    for plainly, really in _unseen(cells, values, bounds, strata) if bounds else ():
+    for plainly, really in unseen:
         # A stratum of a single cluster has no factor, and takes none from others.
         plainly, really = plainly * known, really * known
         with_one = _ratio(expected[..., None] + kish * plainly, variance[..., None] + really)
@@ -136,26 +158,33 @@ def _unseen(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """What one unseen mistake of each class adds to either variance, (…, P, K), for each bound."""
     weights, classes = cells.weights[..., None, :], cells.indicator(by_class=True)
-    masses, pulls = weights @ classes, _pulls(weights, values, strata)
+    masses, influence = weights @ classes, _influence(weights, values, strata)
     size = np.ones_like(masses)
     if cells.squares is not None:
         size = _ratio(cells.squares[..., None, :] @ classes, masses)
     if cells.clusters is not None:
-        size = _together(cells, _pulls(weights, values, classes), classes, size)
-    shown = (weights * pulls**2) @ classes
+        size = _together(cells, _influence(weights, values, classes), classes, size)
+    shown = (weights * influence**2) @ classes
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
     for bound in bounds:
         apart = (bound - mean) / np.where(total > 0, total, 1.0)
-        mistake = size * np.where(masses > 0, apart, 0.0) ** 2
-        few = mistake > 1e-9 * shown
-        n_seen = np.where(few, shown / np.where(few, mistake, 1.0), np.inf)
-        part = mistake / (1 + n_seen**4)
-        yield part, size * part
+        yield unseen_mistake(size, np.where(masses > 0, apart, 0.0), shown)
+
+
+def unseen_mistake(
+    size: FloatArray, influence: FloatArray, shown: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What a mistake of this size and influence adds to either variance, after what was shown."""
+    mistake = size * influence**2
+    few = mistake > 1e-9 * shown
+    n_seen = np.where(few, shown / np.where(few, mistake, 1.0), np.inf)
+    part = mistake / (1 + n_seen**4)
+    return part, size * part
 
 
 def _together(
-    cells: Cells, pulls: FloatArray, classes: FloatArray, case: FloatArray
+    cells: Cells, influence: FloatArray, classes: FloatArray, case: FloatArray
 ) -> FloatArray:
     """How many cases of each class are alike in a cluster, (…, P, K), from a case to all of them.
 
@@ -164,15 +193,22 @@ def _together(
     assert cells.clusters is not None
     weights, masses = cells.weights[..., None, :], cells.weights[..., None, :] @ classes
     most = _ratio(np.sum((cells.clusters @ classes) ** 2, axis=-2, keepdims=True), masses)
-    plain = (weights * pulls**2) @ classes
-    masks = classes.T > 0
-    parts = [cells.clusters[..., mask] @ np.swapaxes(pulls[..., mask], -1, -2) for mask in masks]
+    plain = (weights * influence**2) @ classes
+    columns = np.swapaxes(influence, -1, -2)
+    parts = [cells.clusters[..., mask] @ columns[..., mask, :] for mask in classes.T > 0]
     between = np.stack([np.sum(part**2, axis=-2) for part in parts], axis=-1)
+    return alike_cases(case, between, plain, most)
+
+
+def alike_cases(
+    case: FloatArray, between: FloatArray, plain: FloatArray, most: FloatArray
+) -> FloatArray:
+    """The variance between clusters over that of equal cases, from a case to all of a cluster."""
     shown = np.where(plain > 0, between / np.where(plain > 0, plain, 1.0), np.inf)
     return np.maximum(case, np.minimum(shown, most))
 
 
-def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
+def _influence(weights: FloatArray, values: FloatArray, strata: FloatArray) -> FloatArray:
     """The influence z of each cell, see above, (…, P, C); 0 where only rounding is left."""
     total = weights @ strata
     mean = _ratio((weights * values) @ strata, total)
@@ -181,14 +217,19 @@ def _pulls(weights: FloatArray, values: FloatArray, strata: FloatArray) -> Float
     return np.asarray(apart / (np.where(total > 0, total, 1.0) @ strata.T))
 
 
-def _between(cells: Cells, pulls: FloatArray, shares: FloatArray) -> FloatArray:
+def _between(cells: Cells, influence: FloatArray, shares: FloatArray) -> FloatArray:
     """Variance (…, P) between clusters, which hold these shares (…, G, C) of the cells' strata."""
     assert cells.clusters is not None
-    # Without a cluster the mean moves by its pull over the share of the stratum that remains.
+    # Without a cluster the mean moves by its influence over the share of the stratum that remains.
     outside = np.where(shares < 1, 1 - shares, 1.0)
-    squares = ((cells.clusters / outside) @ np.swapaxes(pulls, -1, -2)) ** 2  # (…, G, P)
+    sums = (cells.clusters / outside) @ np.swapaxes(influence, -1, -2)  # (…, G, P)
+    return variance_between(sums, cells.degrees)
+
+
+def variance_between(sums: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Variance (…, P) of sums over clusters (…, G, P), of which the largest counts twice."""
+    squares, degrees = sums**2, np.maximum(degrees, 1.0)[..., None]
     total = squares.sum(axis=-2)
-    degrees = np.maximum(cells.degrees, 1.0)[..., None]
     another = np.maximum(degrees - 2, 0.0) / degrees * (total + squares.max(-2, initial=0.0))
     return np.asarray(degrees / (degrees + 1) * np.maximum(total, another))
 

@@ -216,12 +216,12 @@ def _summary(values: FloatArray, times: FloatArray, strata: IntArray) -> Jackkni
             centre = np.sum(times[in_stratum] * defined, axis=0) / count
             # Efron's normalisation: with it the sums below are those of the empirical influence
             # function.
-            pull = np.where(present, (centre - defined) * (count - 1) / count, 0.0)
+            influence = np.where(present, (centre - defined) * (count - 1) / count, 0.0)
             error += np.nan_to_num(count / (count - 1), posinf=np.nan) * np.sum(
-                times[in_stratum] * pull**2, axis=0
+                times[in_stratum] * influence**2, axis=0
             )
-        square += np.sum(times[in_stratum] * pull**2, axis=0)
-        cube += np.sum(times[in_stratum] * pull**3, axis=0)
+        square += np.sum(times[in_stratum] * influence**2, axis=0)
+        cube += np.sum(times[in_stratum] * influence**3, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         skew = np.where(square > 0, cube / (6 * square**1.5), np.where(square == 0, 0.0, np.nan))
     return Jackknife._trusted(standard_error=np.sqrt(error), acceleration=np.asarray(skew))

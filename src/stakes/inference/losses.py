@@ -28,6 +28,12 @@ import numpy as np
 
 from stakes._check import FloatArray, IntArray, Label, Labels
 from stakes._value import record
+from stakes.inference.effective_cases import (
+    alike_cases,
+    design_factors,
+    unseen_mistake,
+    variance_between,
+)
 from stakes.inference.likelihood import Support, stacked
 from stakes.inference.sampling import CostErrors
 
@@ -215,9 +221,9 @@ class LossSample:
                 parts.append(self.shares[r] * (total / self._masses[r]))
         return float(np.sum(parts))
 
-    def _pulls(self, values: FloatArray) -> FloatArray:
+    def _influence(self, values: FloatArray) -> FloatArray:
         """The influence (n,) of each case on a mean, per unit of its weight."""
-        pulls = np.zeros(values.size)
+        influence = np.zeros(values.size)
         for share, rows, mass in zip(self.shares, self._strata, self._masses, strict=True):
             if share > 0 and mass > 0:
                 # An amount that all share has no influence, but would take digits from it.
@@ -227,8 +233,8 @@ class LossSample:
                     if self.weights is None
                     else self._weights(rows) @ of_class / mass
                 )
-                pulls[rows] = (of_class - mean) * (share / mass)
-        return pulls
+                influence[rows] = (of_class - mean) * (share / mass)
+        return influence
 
     def errors(self, fitting: FloatArray | None) -> CostErrors:
         """Costs of all systems and the covariance of their errors, as `cost_errors` has them.
@@ -251,15 +257,15 @@ class LossSample:
         """
         costs = np.array([self.mean(loss) for loss in self.losses])
         extra = np.zeros((len(costs),) * 2) if fitting is None else fitting
-        pulls = np.stack([self._pulls(loss) for loss in self.losses])
+        influence = np.stack([self._influence(loss) for loss in self.losses])
         if self.clusters is not None:
-            degrees, covariance = self._between(pulls)
+            degrees, covariance = self._between(influence)
         else:
             weights = self.weights
             if weights is not None:
-                pulls *= np.sqrt(weights if self.whole else self._squares(slice(None)))
-            pulls *= np.sqrt(self._more)
-            degrees, covariance = np.inf, pulls @ pulls.T
+                influence *= np.sqrt(weights if self.whole else self._squares(slice(None)))
+            influence *= np.sqrt(self._more)
+            degrees, covariance = np.inf, influence @ influence.T
         return CostErrors._trusted(
             names=self.names,
             costs=costs,
@@ -282,11 +288,11 @@ class LossSample:
             each[rows] = n / (n - 1) if n > 1 else 0.0
         return each
 
-    def _between(self, pulls: FloatArray) -> tuple[float, FloatArray]:
+    def _between(self, influence: FloatArray) -> tuple[float, FloatArray]:
         """Degrees of freedom and covariance (J, J) of clusters, leaving one out at a time."""
-        sums, known = self._cluster_sums(pulls)
+        sums, known = self._cluster_sums(influence)
         if not known.all():
-            return 0.0, np.full((len(pulls),) * 2, np.nan)
+            return 0.0, np.full((len(influence),) * 2, np.nan)
         degrees = self._n_clusters - 1.0
         return degrees, np.asarray(sums @ sums.T * (degrees / (degrees + 1)))
 
@@ -295,11 +301,11 @@ class LossSample:
         assert self.clusters is not None
         return int(np.count_nonzero(np.bincount(self.clusters)))
 
-    def _cluster_sums(self, pulls: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sums (J, G) of pulls over clusters, and the strata (R,) that several clusters hold."""
+    def _cluster_sums(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Influence (J, G) of each cluster, and the strata (R,) that several clusters hold."""
         assert self.clusters is not None
         size = int(self.clusters.max()) + 1
-        sums, known = np.zeros((len(pulls), size)), np.ones(len(self.shares))
+        sums, known = np.zeros((len(influence), size)), np.ones(len(self.shares))
         for r, (share, rows) in enumerate(zip(self.shares, self._strata, strict=True)):
             if share == 0 or self._masses[r] == 0:
                 continue
@@ -307,8 +313,8 @@ class LossSample:
             shares = np.bincount(codes, weights, size) / self._masses[r]
             outside = np.where(shares < 1, 1 - shares, 1.0)
             known[r] = np.count_nonzero(shares) > 1
-            for pull, out in zip(pulls, sums, strict=True):
-                out += np.bincount(codes, weights * pull[rows], size) / outside
+            for each, out in zip(influence, sums, strict=True):
+                out += np.bincount(codes, weights * each[rows], size) / outside
         return sums, known
 
     def class_sums(self, name: Label) -> FloatArray:
@@ -508,8 +514,8 @@ class LossSample:
         ones = np.ones(len(self.shares))
         if self.clusters is None and self.whole:
             return ones
-        pulls, weights = self._pulls(values), self._weights(slice(None))
-        squares = pulls**2
+        influence, weights = self._influence(values), self._weights(slice(None))
+        squares = influence**2
         plain = np.array([self._weights(rows) @ squares[rows] for rows in self._strata])
         kish, variance, known = ones, plain.sum(), ones
         if not self.whole:
@@ -518,31 +524,28 @@ class LossSample:
             usual = sum(self._kish(rows) * (weights[rows] @ squares[rows]) for rows in classes)
             variance = max(float(usual), float(self._squares(slice(None)) @ squares))
         if self.clusters is not None:
-            sums, known = self._cluster_sums(pulls[None])
-            variance = max(variance, self._between_clusters(sums[0] ** 2))
-        expected = float(kish @ plain)
-        ratio = expected / variance if variance > 0 else 1.0
-        for r, size, part in self._unseen(values, squares, reach):
-            if known[r] and variance + part > 0:
-                ratio = min(ratio, (expected + kish[r] * part) / (variance + size * part))
-        return np.asarray(known * ratio / kish)
+            sums, known = self._cluster_sums(influence[None])
+            variance = max(variance, variance_between(sums.T, np.asarray(self.degrees)).item())
+        unseen = self._unseen(values, squares, reach)
+        return design_factors(plain, kish, np.asarray(variance), known, unseen)
 
     def _unseen(
         self, values: FloatArray, squares: FloatArray, reach: tuple[FloatArray, FloatArray]
-    ) -> Iterator[tuple[int, float, float]]:
-        """Stratum, size and part of one unseen mistake of each class, as in `effective_cases`."""
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """What one unseen mistake of each class adds to either variance, (K,), for each reach."""
+        size, shown = np.ones(self.n_classes), np.zeros(self.n_classes)
+        influence = np.zeros((len(reach), self.n_classes))
         for k in np.flatnonzero(self._class_mass > 0).tolist():
             r = 0 if self.prior is None else k
             rows, share = np.flatnonzero(self.truth == k), self.shares[r] / self._masses[r]
             weights = self._weights(rows)
             stratum = self._strata[r]
             mean = np.average(values[stratum], weights=self._weights(stratum))
-            size, shown = self._alike(values, rows), float(weights @ squares[rows])
-            for bound in reach:
-                apart = (np.average(bound[rows], weights=weights) - mean) * share
-                mistake = size * float(apart) ** 2
-                if mistake > 1e-9 * shown:
-                    yield r, size, mistake / (1 + (shown / mistake) ** 4)
+            size[k], shown[k] = self._alike(values, rows), weights @ squares[rows]
+            for bound, out in zip(reach, influence, strict=True):
+                out[k] = (np.average(bound[rows], weights=weights) - mean) * share
+        for each in influence:
+            yield unseen_mistake(size, each, shown)
 
     def _alike(self, values: FloatArray, rows: IntArray) -> float:
         """How much cases of one class weigh that are alike: one, or those of a cluster."""
@@ -552,16 +555,11 @@ class LossSample:
         codes, apart = self.clusters[rows], values[rows] - np.average(values[rows], weights=weights)
         masses, sums = np.bincount(codes, weights), np.bincount(codes, weights * apart)
         plain, most = float(weights @ apart**2), float(masses @ masses / masses.sum())
-        return max(case, min(float(sums @ sums) / plain, most) if plain > 0 else most)
+        return float(alike_cases(*map(np.asarray, (case, sums @ sums, plain, most))))
 
     def _kish(self, rows: IntArray | slice) -> float:
         weights = self._weights(rows)
         return float(self._squares(rows).sum() / weights.sum()) if weights.any() else 1.0
-
-    def _between_clusters(self, squares: FloatArray) -> float:
-        degrees, total = max(self.degrees, 1.0), squares.sum()
-        another = max(degrees - 2, 0.0) / degrees * (total + squares.max(initial=0.0))
-        return float(degrees / (degrees + 1) * max(total, another))
 
 
 # A few hundred bins in place of a million losses -------------------------------------------------

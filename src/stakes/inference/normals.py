@@ -31,7 +31,8 @@ def t_quantile(degrees: Numbers, share: Numbers) -> FloatArray:
     from scipy.special import ndtri, stdtrit
 
     finite = np.isfinite(degrees)
-    return np.where(finite, stdtrit(np.where(finite, degrees, 1.0), share), ndtri(share))
+    student = stdtrit(np.where(finite, degrees, 1.0), share)
+    return np.asarray(np.where(finite, student, ndtri(share)))
 
 
 def t_tail(degrees: Numbers, distance: FloatArray) -> FloatArray:
@@ -43,7 +44,8 @@ def t_tail(degrees: Numbers, distance: FloatArray) -> FloatArray:
     from scipy.special import ndtr, stdtr
 
     finite = np.isfinite(degrees)
-    return np.where(finite, stdtr(np.where(finite, degrees, 1.0), -distance), ndtr(-distance))
+    student = stdtr(np.where(finite, degrees, 1.0), -distance)
+    return np.asarray(np.where(finite, student, ndtr(-distance)))
 
 
 def student_quantile(n: FloatArray, share: float | FloatArray) -> FloatArray:

@@ -167,13 +167,13 @@ def cost_errors(
     with np.errstate(divide="ignore", invalid="ignore"):
         count = size**2 / by_stratum(squared)  # Kish's effective number of cases
         more = np.where(count > 1, count / (count - 1), 0.0)
-        pull = np.where(size > 0, shares / size, 0.0)
+        scale = np.where(size > 0, shares / size, 0.0)
     if clusters is None:
         # The linearised variance of a weighted mean: squared weights times squared residuals.
-        weighed = losses * (squared * (more * pull**2)[stratum])
+        weighed = losses * (squared * (more * scale**2)[stratum])
         degrees, covariance = np.inf, weighed @ losses.T
     else:
-        residual = losses * np.where(weights > 0, pull[stratum], 0.0)
+        residual = losses * np.where(weights > 0, scale[stratum], 0.0)
         degrees, covariance = _between(clusters, residual.T, _indicator(stratum, shares))
     extra = checked_fitting(fitting, len(joint.models))
     return CostErrors._trusted(
@@ -221,12 +221,12 @@ def _between(
     outside_shares = 1 - sums / np.where(sums.any(axis=0), sums.sum(axis=0), 1.0)  # (G, R)
     if (np.sum(sums > 0, axis=0) == 1).any():  # a stratum that lies in a single cluster
         return 0.0, np.full((residual.shape[1],) * 2, np.nan)
-    pulled = sum(
+    influence = sum(
         (filled[:, rows] / outside[:, None]) @ residual[rows]
         for rows, outside in zip(strata.T > 0, outside_shares.T, strict=True)
     )
     degrees = len(filled) - 1.0
-    return degrees, np.asarray(pulled.T @ pulled * (degrees / (degrees + 1)))
+    return degrees, np.asarray(influence.T @ influence * (degrees / (degrees + 1)))
 
 
 def checked_added(added: object, names: Labels) -> FloatArray:

@@ -240,8 +240,8 @@ def contenders_among(
     ('a',)
     """
     level = _check.level(level)
-    beside = np.zeros(len(errors.names)) if added is None else added
-    beside = beside[[errors.names.index(name) for name in rivals.names]]
+    added = np.zeros(len(errors.names)) if added is None else added
+    added = added[[errors.names.index(name) for name in rivals.names]]
     ties = least(rivals.costs)
     if np.isnan(rivals.costs).any() or rivals.degrees == 0:
         return _undecided(rivals, level, errors, reach)
@@ -249,7 +249,7 @@ def contenders_among(
     # against any of them: the order of the tied systems must not matter. Those that decide alike
     # are one base.
     tied = _distinct(np.flatnonzero(ties), rivals)
-    supports = [support_of(rivals.names[place]).shifted(beside - beside[place]) for place in tied]
+    supports = [support_of(rivals.names[place]).shifted(added - added[place]) for place in tied]
     differences = [np.where(ties, 0.0, rivals.costs - rivals.costs[place]) for place in tied]
     tests = list(zip(supports, differences, rivals.added[tied], strict=True))
     zero = np.zeros(rivals.costs.shape)
