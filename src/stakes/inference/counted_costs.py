@@ -19,7 +19,7 @@ from stakes.inference.profile import profile_normalized_interval, profile_thresh
 from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import checked_added, checked_fitting
 from stakes.inference.schemes import Clusters
-from stakes.inference.selection import Contenders, contenders, with_blind
+from stakes.inference.selection import contenders, with_blind
 from stakes.inference.supports import checked_reachable, cost_support, difference_support
 from stakes.measures import normalized_cost
 from stakes.problem import Problem
@@ -48,15 +48,8 @@ class CountedCosts(SampledCosts):
     """
 
     joint: JointCounts
-    problem: Problem
-    base: float
     reachable: BoolArray
     squares: FloatArray | None
-    choice: Contenders
-    unaided: str
-    level: float
-    added: FloatArray
-    constant: tuple[str, ...]
 
     def leaving(self, moves: list[Move], constant: tuple[str, ...]) -> FloatArray:
         """Where choices leave the contenders while a number of the problem moves.

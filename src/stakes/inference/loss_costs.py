@@ -17,7 +17,7 @@ from stakes.inference.losses import LossSample, bin_codes, times
 from stakes.inference.profile import profile_threshold
 from stakes.inference.sampled_costs import SampledCosts
 from stakes.inference.sampling import CostErrors, checked_added, checked_fitting
-from stakes.inference.selection import Contenders, checked_names, contenders_among
+from stakes.inference.selection import checked_names, contenders_among
 from stakes.problem import Problem
 
 _STEPS = 40  # of regula falsi, which needs about ten, and of doublings in search of a bracket
@@ -46,13 +46,6 @@ class LossCosts(SampledCosts):
     """
 
     losses: LossSample
-    problem: Problem
-    base: float
-    choice: Contenders
-    unaided: str
-    level: float
-    added: FloatArray
-    constant: tuple[str, ...]
 
     @property
     def best_constant(self) -> str:

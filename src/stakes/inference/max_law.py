@@ -13,11 +13,12 @@ import numpy as np
 from stakes._check import FloatArray, IntArray
 from stakes._value import record
 from stakes.inference.comparison import triangular_root
-from stakes.inference.normals import chi_square_tail, directions
+from stakes.inference.normals import chi_square_tail, directions, t_quantile, t_tail
 from stakes.inference.sampling import CostErrors
 
 _DIRECTIONS = 1024  # along which errors are integrated: fixed, so that results are reproducible
 FEW_DEGREES = 29.0  # with fewer degrees of freedom, correlations of errors are too poorly known
+_AS_NORMAL = 1e10  # degrees of freedom with which Student's t is nearly normal
 _CACHED = 1 << 15  # numbers of a block that stays in the cache of the processor
 
 
@@ -39,7 +40,7 @@ class MaxLaw:
     def beyond(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, between that of one comparison and Bonferroni's."""
         # The integral over fixed directions is approximate; these bounds always hold.
-        tail = 2 * self._student_tail(np.sqrt(square))
+        tail = 2 * t_tail(min(self.degrees, _AS_NORMAL), np.sqrt(square))
         most = np.minimum(1.0, max(1, self.comparisons) * tail)
         if not len(self.extent):
             return most
@@ -65,16 +66,7 @@ class MaxLaw:
         return square
 
     def _student(self, share: float) -> float:
-        from scipy.special import stdtrit
-
-        infinite = np.isinf(self.degrees)  # scipy does not take it; 1e10 is normal to all digits
-        return float(-stdtrit(1e10 if infinite else self.degrees, share))
-
-    def _student_tail(self, distance: FloatArray) -> FloatArray:
-        from scipy.special import stdtr
-
-        infinite = np.isinf(self.degrees)
-        return np.asarray(stdtr(1e10 if infinite else self.degrees, -distance))
+        return float(-t_quantile(min(self.degrees, _AS_NORMAL), share))
 
     def _mean_tail(self, square: FloatArray) -> FloatArray:
         """The chance (J,) of a larger square, averaged over the directions."""

@@ -9,11 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from stakes._check import FloatArray
+from stakes._value import record
 from stakes.inference.estimate import Measured
+from stakes.inference.selection import Contenders
 from stakes.inference.system_costs import SystemCosts
 from stakes.problem import Problem
 
 
+@record
 class SampledCosts(SystemCosts):
     """Costs of systems on the cases that were sampled, with normalised costs.
 
@@ -21,7 +24,7 @@ class SampledCosts(SystemCosts):
 
     Attributes
     ----------
-    problem : with costs above `base`
+    problem : what is at stake; of joint counts, with costs above `base`
     base, unaided, choice, level : as in `SystemCosts`
     added : what each system costs per case besides its decisions, such as to run it
     constant : the names of the constant decisions, which are the last systems
@@ -36,6 +39,10 @@ class SampledCosts(SystemCosts):
     """
 
     problem: Problem
+    base: float
+    unaided: str
+    choice: Contenders
+    level: float
     added: FloatArray
     constant: tuple[str, ...]
 
