@@ -22,7 +22,7 @@ from stakes.evaluation.decision_rules import DecisionRule
 from stakes.evaluation.running_costs import Operation
 from stakes.limits import LimitCheck
 from stakes.problem import Problem
-from stakes.report import Caveat, DecisionSource, PairCounts, Points
+from stakes.report import BAYES, MOVED, RECALIBRATED, Caveat, DecisionSource, PairCounts, Points
 from stakes.scoring import Brier, LogLoss
 from stakes.tally import Counts, JointCounts, ScoreTable
 
@@ -112,6 +112,11 @@ class ModelTallies:
     auc_shift: float = 0.0  # what the order of the scores within the rows of the table adds
     class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
 
+    def table_of(self, rule: str) -> ScoreTable | None:
+        """The scores of two classes by which a Bayes rule decides, for the prior of the report."""
+        tables = {BAYES: self.table, MOVED: self.deployed, RECALIBRATED: self.recalibrated}
+        return tables[rule]
+
 
 class FoldCosts(NamedTuple):
     """What each of K fits costs on the cases of each of K folds, by system, and their weights."""
@@ -198,6 +203,10 @@ class Evidence:
         True
         """
         return self.unaided is None or name in self.unaided
+
+    def model(self, name: str) -> ModelTallies:
+        """The tallies of the model of that name."""
+        return next(tallied for tallied in self.models if tallied.model == name)
 
     def systems_by_rule(self, model: str) -> dict[str, str]:
         """The systems of one model, by the name of their rule.

@@ -377,13 +377,15 @@ class Stakes:
 
     def _table(self, model: str, rule: str) -> tuple[ScoreTable | None, FloatArray | None]:
         """The scores that a rule decides by, and the prior for which they hold."""
-        (quality,) = (entry for entry in self.report.models if entry.model == model)
+        if rule not in POSTERIOR_RULES:
+            return None, None
         known = self.report.assumptions
-        if rule == RECALIBRATED:
-            return quality.recalibrated, np.asarray(known.prior)
-        return (quality.table if rule in (BAYES, MOVED) else None), np.asarray(
-            known.posterior_prior
-        )
+        holds = known.prior if rule == RECALIBRATED else known.posterior_prior
+        return self._models[model].table_of(rule), np.asarray(holds)
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
+        return {quality.model: quality for quality in self.report.models}
 
     @cached_property
     def _places(self) -> dict[tuple[str, bool, str | None], int]:
