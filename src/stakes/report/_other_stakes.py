@@ -40,7 +40,6 @@ from stakes.report._pairs import (
     diagonal,
     gaps_of,
     joint_of,
-    norm_tail,
     support_of,
 )
 from stakes.tally import ScoreTable
@@ -213,16 +212,18 @@ class MovedCosts(SystemCosts):
 
     def _fitting(self, names: tuple[str, ...]) -> FloatArray:
         some = tuple(map(self._decided, names))
-        variances = [covariance_of(diagonal(system.counts), self.problem) for system in some]
-        return self.pairs.fitting(some, np.array(variances))
+        tables = np.stack([diagonal(system.counts) for system in some])
+        return self.pairs.fitting(some, covariance_of(tables, self.problem))
 
     def _is_contender(self, name: str) -> bool:
+        from scipy.special import ndtr
+
         names = [system.name for system in self.decided]
         tied = least(self.costs)
         if tied[names.index(name)]:
             return True
         square = min(self._square(name, names[cheapest]) for cheapest in np.flatnonzero(tied))
-        tail, share = float(2 * norm_tail(np.sqrt(square))), 1 - self.level
+        tail, share = float(2 * ndtr(-np.sqrt(square))), 1 - self.level
         # The family-wise test lies between the unadjusted one and Bonferroni's. Where these agree,
         # it is not computed, because it needs the covariance of all systems.
         if tail >= share or (len(names) - 1) * tail < share:
@@ -252,10 +253,10 @@ class MovedCosts(SystemCosts):
         names = (*(s.name for s in self.decided), *map(always, problem.decisions))
         systems = tuple(map(self._decided, names))
         sampled = np.empty((len(systems), len(systems)))
-        for i, left in enumerate(systems):
-            for j, right in enumerate(systems[: i + 1]):
-                pair = self.pairs.pair(left, right)
-                sampled[i, j] = sampled[j, i] = covariance_of(pair, problem)
+        places = np.tril_indices(len(systems))
+        pairs = zip(*(side.tolist() for side in places), strict=True)
+        tables = np.stack([self.pairs.pair(systems[i], systems[j]) for i, j in pairs])
+        sampled[places] = sampled.T[places] = covariance_of(tables, problem)
         fitting = np.zeros(sampled.shape)
         fitting[:size, :size] = self.pairs.fitting(self.decided, np.diagonal(sampled)[:size])
         costs = [*self.costs, *(cost_of(constant.counts, problem) for constant in systems[size:])]
