@@ -108,9 +108,11 @@ def _backwards(models: tuple[ModelQuality, ...], problem: Problem) -> Iterator[C
 
 
 def _prior_mismatch(evidence: Evidence, systems: tuple[System, ...]) -> Iterator[Caveat]:
+    from scipy.special import logit
+
     prior, shares = evidence.prior, evidence.shares
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.abs(np.log(prior / (1 - prior)) - np.log(shares / (1 - shares)))
+    with np.errstate(invalid="ignore"):
+        shift = np.abs(logit(prior) - logit(shares))
         error = np.sqrt(prior * (1 - prior) / evidence.sample.sizes.sum())
     # Both must hold: with many cases a trifling shift is statistically clear, and with few cases
     # a large one may be chance.

@@ -113,7 +113,22 @@ class ModelTallies:
     class_bins: FloatArray | None = None  # of posteriors of many classes; see `ModelQuality`
 
     def table_of(self, rule: str) -> ScoreTable | None:
-        """The scores of two classes by which a Bayes rule decides, for the prior of the report."""
+        """The scores of two classes by which a Bayes rule decides, for the prior of the report.
+
+        Parameters
+        ----------
+        rule : the name of the rule
+
+        Returns
+        -------
+        the score table; None where the model has none
+
+        Examples
+        --------
+        >>> scores = ScoreTable([0.2, 0.7], [[3, 1], [1, 2]])
+        >>> ModelTallies("net", "posteriors", table=scores).table_of("Bayes decisions").scores
+        array([0.2, 0.7])
+        """
         tables = {BAYES: self.table, MOVED: self.deployed, RECALIBRATED: self.recalibrated}
         return tables[rule]
 
@@ -205,7 +220,26 @@ class Evidence:
         return self.unaided is None or name in self.unaided
 
     def model(self, name: str) -> ModelTallies:
-        """The tallies of the model of that name."""
+        """The tallies of a model.
+
+        Parameters
+        ----------
+        name : the name of the model
+
+        Returns
+        -------
+        its tallies
+
+        Examples
+        --------
+        >>> from stakes.evaluation import Predictions, read_cases
+        >>> from stakes.evaluation.tally_rows import evidence_of
+        >>> cases = read_cases([0, 0, 0, 1], Problem.zero_one(2), None, None, None)
+        >>> model = Predictions("net", "decisions", decided=np.array([0, 0, 1, 1]))
+        >>> evidence = evidence_of(cases, [model], posterior_prior=None, calibrator=None)
+        >>> evidence.model("net").kind
+        'decisions'
+        """
         return next(tallied for tallied in self.models if tallied.model == name)
 
     def systems_by_rule(self, model: str) -> dict[str, str]:
