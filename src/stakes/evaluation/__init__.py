@@ -20,7 +20,7 @@ from stakes.evaluation.cases import (
 )
 from stakes.evaluation.changes import Changes, changes_between
 from stakes.evaluation.cross_fitted import CrossFitted
-from stakes.evaluation.decision_rules import DecisionRule, is_movable, named, rules_of
+from stakes.evaluation.decision_rules import DecisionRule, is_movable, rules_by_system, rules_of
 from stakes.evaluation.evaluate_rows import evaluate
 from stakes.evaluation.evidence import Evidence, JointSample, ModelTallies, PairsOf
 from stakes.evaluation.folds import (
@@ -69,7 +69,6 @@ __all__ = [
     "is_movable",
     "leads_in_sample",
     "left_out",
-    "named",
     "no_decision",
     "no_move",
     "pair_counts",
@@ -82,6 +81,7 @@ __all__ = [
     "refuse_scale",
     "refuse_unknown",
     "report_of",
+    "rules_by_system",
     "rules_of",
     "source_size",
     "tuned_apart",

@@ -72,7 +72,7 @@ class Predictions:
             return None
         return moved_rows(self.posteriors, *self.moving)
 
-    def believed(self, rule: str) -> FloatArray:
+    def posteriors_of(self, rule: str) -> FloatArray:
         """The posteriors (n, K) by which a Bayes rule decides.
 
         Parameters
@@ -85,7 +85,8 @@ class Predictions:
 
         Examples
         --------
-        >>> Predictions("net", "posteriors", posteriors=np.array([[0.9, 0.1]])).believed("as is")
+        >>> rows = np.array([[0.9, 0.1]])
+        >>> Predictions("net", "posteriors", posteriors=rows).posteriors_of("as is")
         array([[0.9, 0.1]])
         """
         if rule == RECALIBRATED:
@@ -117,7 +118,7 @@ class Predictions:
         if rule.name in (AS_DECIDED, TUNED_APART):
             return np.asarray(self.decided if rule.name == AS_DECIDED else self.tuned_apart)
         if rule.name == RECALIBRATED:
-            return cheapest_decisions(self.believed(RECALIBRATED), costs)
+            return cheapest_decisions(self.posteriors_of(RECALIBRATED), costs)
         moving = self.moving if rule.name == MOVED else None
         # Class ratios weight the costs of each class, which decides as moved posteriors would.
         ratios = None if moving is None else class_ratios(*moving)
