@@ -93,14 +93,14 @@ def rules_of(
     if kind == DECISIONS:
         yield DecisionRule(model, AS_DECIDED)
         return
-    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
-    threshold = problem.threshold if binary and not problem.columns else None
+    threshold = problem.threshold if problem.is_binary and not problem.columns else None
     if kind == POSTERIORS:
         yield DecisionRule(model, BAYES, threshold)
         if movable:
             yield DecisionRule(model, MOVED, threshold)
     if recalibrated:
         yield DecisionRule(model, RECALIBRATED, threshold)
+    binary = problem.is_binary
     if problem.columns:
         table, problem = (None, problem) if stakes is None else stakes
     if binary and table is not None:

@@ -302,4 +302,4 @@ class Evidence:
     @property
     def prior(self) -> FloatArray:
         """The class shares in deployment: the stated prior, else the shares of the data."""
-        return self.shares if self.problem.prior is None else self.problem.prior
+        return self.problem.prior_or(self.shares)

@@ -48,12 +48,14 @@ class Predictions:
     @property
     def recalibrated(self) -> FloatArray | None:
         """Posteriors (n, K) by maps fitted on other folds, for the prior of the report."""
-        return self._fitted(ndim=2)
+        posteriors: FloatArray | None = self._fitted(ndim=2)
+        return posteriors
 
     @property
     def tuned_apart(self) -> IntArray | None:
         """Decisions (n,) by thresholds that were tuned on other folds."""
-        return self._fitted(ndim=1)
+        decisions: IntArray | None = self._fitted(ndim=1)
+        return decisions
 
     def _fitted(self, ndim: int) -> Any:
         """What the fitted rule predicts, if that is posteriors (2) or decisions (1)."""
@@ -173,7 +175,7 @@ def _of_scores(
     """Raw scores: recalibrated where there is a calibrator, else with thresholds of other folds."""
     problem = folds.cases.problem
     repaired, lost = recalibrated(model, scores, folds, calibrator, raw=True)
-    if (problem.n_classes, problem.n_decisions) != (2, 2) and repaired is None:
+    if not problem.is_binary and repaired is None:
         lost = (*lost, no_decision(model, problem))
     fitted = tuned_apart(scores, folds) if repaired is None else repaired
     return Predictions(model, SCORES, scores=scores, fitted=fitted, left_out=lost)

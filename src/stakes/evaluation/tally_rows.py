@@ -257,8 +257,7 @@ def _coverage(model: Predictions, rule: str, codes: IntArray, cases: Cases) -> P
 def _stakes(model: Predictions, cases: Cases) -> StakesTable | None:
     """The scores of two classes weighted by the costs of each case, for two decisions."""
     problem = cases.problem
-    binary = (problem.n_classes, problem.n_decisions) == (2, 2)
-    if cases.costs is None or model.scores is None or not binary:
+    if cases.costs is None or model.scores is None or not problem.is_binary:
         return None
     return weighed(cases.truth, model.scores, cases.weights, cases.costs, problem)
 

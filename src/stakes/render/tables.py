@@ -151,7 +151,8 @@ def _sections(report: Report) -> Iterator[Section]:
     """The sections in order, before names are shortened and tables folded."""
     yield Section("Verdict", report.verdict.sentences)
     if report.caveats:
-        yield _caveats(report)
+        listed = (f"{caveat.kind}: {caveat.text}" for caveat in report.caveats)
+        yield Section("Caveats", tuple(listed))
     yield from system_sections(report)
     if report.problem.limits:
         yield limit_section(report)
@@ -182,10 +183,6 @@ def _names(problem: Problem) -> tuple[list[str], list[str]]:
     """Labels of classes and decisions, shortened for a table."""
     classes = [middle(str(label), NAME) for label in problem.classes]
     return classes, [middle(str(label), NAME) for label in problem.decisions]
-
-
-def _caveats(report: Report) -> Section:
-    return Section("Caveats", tuple(f"{caveat.kind}: {caveat.text}" for caveat in report.caveats))
 
 
 def _money(report: Report) -> Section:
